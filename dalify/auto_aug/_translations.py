@@ -1,4 +1,4 @@
-"""What schemes share: ranges of the papers, translations in pixels or fractions, and excluded augmentations."""
+"""What schemes share: ranges of magnitudes, translations in pixels or fractions, and excluded augmentations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode
 
-__all__ = ["geometric_arguments", "paper_augmentations", "remaining", "translations"]
+__all__ = ["geometric_arguments", "monotonic_augmentations", "paper_augmentations", "remaining", "translations"]
 
 _NUMBERS = (int, float, np.integer, np.floating)
 
@@ -71,6 +71,32 @@ def paper_augmentations() -> list[Augmentation]:
     ]
 
 
+def monotonic_augmentations(
+    *, shear: float, rotation: float, enhancement: tuple[float, float], bits: int
+) -> list[Augmentation]:
+    """Return augmentations with ranges in which higher bins are stronger, without translations.
+
+    Args:
+        shear: maximum shear.
+        rotation: maximum rotation in degrees.
+        enhancement: range of the changes of brightness, contrast, color and sharpness.
+        bits: bits that the strongest posterize keeps.
+    """
+    return [
+        a.shear_x.augmentation(mag_range=(0, shear)),
+        a.shear_y.augmentation(mag_range=(0, shear)),
+        a.rotate.augmentation(mag_range=(0, rotation)),
+        a.brightness.augmentation(mag_range=enhancement),
+        a.contrast.augmentation(mag_range=enhancement),
+        a.color.augmentation(mag_range=enhancement),
+        a.sharpness.augmentation(mag_range=enhancement),
+        a.posterize.augmentation(mag_range=(8, bits)),
+        a.solarize.augmentation(mag_range=(256, 0)),
+        a.equalize,
+        a.auto_contrast,
+    ]
+
+
 def _limits(given: Any, default: float, name: str) -> tuple[float, float]:
     """Return the limits along height and width."""
     if given is None:
@@ -84,8 +110,10 @@ def _limits(given: Any, default: float, name: str) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
-def geometric_arguments(shape: Any, fill_value: int | None, interp_type: Any) -> dict[str, Any]:
-    """Return the arguments for the geometric augmentations of a scheme.
+def geometric_arguments(
+    shape: Any, fill_value: int | None, interp_type: Any, suite: list[Augmentation]
+) -> dict[str, Any]:
+    """Return the arguments for the geometric augmentations of a suite: those that one of them accepts.
 
     Raises:
         ArgumentTypeError: the shape is neither a graph value nor (height, width).
@@ -97,7 +125,7 @@ def geometric_arguments(shape: Any, fill_value: int | None, interp_type: Any) ->
                 f"shape must be a graph value or (height, width); got {shape!r}.", line=SourceLine.capture()
             )
         result["shape"] = shape if isinstance(shape, DataNode) else tuple(shape)
-    return result
+    return {name: value for name, value in result.items() if any(item.takes(name) for item in suite)}
 
 
 def remaining(suite: list[Augmentation], excluded: Sequence[str] | None, scheme: str) -> list[Augmentation]:

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from dalify.auto_aug import augmentations as a
-from dalify.auto_aug._translations import geometric_arguments, paper_augmentations, remaining, translations
+from dalify.auto_aug._translations import (
+    geometric_arguments,
+    monotonic_augmentations,
+    paper_augmentations,
+    remaining,
+    translations,
+)
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin, check_bin_count, derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
@@ -77,8 +83,7 @@ def rand_augment(
     """
     make = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     suite = remaining(make(shape is not None, max_translate_abs, max_translate_rel), excluded, "RandAugment")
-    named = geometric_arguments(shape, fill_value, interp_type)
-    named = {name: value for name, value in named.items() if any(item.takes(name) for item in suite)}
+    named = geometric_arguments(shape, fill_value, interp_type, suite)
     return apply_rand_augment(suite, data, n, m, num_magnitude_bins=num_magnitude_bins, seed=seed, **named)
 
 
@@ -156,17 +161,7 @@ def get_rand_augment_suite(
     """
     return [
         *translations(use_shape, max_translate_abs, max_translate_rel, _MAX_TRANSLATE_ABS, _MAX_TRANSLATE_REL),
-        a.shear_x.augmentation(mag_range=(0, 0.3)),
-        a.shear_y.augmentation(mag_range=(0, 0.3)),
-        a.rotate.augmentation(mag_range=(0, 30)),
-        a.brightness.augmentation(mag_range=(0, 0.9)),
-        a.contrast.augmentation(mag_range=(0, 0.9)),
-        a.color.augmentation(mag_range=(0, 0.9)),
-        a.sharpness.augmentation(mag_range=(0, 0.9)),
-        a.posterize.augmentation(mag_range=(8, 4)),
-        a.solarize.augmentation(mag_range=(256, 0)),
-        a.equalize,
-        a.auto_contrast,
+        *monotonic_augmentations(shear=0.3, rotation=30, enhancement=(0, 0.9), bits=4),
         a.identity,
     ]
 

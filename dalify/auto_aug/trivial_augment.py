@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dalify.auto_aug import augmentations as a
-from dalify.auto_aug._translations import geometric_arguments, remaining, translations
+from dalify.auto_aug._translations import geometric_arguments, monotonic_augmentations, remaining, translations
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin_count, derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
@@ -57,8 +57,7 @@ def trivial_augment_wide(
     """
     suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
     suite = remaining(suite, excluded, "TrivialAugmentWide")
-    named = geometric_arguments(shape, fill_value, interp_type)
-    named = {name: value for name, value in named.items() if any(item.takes(name) for item in suite)}
+    named = geometric_arguments(shape, fill_value, interp_type, suite)
     return apply_trivial_augment(suite, data, num_magnitude_bins=num_magnitude_bins, seed=seed, **named)
 
 
@@ -115,16 +114,6 @@ def get_trivial_augment_wide_suite(
     """
     return [
         *translations(use_shape, max_translate_abs, max_translate_rel, 32, 1.0),
-        a.shear_x.augmentation(mag_range=(0, 0.99)),
-        a.shear_y.augmentation(mag_range=(0, 0.99)),
-        a.rotate.augmentation(mag_range=(0, 135)),
-        a.brightness.augmentation(mag_range=(0.01, 0.99)),
-        a.contrast.augmentation(mag_range=(0.01, 0.99)),
-        a.color.augmentation(mag_range=(0.01, 0.99)),
-        a.sharpness.augmentation(mag_range=(0.01, 0.99)),
-        a.posterize.augmentation(mag_range=(8, 2)),
-        a.solarize.augmentation(mag_range=(256, 0)),
-        a.equalize,
-        a.auto_contrast,
+        *monotonic_augmentations(shear=0.99, rotation=135, enhancement=(0.01, 0.99), bits=2),
         a.identity,
     ]

@@ -173,10 +173,7 @@ def _plain_images(
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return which images are upright sequential JPEG files that contain their windows, bool ``[N]``."""
     plain = headers.are_plain(adjust_orientation)
-    if windows is None:
-        return plain
-    extents = headers.shapes(adjust_orientation=False)[:, :2]
-    return plain & all_of(windows >= 0, 1) & all_of(windows[:, :2] + windows[:, 2:] <= extents, 1)
+    return plain if windows is None else plain & headers.contain(windows)
 
 
 def _decode_compiled(

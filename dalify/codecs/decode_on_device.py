@@ -71,10 +71,12 @@ def decode_on_device(
     decoder = open_decoder(str(out.device), options)
     if decoder is not None:
         chosen = is_missing & headers.are_ordinary()
-        if (adjust_orientation and not decoder.rotates) or windows is not None:
-            chosen &= headers.are_upright() if adjust_orientation else True
+        if adjust_orientation and not (decoder.rotates and windows is None):
+            chosen &= headers.are_upright()
+        if windows is not None:
+            chosen &= headers.contain(windows)
         files = [as_bytes_array(data) for data in encoded.arrays()]
-        indices = np.flatnonzero(chosen & [is_complete(data) for data in files] & _are_inside(headers, windows))
+        indices = np.flatnonzero(chosen & [is_complete(data) for data in files])
         if len(indices):
             found = decoder.decode(
                 [files[index] for index in indices.tolist()],
@@ -98,14 +100,6 @@ def decode_on_device(
         return
     for image, start, size in zip(images, out.offsets.tolist(), sizes.tolist(), strict=True):
         out.block[start : start + size] = image
-
-
-def _are_inside(headers: JpegHeaders, windows: Integers | None) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which windows are inside their images, bool ``[N]``."""
-    if windows is None:
-        return np.ones(len(headers), np.bool_)
-    extents = headers.shapes(adjust_orientation=False)[:, :2]
-    return np.all(windows >= 0, axis=1) & np.all(windows[:, :2] + windows[:, 2:] <= extents, axis=1)
 
 
 def _decode_on_host(

@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.array_at import byte_at, pair_at
 from dalify.base.compiling import njit
 from dalify.base.limits import current
-from dalify.base.small_arrays import any_of, zeros
+from dalify.base.small_arrays import all_of, any_of, zeros
 from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.image_format import Bytes, as_bytes_array
 from dalify.codecs.jpeg import CONTEXT_ROWS, JpegHeader, read_jpeg_header
@@ -72,6 +72,15 @@ class JpegHeaders:
             if any_of(turned, None):
                 shapes[turned, 0], shapes[turned, 1] = self._table[turned, _WIDTH], self._table[turned, _HEIGHT]
         return shapes
+
+    def contain(self, windows: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which images, as stored, contain their windows, bool ``[N]``.
+
+        Args:
+            windows: int64 ``[N, 4]``: y, x, height, width.
+        """
+        extents = self._table[:, _HEIGHT : _WIDTH + 1]
+        return all_of(windows >= 0, 1) & all_of(windows[:, :2] + windows[:, 2:] <= extents, 1)
 
     def are_within_limits(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which images have no more pixels than allowed, bool ``[N]``."""

@@ -42,7 +42,7 @@ def check_declared_samples(source: str | bytes) -> None:
             return
         size_bytes = file.seek(0, io.SEEK_END)
         declared = 0
-        for count, sample_bytes in _declarations(file, 0, size_bytes, 0):
+        for count, sample_bytes in _declarations(file, 0, size_bytes):
             declared += count
             if count * sample_bytes > size_bytes or declared > size_bytes:
                 raise DecodeError(
@@ -52,7 +52,9 @@ def check_declared_samples(source: str | bytes) -> None:
             check_count(declared, f"the video declares {declared:,} samples")
 
 
-def _declarations(file: BinaryIO, position: int, end: int, depth: int) -> Iterator[tuple[int, int]]:
+def _declarations(
+    file: BinaryIO, position: int, end: int, depth: int = 0, *, is_inflated: bool = False
+) -> Iterator[tuple[int, int]]:
     """Yield the number of samples declared without an entry for each, and the minimum size of a sample."""
     boxes = 0
     while position + 8 <= end:
@@ -73,7 +75,7 @@ def _declarations(file: BinaryIO, position: int, end: int, depth: int) -> Iterat
             return
         contents_end = min(following, end)
         if kind in _CONTAINERS and depth < _MAX_DEPTH:
-            yield from _declarations(file, start, contents_end, depth + 1)
+            yield from _declarations(file, start, contents_end, depth + 1, is_inflated=is_inflated)
         elif kind == b"stsz":
             file.seek(start)
             fields = file.read(12)
@@ -87,9 +89,11 @@ def _declarations(file: BinaryIO, position: int, end: int, depth: int) -> Iterat
             if len(fields) == 8:
                 yield struct.unpack_from(">I", fields, 4)[0], 1
         elif kind == b"cmov":
+            if is_inflated:  # each level may be a thousand times as large as the one before
+                raise DecodeError("the video is damaged: its compressed header contains another one.")
             file.seek(start)
             header = _inflated(file.read(min(contents_end - start, _MAX_HEADER_BYTES)))
-            yield from _declarations(io.BytesIO(header), 0, len(header), depth + 1)
+            yield from _declarations(io.BytesIO(header), 0, len(header), is_inflated=True)
         position = following
 
 

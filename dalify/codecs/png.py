@@ -30,6 +30,7 @@ _CRITICAL = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IEND"})
 _NOTES = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 _MAX_NOTE_BYTES = 1 << 20
 _STRIP_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 16
 # First row, first column, row step, column step.
 _ADAM7 = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
 
@@ -179,8 +180,7 @@ class _Inflater:
     """Decompresses the pixels of a file incrementally."""
 
     def __init__(self, data: Bytes, spans: tuple[Span, ...]) -> None:
-        self._data = data
-        self._spans = iter(spans)
+        self._pieces = _checked_pieces(data, spans)
         self._zlib = zlib.decompressobj()
         self._rest: Any = b""
 
@@ -201,18 +201,22 @@ class _Inflater:
                 parts.append(part)
                 size_bytes -= len(part)
                 continue
-            span = next(self._spans, None)
-            if span is None or self._zlib.eof:
+            piece = next(self._pieces, None)
+            if piece is None or self._zlib.eof:
                 raise DecodeError("truncated PNG: the data ends before all rows are complete.")
-            self._rest = self._checked(*span)
+            self._rest = piece
         return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), np.uint8)
 
-    def _checked(self, start: int, end: int) -> Any:
-        """Return the contents of a chunk, after verifying its checksum."""
-        stored = self._data[end : end + 4].tobytes()
-        if len(stored) == 4 and zlib.crc32(self._data.data[start - 4 : end]) != int.from_bytes(stored, "big"):
+
+def _checked_pieces(data: Bytes, spans: tuple[Span, ...]) -> Iterator[memoryview]:
+    """Yield the contents of chunks in small pieces, because zlib copies what it does not use; verify the checksums."""
+    view = data.data
+    for start, end in spans:
+        stored = view[end : end + 4]
+        if len(stored) == 4 and zlib.crc32(view[start - 4 : end]) != int.from_bytes(stored, "big"):
             raise DecodeError(f"damaged PNG: the checksum of the chunk at byte {start - 8} is wrong.")
-        return self._data.data[start:end]
+        for place in range(start, end, _PIECE_BYTES):
+            yield view[place : min(place + _PIECE_BYTES, end)]
 
 
 def decode_deep_png(data: Bytes, png: PngFile) -> Iterator[tuple[int, np.ndarray[Any, np.dtype[np.uint16]]]]:

@@ -21,7 +21,7 @@ from dalify.codecs.image_format import Bytes
 from dalify.codecs.opencv import decode_by_opencv, reordered
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow, strips_of
 from dalify.codecs.png import PngFile, decode_deep_png, read_png
-from dalify.codecs.pnm import decode_pnm, read_pnm_header
+from dalify.codecs.pnm import PnmHeader, decode_pnm, read_pnm_header
 from dalify.codecs.tiff import TiffFile, read_tiff
 
 __all__ = ["RasterHeader", "decode_raster", "read_raster_header"]
@@ -116,8 +116,11 @@ def _strips_of_png(data: Bytes, png: PngFile, header: RasterHeader) -> Iterator[
 def _open_pnm(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
     header = read_pnm_header(data)
     bits = 16 if header.max_value > 255 else 8
-    decoded = (strip for strip in strips_of(decode_pnm(data, header)))
-    return RasterHeader(header.height, header.width, header.channels, bits, 1), decoded
+    return RasterHeader(header.height, header.width, header.channels, bits, 1), _strips_of_pnm(data, header)
+
+
+def _strips_of_pnm(data: Bytes, header: PnmHeader) -> Iterator[Strip]:
+    yield from strips_of(decode_pnm(data, header))
 
 
 def _open_webp(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
@@ -265,13 +268,14 @@ def _without_exif(contents: bytes) -> bytes:
 
     The orientation of AVIF is a property of the image, not of its EXIF data.
     """
-    position = contents.find(b"infe")
+    changed = bytearray(contents)
+    position = changed.find(b"infe")
     while position >= 0:
-        for offset in (12, 14):
-            if contents[position + offset : position + offset + 4] == _EXIF:
-                contents = contents[: position + offset] + b"free" + contents[position + offset + 4 :]
-        position = contents.find(b"infe", position + 4)
-    return contents
+        for start in (position + 12, position + 14):
+            if changed[start : start + 4] == _EXIF:
+                changed[start : start + 4] = b"free"
+        position = changed.find(b"infe", position + 4)
+    return bytes(changed)
 
 
 def _bits_of_jpeg_2000(data: Bytes, image: Any) -> int:

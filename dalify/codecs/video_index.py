@@ -262,14 +262,12 @@ class VideoIndex(Entries[VideoEntry]):
         videos = self._videos()
         found = videos.get(path)
         if found is None:
-            video = _open_video(path, self._tables.get(path))
-            if path not in self._tables:
+            if path in self._tables:
+                video = _open_video(path, self._tables[path])
+            else:
                 with self._lock:  # a second thread waits for the table of the first one instead of creating its own
-                    known = self._tables.get(path)
-                    if known is None:
-                        self._tables[path] = video.table
-                    else:
-                        video = _open_video(path, known)
+                    video = _open_video(path, self._tables.get(path))
+                    self._tables[path] = video.table
             found = video, FrameConverter(self._image_type)
             videos.put(path, found)
         return found

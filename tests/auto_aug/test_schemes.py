@@ -175,6 +175,16 @@ def test_seeds():
     assert any((x != y).any() for x, y in zip(one, other, strict=True))
 
 
+@pytest.mark.parametrize("number", [np.int8(99), np.int32(99_999), np.int64(1 << 60)])
+def test_seeds_of_numpy_types_do_not_overflow(number):
+    def use(data, seed):
+        return auto_augment.auto_augment(data, seed=seed)
+
+    expected = augmented(lambda x: use(x, int(number)), IMAGES)
+    for one, other in zip(augmented(lambda x: use(x, number), IMAGES), expected, strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_samples_get_the_same_whatever_the_batch():
     def use(data):
         return trivial_augment.trivial_augment_wide(data)

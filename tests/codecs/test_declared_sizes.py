@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 import warnings
@@ -134,6 +135,14 @@ def test_a_scan_of_a_few_bytes_is_not_repeated_for_ever() -> None:
     assert decode_image(many).shape == (40, 48, 3)
     with applied(Limits(max_image_pixels=4800)), pytest.raises(DecodeError, match="scans of 48x40"):
         decode_image(many)
+
+
+@pytest.mark.timeout(60)
+def test_the_time_for_notes_of_avif_is_proportional_to_their_size() -> None:
+    notes = (b"infe" + bytes(8) + b"Exif") * 400_000
+    data = struct.pack(">I4s", 16, b"ftyp") + b"avif" + bytes(4) + struct.pack(">I4s", 8 + len(notes), b"free") + notes
+    with pytest.raises(DecodeError, match="AVIF"):
+        decode_image(data)
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])

@@ -33,6 +33,10 @@ def run(count: int) -> bytes:
     return box(b"moof", box(b"traf", box(b"trun", struct.pack(">II", 0, count))))
 
 
+def compressed(header: bytes) -> bytes:
+    return box(b"moov", box(b"cmov", box(b"cmvd", bytes(4) + zlib.compress(header))))
+
+
 SMALL = with_tables(sizes(1, 10))
 COMPRESSED = with_tables(sizes(1, 1 << 31))[16:]
 
@@ -47,8 +51,8 @@ COMPRESSED = with_tables(sizes(1, 1 << 31))[16:]
         SMALL + run(1 << 30),
         SMALL + run(100) * 3,
         struct.pack(">I4sQ", 1, b"mdat", 16) + with_tables(sizes(1, 1 << 30)),
-        box(b"moov", box(b"cmov", box(b"cmvd", bytes(4) + zlib.compress(COMPRESSED)))),
-        box(b"moov", box(b"cmov", box(b"cmvd", bytes(4) + zlib.compress(bytes(65 << 20))))),
+        compressed(COMPRESSED),
+        compressed(bytes(65 << 20)),
     ],
 )
 def test_more_samples_than_bytes_are_refused(data: bytes, as_file: bool, tmp_path: Path) -> None:
@@ -63,6 +67,11 @@ def test_more_samples_than_bytes_are_refused(data: bytes, as_file: bool, tmp_pat
 )
 def test_others_are_left_to_the_library(data: bytes) -> None:
     check_declared_samples(data)
+
+
+def test_compressed_headers_are_not_nested() -> None:
+    with pytest.raises(DecodeError, match="contains another one"):
+        check_declared_samples(compressed(compressed(SMALL)))
 
 
 def test_the_limit_of_declared_samples() -> None:

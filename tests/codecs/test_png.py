@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from typing import Any
 
 import cv2
 import numpy as np
@@ -51,6 +52,31 @@ def test_every_filter_is_undone(channels: int, strategy: int) -> None:
     is_written, data = cv2.imencode(".png", np.ascontiguousarray(bgr), filters)
     assert is_written
     np.testing.assert_array_equal(as_stored(data.tobytes()), pixels)
+
+
+def test_compressed_bytes_are_not_copied_for_each_strip(monkeypatch: pytest.MonkeyPatch) -> None:
+    inflaters: list[Counting] = []
+    inflater_of_zlib = zlib.decompressobj
+
+    class Counting:
+        """A decompressor that counts the bytes that it gets and copies."""
+
+        def __init__(self) -> None:
+            self.inner = inflater_of_zlib()
+            self.size = 0
+            inflaters.append(self)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        def decompress(self, data: Any, max_bytes: int) -> bytes:
+            self.size += len(data)
+            return self.inner.decompress(data, max_bytes)
+
+    monkeypatch.setattr(zlib, "decompressobj", Counting)
+    data = png(pixels_of(1500, 1200, 3))  # 10 strips, one chunk
+    as_stored(data)
+    assert sum(inflater.size for inflater in inflaters) < 1.5 * len(data)
 
 
 def test_damage_is_found() -> None:

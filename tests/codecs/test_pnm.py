@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from dalify.base.errors import DecodeError
-from dalify.codecs.image import decode_image
+from dalify.codecs.image import decode_image, image_shape
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
 
@@ -83,3 +83,7 @@ def test_more_than_8_bits_are_as_stored(channels: int, max_value: int) -> None:
 def test_damage_is_found(data: bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         decode_image(data)
+
+
+def test_the_size_of_a_truncated_image_is_known() -> None:
+    assert image_shape(b"P5 6 4 255\n" + bytes(15)) == (4, 6, 3)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dalify.data import Batch
+from dalify.data import samples as samples_module
 from dalify.data.batch import packed
 from dalify.data.samples import Samples
 
@@ -48,3 +50,23 @@ def test_windows(is_dense: bool) -> None:
     for n, window in enumerate(samples.window(start, extents).arrays()):
         part = tuple(slice(low, low + size) for low, size in zip(start[n], extents[n], strict=True))
         np.testing.assert_array_equal(window, arrays[n][part])
+
+
+def test_threads_never_get_addresses_that_are_not_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = np.zeros((4, 3), np.float32)
+    samples = Samples.of_dense(dense)
+    compiled: Any = samples_module.compiled
+    fill, seen = compiled.fill_shifted, []
+
+    def slow(*arguments: Any) -> None:
+        """Fill in the addresses after another thread has asked for them, which happens while a kernel is loaded."""
+        monkeypatch.setattr(compiled, "fill_shifted", fill)
+        other = threading.Thread(target=lambda: seen.append(samples.addresses.tolist()))
+        other.start()
+        other.join()
+        fill(*arguments)
+
+    monkeypatch.setattr(compiled, "fill_shifted", slow)
+    first = dense.__array_interface__["data"][0]
+    assert samples.addresses.tolist() == [first, first + 12, first + 24, first + 36]
+    assert seen == [samples.addresses.tolist()]

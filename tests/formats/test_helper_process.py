@@ -18,6 +18,7 @@ import pytest
 
 from dalify.base.errors import MissingPackageError, ReaderError
 from dalify.base.optional import LazyModule
+from dalify.base.recent import Recent
 from dalify.formats.files import helper_main, helper_process
 
 PROGRAM = f"""
@@ -57,7 +58,7 @@ def _path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     program.write_text(PROGRAM)
     monkeypatch.setattr(helper_main, "__file__", str(program))
     monkeypatch.setattr(helper_process, "_helpers", helper_process._Helpers())
-    monkeypatch.setattr(helper_process, "_failures", {})
+    monkeypatch.setattr(helper_process, "_failures", Recent(9))
     yield str(program)
     helper_process._helpers.end()
 

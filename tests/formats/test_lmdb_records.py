@@ -142,6 +142,7 @@ def put(place: int, number: int, size: int) -> Callable[[bytearray], None]:
         (put(20, 2, 4), "format version 2"),
         (put(40, 1000, 4), "page size of 1000 bytes"),
         (put(40, 1 << 31, 4), "page size of"),
+        (put(40 + 48 + 6, 33, 2), "33 levels of pages"),
         (put(40 + 48 + 4, 4, 2), "duplicate keys"),
         (put(40 + 48 + 32, 1 << 60, 8), "max_declared_samples"),
         (put(40 + 48 + 32, 2, 8), "declares 2 records but contains"),
@@ -163,7 +164,7 @@ def test_a_page_that_is_its_own_child(tmp_path: Path) -> None:
     data = bytearray((tmp_path / "data.mdb").read_bytes())
     newer = max((0, 4096), key=lambda page: struct.unpack_from("<Q", data, page + META_BYTES - 8))
     root = struct.unpack_from("<Q", data, newer + 40 + 48 + 40)[0] * 4096
-    struct.pack_into("<H", data, newer + 40 + 48 + 6, 60000)  # levels
+    struct.pack_into("<H", data, newer + 40 + 48 + 6, 32)  # levels
     for node in struct.unpack_from(f"<{(struct.unpack_from('<H', data, root + 12)[0] - 16) // 2}H", data, root + 16):
         struct.pack_into("<HHH", data, root + node, root // 4096, 0, 0)
     (tmp_path / "data.mdb").write_bytes(data)

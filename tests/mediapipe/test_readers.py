@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,17 @@ def test_packed_files(arrays: list[np.ndarray], tmp_path: Path) -> None:
         expected = np.stack(arrays[place * BATCH : (place + 1) * BATCH])[:, :, :1, :, :2]
         np.testing.assert_array_equal(volumes.as_nparray(), expected)
         assert numbers.as_nparray().ravel().tolist() == list(range(place * BATCH, (place + 1) * BATCH))
+
+
+def test_files_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    names = ["x_2²3", "x_2²10", "x_10²1"]
+    for number, name in enumerate(names):
+        np.save(tmp_path / f"{name}.npy", np.array([number], np.int32))
+
+    def make() -> Any:
+        return fn.ReadNumpyDatasetFromDir(dir=str(tmp_path), pattern="*.npy", dtype=dt.INT32, shuffle=False)()
+
+    assert run(make)[0].ravel().tolist() == [0, 1, 2]
 
 
 def test_packed_files_hold_one_array(tmp_path: Path) -> None:
@@ -231,6 +243,32 @@ def reader_of(batch: Any, output_type: int) -> type:
 def test_what_users_readers_give_is_checked(batch: Any, count: int, output_type: int, text: str) -> None:
     with pytest.raises(SourceError, match=f"(?s){text}.*test_readers.py"):
         run(lambda: fn.MediaExtReaderOp(impl=reader_of(batch, output_type), num_outputs=count)())
+
+
+def annotated(folder: Path, names: list[str], **changes: Any) -> Any:
+    """Write annotations with one box per image, and return a function that reads them."""
+    images = [{"id": number, "file_name": name, "height": 8, "width": 8} for number, name in enumerate(names)]
+    boxes = [{"id": number, "image_id": number, "category_id": 1, "bbox": [0, 0, 4, 4]} for number in range(len(names))]
+    boxes[0] |= changes
+    content = {"images": images, "annotations": boxes, "categories": [{"id": 1}]}
+    (folder / "annotations.json").write_text(json.dumps(content))
+    return lambda **options: fn.CocoReader(
+        root=str(folder), annfile=str(folder / "annotations.json"), shuffle=False, **options
+    )()
+
+
+def test_annotations_cannot_name_files_outside_their_folder(tmp_path: Path) -> None:
+    read = annotated(tmp_path, ["a.jpg", "../secret.jpg", "b.jpg"])
+    with pytest.raises(ReaderError, match=r"'\.\./secret\.jpg' points outside the folder"):
+        run(lambda: read()[1])
+    assert run(lambda: read(allow_outside_root=True)[1])[0].tolist() == [0, 1, 2]
+
+
+def test_bad_annotations_cost_the_batch_of_their_image(tmp_path: Path) -> None:
+    pipe = Graph(annotated(tmp_path, [f"{number}.jpg" for number in range(6)], bbox=[1, 2, 3]))
+    with pytest.raises(ReaderError, match=r"0\.jpg.*the annotation with id 0 has a 'bbox' that is not four"):
+        pipe.run()
+    assert pipe.run()[1].as_nparray().tolist() == [3, 4, 5]
 
 
 def test_negative_seeds_are_none(arrays: list[np.ndarray], tmp_path: Path) -> None:

@@ -117,6 +117,49 @@ def test_errors_reach_the_batch_and_the_next_one_is_served():
                 server.produce_data(ref)
 
 
+class Failing(Numbers):
+    def __getitem__(self, index: int) -> Any:
+        if index == 5:
+            raise ValueError("sample 5 is damaged")
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_sample_that_fails_costs_only_its_batch(workers, deterministic):
+    with proxy.DALIServer(doubled(), deterministic) as server:
+        batches = iter(torch.utils.data.DataLoader(Failing(server.proxy), batch_size=4, num_workers=workers))
+        found = []
+        for number in range(3):
+            if number == 1:
+                with pytest.raises(ValueError, match="sample 5 is damaged"):
+                    next(batches)
+                continue
+            images, labels = server.produce_data(next(batches))
+            torch.testing.assert_close(images[:, 0, 0], 2 * labels.to(torch.int32))
+            found += labels.tolist()
+        assert found == [0, 1, 2, 3, 8, 9, 10, 11]
+
+
+def _lost() -> Any:
+    raise ConnectionRefusedError
+
+
+class Lost:
+    """A tensor of a worker that ended."""
+
+    def __reduce__(self) -> Any:
+        return _lost, ()
+
+
+def test_a_batch_of_a_worker_that_ended_disturbs_no_other():
+    with proxy.DALIServer(doubled()) as server:
+        server._requests.put(Lost())
+        loader = proxy.DataLoader(server, Numbers(server.proxy), batch_size=4)
+        for images, labels in loader:
+            torch.testing.assert_close(images[:, 0, 0], 2 * labels.to(torch.int32))
+
+
 def test_mistakes():
     with pytest.raises(ArgumentTypeError, match="needs a pipeline"):
         proxy.DALIServer(doubled)

@@ -88,7 +88,8 @@ def derived_seed(seed: int | None, part: int) -> int | None:
         return None
     if not isinstance(seed, (int, float, np.number)) or not np.isfinite(seed):
         raise ArgumentTypeError(f"seed must be an integer; got {seed!r}.", line=SourceLine.capture())
-    return (seed * 1_000_003 + part * 7_919) % _SEEDS
+    number = seed.item() if isinstance(seed, np.number) else seed  # small types would overflow
+    return (number * 1_000_003 + part * 7_919) % _SEEDS
 
 
 def random_index(count: int, *, seed: int | None, shape: tuple[int, ...] | None = None) -> DataNode:

@@ -83,13 +83,15 @@ class BlockCache(Generic[T]):
                         if self._slots.get(number) is slot:
                             del self._slots[number]
                     raise
-                self._keep(number, slot.value, slot.size_bytes)
+                self._keep(number, slot, slot.value)
             return slot.value
 
-    def _keep(self, number: int, value: T, added_bytes: int) -> None:
+    def _keep(self, number: int, slot: _Slot[T], value: T) -> None:
         with self._lock:
             self._last = number, value
-            self._size_bytes += added_bytes
+            if self._slots.get(number) is not slot:  # removed when another thread failed to load the block
+                return
+            self._size_bytes += slot.size_bytes
             loaded = [number for number, slot in self._slots.items() if slot.value is not None]
             for number in loaded[:-_MIN_BLOCKS]:
                 if self._size_bytes <= self._max_bytes:

@@ -31,7 +31,7 @@ __all__ = [
     "read_hdf5_rows",
 ]
 
-HEAD = struct.Struct("<QQ")  # size of the header, and of the arrays after it
+SIZE = struct.Struct("<Q")  # of a pickled message; arrays may follow it
 RECEIVED = b"\1"  # sent when a request has been read, before it is executed
 _IDLE_S = 10.0
 _PARENT_CHECK_S = 1.0
@@ -359,14 +359,14 @@ def _read_exactly(descriptor: int, size: int) -> bytes | None:
 
 def _read_message(descriptor: int) -> Any:
     """Return the next message, or None at the end of the stream."""
-    head = _read_exactly(descriptor, HEAD.size)
-    body = None if head is None else _read_exactly(descriptor, HEAD.unpack(head)[0])
+    size = _read_exactly(descriptor, SIZE.size)
+    body = None if size is None else _read_exactly(descriptor, SIZE.unpack(size)[0])
     return None if body is None else pickle.loads(body)
 
 
 def _send(descriptor: int, header: Any, arrays: Sequence[np.ndarray]) -> None:
     pickled = pickle.dumps(header, pickle.HIGHEST_PROTOCOL)
-    for part in (HEAD.pack(len(pickled), sum(array.nbytes for array in arrays)), pickled, *arrays):
+    for part in (SIZE.pack(len(pickled)), pickled, *arrays):
         left = part.reshape(-1).view(np.uint8).data if isinstance(part, np.ndarray) else memoryview(part)
         while left:
             left = left[os.write(descriptor, left) :]

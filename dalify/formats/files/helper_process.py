@@ -30,6 +30,7 @@ from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, suggestion
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
+from dalify.base.recent import Recent
 from dalify.formats.files import helper_main
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.positions import HAS_PREAD, open_file, opened
@@ -98,9 +99,9 @@ class _Helper:
         except _EndedError:
             # A process that was killed may accept a request until the last of its threads has ended.
             raise _EndedError(was_idle=True) from None
-        sizes = np.empty(helper_main.HEAD.size, np.uint8)
-        self._fill(sizes)
-        header_bytes, _ = helper_main.HEAD.unpack(sizes.data)
+        size = np.empty(helper_main.SIZE.size, np.uint8)
+        self._fill(size)
+        (header_bytes,) = helper_main.SIZE.unpack(size.data)
         pickled = np.empty(header_bytes, np.uint8)
         self._fill(pickled)
         header = pickle.loads(pickled.data)
@@ -118,7 +119,7 @@ class _Helper:
 
     def _send(self, message: Any) -> None:
         pickled = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        left = memoryview(helper_main.HEAD.pack(len(pickled), 0) + pickled)
+        left = memoryview(helper_main.SIZE.pack(len(pickled)) + pickled)
         try:
             while left:
                 left = left[os.write(self._to, left) :]
@@ -195,7 +196,7 @@ class _Helpers:
 
 
 _helpers = _Helpers()
-_failures: dict[str, str] = {}
+_failures: Recent[str] = Recent(_MAX_REMEMBERED)
 atexit.register(_helpers.end)
 
 
@@ -235,9 +236,10 @@ def call(
     os.close(descriptor)
     file_key = repr((path, size, changed_ns))
     call_key = file_key + repr((function, arguments))
-    for known in (file_key, call_key):
-        if known in _failures:
-            raise ReaderError(_failures[known])
+    for key in (file_key, call_key):
+        known = _failures.get(key)
+        if known is not None:
+            raise ReaderError(known)
     result_bytes = 16 * size if result_bytes is None else result_bytes
     processor_s = _PROCESSOR_S + result_bytes / _BYTES_PER_S
     request = (function, (path, *arguments), processor_s, result_bytes)
@@ -252,9 +254,7 @@ def call(
             message = f"the {what} file {path!r} is damaged: {_reason(code, processor_s)}."
             # After a crash, other rows may still be readable. After a timeout, other rows and datasets would take as
             # long, so the whole file is remembered.
-            _failures[file_key if code == -getattr(signal, "SIGPROF", 0) else call_key] = message
-            while len(_failures) > _MAX_REMEMBERED:
-                _failures.pop(next(iter(_failures)), None)
+            _failures.put(file_key if code == -getattr(signal, "SIGPROF", 0) else call_key, message)
             raise ReaderError(message) from None
         except BaseException:
             helper.end()  # the response was not read completely

@@ -37,6 +37,7 @@ _META_PAGE = struct.Struct("<8x2xHHH" + "IIQQ" + 2 * "IHHQQQQQ" + "QQ")
 _NUMBER_OF_TRANSACTION = struct.Struct("<Q")
 _PLACE_OF_TRANSACTION = _META_PAGE.size - _NUMBER_OF_TRANSACTION.size
 _MIN_PAGE_BYTES, _MAX_PAGE_BYTES = 512, 1 << 15
+_MAX_DEPTH = 32  # of LMDB; each level adds the children of a page to those that wait
 _NO_PAGE = (1 << 64) - 1
 _DUPLICATE_KEYS = 4  # flag of the record tree
 _DAMAGED = -1
@@ -195,6 +196,8 @@ def _meta_at(files: OpenFiles, number: int, offset: int) -> _Meta:
         raise ReaderError(f"it has the format version {version}; version {_VERSION} is supported")
     if not _MIN_PAGE_BYTES <= page_bytes <= _MAX_PAGE_BYTES or page_bytes & (page_bytes - 1):
         raise ReaderError(f"it has an invalid page size of {page_bytes} bytes")
+    if depth > _MAX_DEPTH:
+        raise ReaderError(f"it has {depth} levels of pages; at most {_MAX_DEPTH} are possible")
     if values[16] & _DUPLICATE_KEYS:
         raise ReaderError("it allows duplicate keys (MDB_DUPSORT), which is not supported")
     return _Meta(page_bytes, depth, entries, root, values[-1])

@@ -200,6 +200,9 @@ class _File:
         for number, wanted in ((2, _DICTIONARY), (3, _BATCH)):
             places = footer.blocks(number)
             limits.check_count(len(places), f"the Arrow file declares {len(places):,} messages")
+            # Messages do not overlap: many entries for a large one would be read again and again.
+            if sum(max(metadata_bytes, 0) + max(body_bytes, 0) for _, metadata_bytes, body_bytes in places) > self.size:
+                raise _DamagedError
             lists.append([self._at_block(block, wanted) for block in places])
         dictionaries, batches = lists
         return dictionaries, [batch._replace(dictionaries=len(dictionaries)) for batch in batches]

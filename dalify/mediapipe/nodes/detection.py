@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dalify.base.errors import ReaderError
 from dalify.data import DALIDataType
 from dalify.formats.annotations.coco import BoxOptions, read_annotations
+from dalify.formats.files.data_root import DataRoot
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
 from dalify.mediapipe.nodes.ssd import MAX_BOXES
@@ -37,6 +38,7 @@ def CocoReader(
     seed: int | None = None,
     slices: SliceOptions,
     partial_batch: bool = False,
+    allow_outside_root: bool = False,
 ) -> tuple[Value, ...]:
     """Read images and boxes of a data set in COCO's format. Images without boxes are skipped.
 
@@ -47,6 +49,7 @@ def CocoReader(
         seed: seed of the order.
         slices: order, slice and padding.
         partial_batch: the last output is the number of images that are not padding; otherwise it is the batch size.
+        allow_outside_root: whether names of images may be absolute paths or URLs, or point outside `root`.
 
     Returns:
         paths; ids, uint32 ``[N]``; sizes, uint32 ``[N, 2]``: height, width; boxes, float32 ``[N, 200, 4]``: left, top,
@@ -59,16 +62,20 @@ def CocoReader(
     assert found.extents is not None, "dalify bug: annotations of a JSON file without extents"
     ids, sizes = found.ids.astype(np.uint32), found.extents.astype(np.uint32)
     lengths = np.minimum(np.diff(found.box_firsts), MAX_BOXES).astype(np.uint32)
-    order = SlicedOrder(len(found.names), context.batch_size, slices, seed=seed, pipe_seed=context.seed)
+    folder = DataRoot(str(root), allow_outside_root=allow_outside_root)
+    names = [folder.path(name, str(annfile)) for name in found.names]
+    order = SlicedOrder(len(names), context.batch_size, slices, seed=seed, pipe_seed=context.seed)
 
     def take(items: Indices, valid: int) -> tuple[Any, ...]:
         boxes = np.zeros((len(items), MAX_BOXES, 4), np.float32)
         labels = np.zeros((len(items), MAX_BOXES), np.uint32)
-        for row, item in enumerate(items):
+        for row, item in enumerate(items.tolist()):
+            if item in found.problems:
+                raise ReaderError(f"{names[item]!r}: {found.problems[item]}")
             first, length = found.box_firsts[item], lengths[item]
             boxes[row, :length] = found.boxes[first : first + length]
             labels[row, :length] = found.labels[first : first + length]
-        paths = path_rows([str(Path(root, found.names[item])) for item in items])
+        paths = path_rows([names[item] for item in items])
         real = np.full((len(items), 1), valid if partial_batch else len(items), np.uint32)
         return paths, ids[items], sizes[items], boxes, labels, lengths[items], real
 

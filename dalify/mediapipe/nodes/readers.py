@@ -74,10 +74,10 @@ class LabeledFiles(Parameters):
         if classes is None or len(classes) != len(files):
             raise ArgumentValueError("file_list needs file_classes with the class of each file.")
         known = sorted(set(classes)) if self.class_list is None else list(self.class_list)
-        unknown = next((name for name in classes if name not in known), None)
+        numbers = {name: number for number, name in enumerate(known)}
+        unknown = next((name for name in classes if name not in numbers), None)
         if unknown is not None:
             raise ArgumentValueError(f"the class {unknown!r} of file_classes is not in class_list.")
-        numbers = {name: number for number, name in enumerate(known)}
         return [str(path) for path in files], [numbers[name] for name in classes]
 
     def _of_folder(self, extension: str) -> tuple[list[str], list[int]]:
@@ -257,4 +257,4 @@ def _is_flat(file_list: Sequence[Any]) -> bool:
 
 def _natural(path: str) -> list[Any]:
     """Sort key that orders x_2 before x_10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", path)]

@@ -54,19 +54,28 @@ def _frames_at_rate(path: str, target_rate: float) -> Indices:
 
 
 class _Clips:
-    """The clips of one video, in the order of their first frames: int64 ``[clips, frames]``."""
+    """The clips of one video, in the order of their first frames."""
 
     def __init__(self, path: str, frames: int, distance: int, target_rate: float, start: int | None) -> None:
         numbers = _frames_at_rate(path, target_rate)
         if start is not None:
             numbers = numbers[start:]
         firsts = np.arange(0, len(numbers) - frames + 1, distance)
-        firsts = firsts if start is None else firsts[:1]
-        self.numbers: Indices = numbers[firsts[:, None] + np.arange(frames)]
+        self._firsts = firsts if start is None else firsts[:1]
+        self._numbers = numbers
+        self._frames = frames
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def frames(self, clip: int) -> Indices:
+        """Return the numbers of the frames of a clip."""
+        first = self._firsts[clip]
+        return self._numbers[first : first + self._frames]
 
     def selected(self, maximum: int, sampler: int, random: np.random.Generator) -> Indices:
         """Return the clips of this video for an epoch."""
-        count = len(self.numbers)
+        count = len(self)
         if sampler == clipSampler.RANDOM_SAMPLER:
             return np.sort(random.permutation(count)[:maximum])
         return np.floor(np.linspace(0, count - 1, min(maximum, count))).astype(np.int64)
@@ -93,7 +102,7 @@ class _ClipReader(IndexedReader):
     def start_epoch(self) -> None:
         super().start_epoch()
         self._selected = [
-            (path, label, clips.numbers[clip])
+            (path, label, clips.frames(clip))
             for path, label, clips in self._videos
             for clip in clips.selected(self._maximum, self._sampler, self._selection_random)
         ]
@@ -160,12 +169,12 @@ def ReadVideoDatasetFromDir(
 
     with ThreadPoolExecutor() as pool:  # opening a video waits for the disk, or runs without the GIL
         found = list(pool.map(clips_of, paths))
-    videos = [video for video in zip(paths, labels, found, strict=True) if len(video[2].numbers)]
+    videos = [video for video in zip(paths, labels, found, strict=True) if len(video[2])]
     if not videos:
         raise ReaderError(f"none of the {len(paths)} videos has {frames_per_clip} frames from start_frame_index on.")
     maximum = 1 if fixed_clip_mode else clips_per_video
     order = SlicedOrder(
-        sum(min(maximum, len(clips.numbers)) for _, _, clips in videos),
+        sum(min(maximum, len(clips)) for _, _, clips in videos),
         context.batch_size,
         slices,
         seed=seed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -115,21 +116,7 @@ def _source_error(source: Any) -> ArgumentTypeError:
     return ArgumentTypeError(f"source must be paths, a table or a dataset; got {type(source).__name__}.", hint=hint)
 
 
-@arrow.read
-def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any], ...]:
-    return row.read()
-
-
-@arrow.read_many
-def _(rows: ArrowRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
-    return rows.read_many(numbers)
-
-
-@arrow.substitute
-def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return row.substitute()
-
-
-@arrow.origin
-def _(row: ArrowRow) -> str:
-    return row.origin
+arrow.read(ArrowRow.read)
+arrow.read_many(ArrowRows.read_many)
+arrow.origin(attrgetter("origin"))
+arrow.substitute(ArrowRow.substitute)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -112,9 +113,7 @@ def _(record: LmdbRecord) -> tuple[str, str]:
     return file_identity(*record.place)
 
 
-@caffe.origin
-def _(record: LmdbRecord) -> str:
-    return record.origin
+caffe.origin(attrgetter("origin"))
 
 
 @caffe.substitute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -185,9 +186,7 @@ def _(record: LmdbRecord) -> tuple[str, str]:
     return file_identity(*record.place)
 
 
-@caffe2.origin
-def _(record: LmdbRecord) -> str:
-    return record.origin
+caffe2.origin(attrgetter("origin"))
 
 
 @caffe2.substitute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -114,9 +115,7 @@ def _(entry: FileEntry) -> tuple[str, str]:
     return file_identity(entry.path, entry.label)
 
 
-@file.origin
-def _(entry: FileEntry) -> str:
-    return entry.origin
+file.origin(attrgetter("origin"))
 
 
 @file.substitute

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
-
-import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
@@ -58,21 +57,7 @@ def _(paths: Sequence[str], datasets: Sequence[str], cache_bytes: int) -> ArrayR
     return ArrayRows([Hdf5File(path, datasets) for path in paths], datasets, cache_bytes)
 
 
-@hdf5.read
-def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any], ...]:
-    return row.read()
-
-
-@hdf5.read_many
-def _(rows: ArrayRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
-    return rows.read_many(numbers)
-
-
-@hdf5.substitute
-def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return row.substitute()
-
-
-@hdf5.origin
-def _(row: ArrayRow) -> str:
-    return row.origin
+hdf5.read(ArrayRow.read)
+hdf5.read_many(ArrayRows.read_many)
+hdf5.origin(attrgetter("origin"))
+hdf5.substitute(ArrayRow.substitute)

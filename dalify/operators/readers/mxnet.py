@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,8 @@ def _(path: Sequence[str], index_path: Sequence[str]) -> Records:
     return records_of(path, index_path)
 
 
-@mxnet.read
-def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
-    return image_and_labels(record)
-
-
-@mxnet.read_many
-def _(records: Records, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
-    return images_and_labels(records, numbers)
+mxnet.read(image_and_labels)
+mxnet.read_many(images_and_labels)
 
 
 @mxnet.identity()
@@ -62,9 +57,7 @@ def _(record: Record) -> tuple[str, str]:
     return file_identity(record.files.paths[record.file], record.offset, record.size)
 
 
-@mxnet.origin
-def _(record: Record) -> str:
-    return record.origin
+mxnet.origin(attrgetter("origin"))
 
 
 @mxnet.substitute

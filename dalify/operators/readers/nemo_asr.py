@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,4 @@ def _(recording: Recording) -> tuple[str, str]:
     return file_identity(recording.path, recording.offset, recording.duration, recording.number, recording.text)
 
 
-@nemo_asr.origin
-def _(recording: Recording) -> str:
-    return recording.path
+nemo_asr.origin(attrgetter("path"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
-
-import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.files.identity import file_identity
@@ -74,26 +73,12 @@ def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int, allow_outs
     return ArrowRows(sources, columns, cache_bytes, allow_outside_root=allow_outside_root)
 
 
-@parquet.read
-def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any], ...]:
-    return row.read()
-
-
-@parquet.read_many
-def _(rows: ArrowRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
-    return rows.read_many(numbers)
-
-
-@parquet.substitute
-def _(row: ArrowRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return row.substitute()
+parquet.read(ArrowRow.read)
+parquet.read_many(ArrowRows.read_many)
+parquet.origin(attrgetter("origin"))
+parquet.substitute(ArrowRow.substitute)
 
 
 @parquet.identity("columns")
 def _(row: ArrowRow) -> tuple[str, str]:
     return file_identity(row.rows.source_name(row.block), row.number)
-
-
-@parquet.origin
-def _(row: ArrowRow) -> str:
-    return row.origin

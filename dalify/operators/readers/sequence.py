@@ -91,7 +91,7 @@ class _Sequences(Entries[list[str]]):
 @sequence.index
 def _(file_root: str, sequence_length: int, step: int, stride: int, **_without_effect: object) -> _Sequences:
     files = files_in_class_folders(file_root, dir_filters=_VISIBLE_FOLDERS, file_filters=_VISIBLE_IMAGES)
-    counts = np.bincount([entry.label for entry in files])
+    counts = np.bincount(files.labels)
     reach = (sequence_length - 1) * stride
     starts: list[int] = []
     first = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,7 @@ def _(record: Record) -> tuple[str, str]:
     return file_identity(record.files.paths[record.file], record.offset, record.size)
 
 
-@tfrecord.origin
-def _(record: Record) -> str:
-    return record.origin
+tfrecord.origin(attrgetter("origin"))
 
 
 @tfrecord.substitute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,4 @@ def _(
 video.substitute(blank_clip)
 
 
-@video.origin
-def _(entry: VideoEntry) -> str:
-    return entry.path
+video.origin(attrgetter("path"))

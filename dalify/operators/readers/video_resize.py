@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,4 @@ def _to_numbers(value: Any) -> Any:
 video_resize.substitute(blank_clip)
 
 
-@video_resize.origin
-def _(entry: VideoEntry) -> str:
-    return entry.path
+video_resize.origin(attrgetter("path"))

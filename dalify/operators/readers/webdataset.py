@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
-
-import numpy as np
 
 from dalify.base.errors import ArgumentValueError, NoOutputsError, option_error_text
 from dalify.data import DALIDataType
@@ -125,26 +124,12 @@ def _(
     )
 
 
-@webdataset.read
-def _(sample: Sample) -> tuple[np.ndarray[Any, Any], ...]:
-    return sample.read()
-
-
-@webdataset.read_many
-def _(samples: Samples, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
-    return samples.read_many(numbers)
+webdataset.read(Sample.read)
+webdataset.read_many(Samples.read_many)
+webdataset.origin(attrgetter("origin"))
+webdataset.substitute(Sample.substitute)
 
 
 @webdataset.identity("dtypes")
 def _(sample: Sample) -> tuple[str, str]:
     return file_identity(sample.samples.files.paths[sample.file], sample.samples.places[sample.number].tolist())
-
-
-@webdataset.origin
-def _(sample: Sample) -> str:
-    return sample.origin
-
-
-@webdataset.substitute
-def _(sample: Sample) -> tuple[np.ndarray[Any, Any], ...]:
-    return sample.substitute()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
-
-import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
@@ -55,21 +54,7 @@ def _(paths: Sequence[str], arrays: Sequence[str], cache_bytes: int) -> ArrayRow
     return ArrayRows([ZarrStore(path, arrays) for path in paths], arrays, cache_bytes)
 
 
-@zarr.read
-def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any], ...]:
-    return row.read()
-
-
-@zarr.read_many
-def _(rows: ArrayRows, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
-    return rows.read_many(numbers)
-
-
-@zarr.substitute
-def _(row: ArrayRow) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return row.substitute()
-
-
-@zarr.origin
-def _(row: ArrayRow) -> str:
-    return row.origin
+zarr.read(ArrayRow.read)
+zarr.read_many(ArrayRows.read_many)
+zarr.origin(attrgetter("origin"))
+zarr.substitute(ArrayRow.substitute)

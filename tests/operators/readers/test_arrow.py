@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+import struct
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -290,6 +293,26 @@ def test_bad_files(tmp_path: Path) -> None:
         reading(columns=["a"], source=pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])).build()
 
 
+def test_arrow_files_cannot_list_a_large_batch_many_times(tmp_path: Path) -> None:
+    path = tmp_path / "a.arrow"
+    with pa.ipc.new_file(path, pa.schema({"label": pa.int64()})) as file:
+        for count in (1000, 0, 0):
+            file.write_batch(pa.record_batch({"label": np.arange(count)}))
+    assert len(reading(source=str(path)).run()[0]) == 2
+    contents = bytearray(path.read_bytes())
+    # The blocks of the footer, at the end of the file: offset, size of the metadata, padding, size of the body.
+    blocks = struct.Struct("<qi4xq")
+    first = max(
+        place
+        for place in range(len(contents) - 3 * blocks.size)
+        if blocks.unpack_from(contents, place)[2] == 8000 and blocks.unpack_from(contents, place + blocks.size)[2] == 0
+    )
+    contents[first : first + 3 * blocks.size] = 3 * contents[first : first + blocks.size]
+    path.write_bytes(contents)
+    with pytest.raises(ReaderError, match=r"a\.arrow.* is not a valid Arrow file"):
+        reading(source=str(path)).build()
+
+
 def test_damaged_row_groups_cost_their_own_batches(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(
@@ -395,3 +418,33 @@ def test_a_block_that_cannot_be_loaded_is_tried_again() -> None:
     with pytest.raises(ReaderError):
         cache.get(4)
     assert cache.get(4) == 4
+
+
+def test_a_thread_that_waited_for_a_failed_block_does_not_fill_the_cache() -> None:
+    loads: list[int] = []
+    is_loading, fails = threading.Event(), threading.Event()
+
+    def load(number: int) -> tuple[int, int]:
+        loads.append(number)
+        if len(loads) == 1:
+            is_loading.set()
+            fails.wait(10)
+            raise ReaderError("not now.")
+        return number, 100
+
+    def ask() -> None:
+        with contextlib.suppress(ReaderError):
+            cache.get(0)
+
+    cache = BlockCache(load, 300)
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+        is_loading.wait(10)
+    time.sleep(0.1)  # the others wait for the first thread
+    fails.set()
+    for thread in threads:
+        thread.join()
+    for number in (0, 1, 2, 0, 1, 2):
+        cache.get(number)
+    assert loads.count(1) == loads.count(2) == 1  # three blocks of 100 bytes stay

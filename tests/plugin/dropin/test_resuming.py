@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
+from PIL import Image
 from torch.utils import data
 
 from dalify.base.errors import CheckpointError
 from dalify.plugin.pytorch import DataLoader, accelerate
-from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, same, seed, transforms
+from dalify.plugin.pytorch.dropin.draws import RandomStates
+from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, datasets, same, seed, transforms
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -63,6 +66,66 @@ def test_the_rest_of_a_pass(name, transform, workers):
     assert resumed.state_dict()["batches"] == 3
     same(list(rest), expected[3:])
     assert len(list(resumed)) == 5
+
+
+class Numbers(data.Dataset):
+    """Numbers, of which one cannot be read."""
+
+    def __len__(self) -> int:
+        return 20
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if index == 6:
+            raise OSError("damaged")
+        return torch.tensor([index, torch.randint(1000, ())])
+
+
+def remaining(batches: Any) -> list[Any]:
+    found: list[Any] = []
+    while True:
+        try:
+            found.append(next(batches))
+        except StopIteration:
+            return found
+        except OSError:
+            found.append("damaged")
+
+
+@pytest.mark.parametrize("kind", ["torch", "hybrid", "full"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_that_failed_count(tmp_path, kind, workers):
+    dataset: Any = Numbers()
+    if kind != "torch":
+        for index in range(20):
+            (tmp_path / "class").mkdir(exist_ok=True)
+            contents = b"damaged" if index == 6 else io.BytesIO()
+            if not isinstance(contents, bytes):
+                Image.new("RGB", (30, 30), (index, 0, 0)).save(contents, "PNG")
+                contents = contents.getvalue()
+            (tmp_path / "class" / f"{index:02}.png").write_bytes(contents)
+        dataset = datasets.ImageFolder(str(tmp_path), transform=RANDOM if kind == "full" else PARTLY)
+
+    def make() -> Any:
+        loader = DataLoader(dataset, batch_size=4, num_workers=workers, on_fallback="silent")
+        assert loader.explain().mode == kind
+        return loader
+
+    seed()
+    loader = make()
+    batches = iter(loader)
+    for number in range(3):
+        with pytest.raises(OSError, match=r"damaged|cannot identify") if number == 1 else nullcontext():
+            next(batches)
+    state = saved(loader.state_dict())
+    random_states = RandomStates.current()
+    expected = remaining(batches)
+    assert len(expected) == 2
+    torch.manual_seed(99)
+    resumed = make()
+    resumed.load_state_dict(state)
+    rest = iter(resumed)
+    random_states.restore()  # without workers, the caller restores them
+    same(remaining(rest), expected)
 
 
 @pytest.mark.parametrize("persistent", [False, True])

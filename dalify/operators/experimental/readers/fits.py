@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,4 @@ def _(file: FileEntry) -> tuple[str, str]:
     return file_identity(file.path)
 
 
-@fits.origin
-def _(file: FileEntry) -> str:
-    return file.origin
+fits.origin(attrgetter("origin"))

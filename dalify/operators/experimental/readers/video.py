@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,4 @@ def _(entry: VideoEntry, *, videos: VideoSequences) -> tuple[np.ndarray[Any, Any
     )
 
 
-@video.origin
-def _(entry: VideoEntry) -> str:
-    return entry.path
+video.origin(attrgetter("path"))

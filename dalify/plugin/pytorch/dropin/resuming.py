@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch.utils.data
 from torch.utils.data.dataloader import _DatasetKind
 
 from dalify.base.errors import CheckpointError
+from dalify.plugin.pytorch.dropin.iterators import ThreadIterator
 
 __all__ = ["Resumable"]
+
+
+class _Counted:
+    """The indices of an epoch.
+
+    Attributes:
+        taken: how many were taken, also for batches that failed.
+    """
+
+    def __init__(self, indices: Iterator[Any]) -> None:
+        self._indices = indices
+        self.taken = 0
+
+    def __next__(self) -> Any:
+        indices = next(self._indices)
+        self.taken += 1
+        return indices
+
+
+def _requested_batches(iterator: Any) -> int:
+    """Return the number of batches that were returned or failed; of torch's iterable datasets, without the latter."""
+    if isinstance(iterator._sampler_iter, _Counted):
+        return iterator._sampler_iter.taken
+    if iterator._dataset_kind != _DatasetKind.Map:
+        return iterator._num_yielded
+    return iterator._received if isinstance(iterator, ThreadIterator) else iterator._rcvd_idx
 
 
 class Resumable:
@@ -26,16 +54,17 @@ class Resumable:
         own generator; the caller must then save and restore its state, like that of the model.
         """
         iterator = None if self._pass is None else self._pass[0]()
-        if iterator is None or self._is_finished(iterator._num_yielded):
+        batches = 0 if iterator is None else _requested_batches(iterator)
+        if iterator is None or self._is_finished(batches):
             return {"batches": None, "generators": []}
         assert self._pass is not None
-        return {"batches": iterator._num_yielded, "generators": self._pass[1]}
+        return {"batches": batches, "generators": self._pass[1]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the epoch of a `state_dict`: the next iterator returns its remaining batches.
 
-        With workers, the returned batches are computed again and discarded, to restore the random numbers of the
-        workers; without workers, they are skipped.
+        With workers, the returned batches are computed again and discarded, with their errors, to restore the random
+        numbers of the workers; without workers, they are skipped.
 
         Args:
             state: of a loader with the same arguments. Unknown entries are ignored.
@@ -65,27 +94,39 @@ class Resumable:
             states = [generator.get_state() for generator in generators]
             return self._begin(states)
         global_state = torch.get_rng_state()
-        for generator, value in zip(generators, state["generators"], strict=True):
-            generator.set_state(value)
-        iterator = self._begin(state["generators"])
-        self._skip(iterator, state["batches"])
-        torch.set_rng_state(global_state)
+        try:
+            for generator, value in zip(generators, state["generators"], strict=True):
+                generator.set_state(value)
+            iterator = self._begin(state["generators"])
+            self._skip(iterator, state["batches"])
+        finally:
+            torch.set_rng_state(global_state)
         return iterator
 
     def _begin(self, generators: list[torch.Tensor]) -> Any:
         iterator = super().__iter__()  # type: ignore[misc]
+        if self._computes_on_request:
+            iterator._sampler_iter = _Counted(iterator._sampler_iter)
         self._pass = weakref.ref(iterator), generators
         return iterator
 
-    def _skip(self, iterator: Any, batches: int) -> None:
+    @property
+    def _computes_on_request(self) -> bool:
+        """Whether a batch is computed when it is requested, so that no index is taken in advance."""
         loader: Any = self
-        if loader.num_workers or loader._dataset_kind != _DatasetKind.Map:
-            for _ in range(batches):
-                next(iterator)
-            return
+        return not loader.num_workers and loader._dataset_kind == _DatasetKind.Map
+
+    def _skip(self, iterator: Any, batches: int) -> None:
         for _ in range(batches):
-            iterator._next_index()
-        iterator._num_yielded = batches
+            if self._computes_on_request:
+                iterator._next_index()
+                continue
+            try:
+                next(iterator)
+            except StopIteration:
+                return
+            except Exception:  # of a batch that failed before, too
+                continue
 
     def _generators(self) -> list[torch.Generator]:
         """Return the generators that determine the order: torch's default, the loader's, and those of its samplers."""

@@ -124,16 +124,21 @@ class _Proxy:
     def collated(self, samples: Sequence[DALIOutputSampleRef]) -> DALIOutputBatchRef:
         """Return a reference to the batch of the samples, and send the batch unless the server is deterministic.
 
+        If another sample of a batch failed in the dataset, the samples before it are dropped.
+
         Raises:
             BatchSizeError: the samples are not one batch in its order.
         """
         first = samples[0]
-        run = first.pipe_run_ref
+        run, start, stop = first.pipe_run_ref, first.sample_idx, first.sample_idx + len(samples)
+        is_first_output = not run.is_complete
+        run.is_complete = True  # also after an error: the next sample begins another batch
         if any(item.pipe_run_ref is not run or item.output_idx != first.output_idx for item in samples):
             raise BatchSizeError("the samples of a batch of torch belong to different batches of the pipeline.")
-        if [item.sample_idx for item in samples] != list(range(len(samples))):
+        if [item.sample_idx for item in samples] != list(range(start, stop)):
             raise BatchSizeError("the samples of a batch are not in the order in which the proxy got them.")
-        run.is_complete = True
+        if is_first_output:
+            run.call_args = {name: values[start:stop] for name, values in run.call_args.items()}
         if not self._deterministic and not run.is_scheduled:
             # A copy: the queue pickles it in a thread, and the reference that torch sends must not hold the samples.
             self._requests.put(DALIPipelineRunRef(run.batch_id, run.call_args, True, True))
@@ -307,6 +312,8 @@ class DALIServer:
         try:
             return self._requests.get(block=waits)
         except queue.Empty:
+            return None
+        except (OSError, EOFError, RuntimeError):  # the worker ended before its tensors were received: nobody waits
             return None
 
     def _collect(self, batch_id: Any) -> None:
