@@ -110,8 +110,9 @@ class Samples:
         if self._addresses is None:
             dense = self._owner
             offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
-            self._addresses = addresses = np.empty(len(dense), np.int64)
+            addresses = np.empty(len(dense), np.int64)
             compiled.fill_shifted(addresses, offsets, dense.__array_interface__["data"][0])
+            self._addresses = addresses  # once it is filled: the chunks of a batch share the samples of a constant
         return self._addresses
 
     @property

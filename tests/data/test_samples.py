@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dalify.base import addresses as compiled
 from dalify.data import Batch
+from dalify.data import samples as samples_module
 from dalify.data.batch import packed
 from dalify.data.samples import Samples
 
@@ -48,3 +52,22 @@ def test_windows(is_dense: bool) -> None:
     for n, window in enumerate(samples.window(start, extents).arrays()):
         part = tuple(slice(low, low + size) for low, size in zip(start[n], extents[n], strict=True))
         np.testing.assert_array_equal(window, arrays[n][part])
+
+
+def test_other_threads_see_complete_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chunks of a batch share the samples of a constant, and compute its addresses at the same time."""
+    samples = Samples.of_batch(Batch(np.broadcast_to(np.int64(5), (3,))))
+    fill, seen = compiled.fill_shifted, []
+
+    def fill_in_two_threads(addresses: Any, *arguments: Any) -> None:
+        addresses[:] = 0
+        if not seen:
+            seen.append(None)
+            thread = Thread(target=lambda: seen.append(samples.addresses.tolist()))
+            thread.start()
+            thread.join()
+        fill(addresses, *arguments)
+
+    monkeypatch.setattr(samples_module, "compiled", SimpleNamespace(fill_shifted=fill_in_two_threads))
+    assert samples.addresses.tolist() == seen[1]
+    assert 0 not in seen[1]
