@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from tests.compatibility.programs import PHOTO, Program, counted, on
+from tests.compatibility.programs import PHOTO, Program, counted, on, run
 
 __all__ = ["EDGES"]
 
@@ -113,6 +113,10 @@ def _under_its_former_name(dali: Any) -> Any:
     return pipe.run()
 
 
+def _constants_of(fn: Any, shape: list[int]) -> Any:
+    return fn.constant(idata=3, shape=shape), fn.constant(fdata=[1.5], shape=shape)
+
+
 def _enumerations_are_true(dali: Any) -> Any:
     types = dali.types
     return bool(types.UINT8), bool(types.RGB), bool(types.INTERP_NN)
@@ -157,5 +161,7 @@ EDGES: dict[str, Program] = {
     "batches to feed": _feed_counts,
     "enumerations as conditions": _enumerations_are_true,
     "the former decorator of conditions": _under_its_former_name,
+    "constants without an axis": lambda dali: run(dali, lambda: _constants_of(dali.fn, [])),
+    "constants of one element": lambda dali: run(dali, lambda: _constants_of(dali.fn, [1, 1])),
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
 }
