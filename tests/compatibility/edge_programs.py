@@ -22,6 +22,11 @@ def _photo(operator: str, **options: Any) -> Program:
     return on(_PHOTO, "HWC", lambda dali, x: getattr(dali.fn, operator)(x, **options))
 
 
+def _bordered(name: str) -> Program:
+    weights = np.arange(15, dtype=np.float32).reshape(3, 5) / 100
+    return on(_PHOTO, "HWC", lambda dali, x: dali.fn.filter(x, weights, border=name))
+
+
 def _normalized(**options: Any) -> Program:
     def function(dali: Any, x: Any) -> Any:
         return dali.fn.crop_mirror_normalize(x, crop_pos_x=0.0, output_layout="HWC", **options)
@@ -163,5 +168,13 @@ EDGES: dict[str, Program] = {
     "the former decorator of conditions": _under_its_former_name,
     "constants without an axis": lambda dali: run(dali, lambda: _constants_of(dali.fn, [])),
     "constants of one element": lambda dali: run(dali, lambda: _constants_of(dali.fn, [1, 1])),
+    **{
+        f"border of a filter: {name}": _bordered(name)
+        for name in ("const", "constant", "edge", "clamp", "fill", "pad", "reflect", "101", "1001", "wrap")
+    },
+    **{
+        f"outside of a crop: {name}": _photo("crop", crop=[9, 8], out_of_bounds_policy=name)
+        for name in ("const", "fill")
+    },
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
 }

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # Names of the `out_of_bounds_policy` that uses `fill_values` outside the data.
-FILLING = ("constant", "const", "pad")
+FILLING = ("constant", "const", "fill", "pad")
 POLICIES = ("error", *FILLING, "trim_to_shape")
 _POSITIONS = {"D": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 
