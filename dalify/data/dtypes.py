@@ -36,6 +36,10 @@ class _Named(IntEnum):
     def _missing_(cls, value: object) -> None:
         raise ArgumentValueError(f"{value!r} is not a member of {cls.__name__}.")
 
+    def __bool__(self) -> bool:
+        """Return True, also for the member 0: programs write ``dtype or types.FLOAT``."""
+        return True
+
     def __str__(self) -> str:
         """Return the qualified name, for instance ``DALIDataType.FLOAT``."""
         return f"{type(self).__name__}.{self.name}"

@@ -22,6 +22,7 @@ from dalify.base.errors import (
     SourceError,
 )
 from dalify.base.first_error import FirstError
+from dalify.base.interrupts import Completion
 from dalify.base.narrow import is_list
 from dalify.base.optional import LazyModule
 from dalify.data import Batch, BufferPool
@@ -78,6 +79,8 @@ class ExternalFeed:
         self._batch_size = batch_size
         self._last: list[Batch] | None = None
         self._repeat_last: bool = arguments.get("repeat_last", False)
+        self._is_blocking = bool(arguments.get("blocking"))
+        self._arrival: Completion | None = None  # of data for which a run waits
         self._is_calling = False
         self._taken_back: list[Batch] | None = None
         self._state_before: Any = None
@@ -124,7 +127,7 @@ class ExternalFeed:
 
         Raises:
             StopIteration: the source is at its end.
-            PipelineStateError: nothing was fed.
+            PipelineStateError: nothing was fed, without ``blocking``.
             Exception: what the source raises, with a note on where.
         """
         if self.source is None:
@@ -175,6 +178,10 @@ class ExternalFeed:
         return uploaded_batch(batch, self._torch_device)
 
     def _next_fed(self) -> list[Batch]:
+        while self._is_blocking and not (self._fed or self.repeats):
+            self._arrival = arrival = Completion()
+            if not self._fed:  # nothing was fed meanwhile
+                arrival.wait()
         if self._fed:
             fed = self._fed.popleft()
             self._last = self._made(fed) if callable(fed) else fed
@@ -234,13 +241,15 @@ class ExternalFeed:
                 # Used once: the data are not copied and need not match previous data.
                 samples = BatchConverter(Declaration(), batch_size=self._batch_size, copy=False)(data).samples
                 self._fed.extend(make(samples, batch_size=self._batch_size, **rule_arguments(self.node)))
-                return
-            (batch,) = self._converted([data])
-            if layout and len(layout) != batch.ndim:
-                raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")
+            else:
+                (batch,) = self._converted([data])
+                if layout and len(layout) != batch.ndim:
+                    raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")
+                self._fed.append([batch.with_layout(layout) if layout else batch])
         except Exception as error:
             raise located(error, self.node) from cause(error, self.node)
-        self._fed.append([batch.with_layout(layout) if layout else batch])
+        if self._arrival is not None:
+            self._arrival.set()
 
     @property
     def repeats(self) -> bool:

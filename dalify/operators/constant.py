@@ -59,7 +59,7 @@ def _value(shape, dtype, fdata, idata):
     values = np.asarray(fdata, np.float32) if fdata is not None else np.asarray(idata, np.int64)
     typed = np.empty(values.shape, dtype)
     saturate_cast(typed, values)
-    return np.broadcast_to(typed, shape) if len(typed) == 1 else typed.reshape(shape)
+    return np.broadcast_to(typed.reshape(()), shape) if len(typed) == 1 else typed.reshape(shape)
 
 
 @constant.cpu

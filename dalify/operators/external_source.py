@@ -56,7 +56,7 @@ def external_source(
         ndim: expected number of dimensions of a sample, one or one per output.
         cuda_stream: accepted but ignored; data on a device is used in the order of torch's current stream.
         use_copy_kernel: accepted but ignored.
-        blocking: accepted but ignored: running without fed data is an error.
+        blocking: wait until data is fed; otherwise, running without fed data is an error.
         batch: whether the source returns whole batches (the default) or single samples.
         repeat_last: with fed data, repeat the last batch if no new one was fed.
         parallel: call the source in worker processes. A process that dies loses one batch and is replaced; an iterable

@@ -22,7 +22,12 @@ from dalify.registry import AnySamples, PerSample, Vectors, operator
 
 _BORDERS = ("reflect_101", "reflect_1001", "wrap", "clamp", "constant")
 # DALI's aliases.
-_ALIASES = {"fill": "constant", "101": "reflect_101", "1001": "reflect_1001", "reflect": "reflect_1001"}
+_ALIASES = {
+    **dict.fromkeys(("const", "fill", "pad"), "constant"),
+    "edge": "clamp",
+    "101": "reflect_101",
+    **dict.fromkeys(("1001", "reflect"), "reflect_1001"),
+}
 _MODES = ("same", "valid")
 _IMAGE_AXES = 2
 

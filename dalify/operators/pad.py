@@ -38,7 +38,7 @@ def pad(
         axes: axes to pad; negative axes count from the end. By default, without `axis_names`, all axes.
         axis_names: letters of the axes to pad.
         fill_value: value of the padding.
-        shape: minimum extents; -1 (the default): the maximum of the batch. One number for all axes or one each.
+        shape: minimum extents; 0 or less: the maximum of the batch (the default). One number for all axes or one each.
 
     Returns:
         Same dtype and layout.
@@ -85,7 +85,7 @@ def _pad_shapes(
     multiples = _per_axis("align", align, axes, len(shapes), 1)
     check_each((multiples >= 1).all(axis=1), "align must be positive; got {}.", multiples)
     for place, axis in enumerate(axes):
-        required = np.where(minima[:, place] < 0, largest[axis], minima[:, place])
+        required = np.where(minima[:, place] <= 0, largest[axis], minima[:, place])
         steps = multiples[:, place]
         shapes[:, axis] = -(-np.maximum(required, shapes[:, axis]) // steps) * steps
 
@@ -93,7 +93,7 @@ def _pad_shapes(
 def _needs_batch(arguments: Mapping[str, Any]) -> bool:
     """Return whether results may depend on the largest extents of the batch."""
     shape = arguments.get("shape")
-    return not (isinstance(shape, tuple) and all(isinstance(extent, int) and extent >= 0 for extent in shape))
+    return not (isinstance(shape, tuple) and shape and all(isinstance(extent, int) and extent > 0 for extent in shape))
 
 
 @pad.prepare

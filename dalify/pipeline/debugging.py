@@ -276,6 +276,10 @@ class DebugPipeline(Pipeline):
             )
         self._runner.feed(name, data, layout)
 
+    def input_feed_count(self, input_name: str) -> int:
+        """Return 1: nothing is prefetched, and sources may be fed before they are known."""
+        return 1
+
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """Return sizes and sharding of a reader, or of all readers by name; runs the function if it has not run."""
         self._runner.run_ahead()

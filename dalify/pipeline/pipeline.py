@@ -351,11 +351,16 @@ class Pipeline:
         Raises:
             PipelineStateError: there is no such external source, or it has a ``source``.
         """
-        self._parts.run.feed(data_node, data, layout)
+        self._parts.run.external(data_node).feed(data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
-        """Return how many batches must be fed before the first run can return."""
-        return 1
+        """Return how many batches of an external source the first run takes if they have been fed.
+
+        Raises:
+            UnknownInputError: the pipeline has no external source of this name.
+        """
+        self._parts.run.external(input_name)
+        return self._parts.builder.depth
 
     def tap(self, name: str) -> Any:
         """Return the output of a named operator for the last returned batch, even if it is not a pipeline output.

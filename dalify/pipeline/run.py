@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import (
     DTypeError,
@@ -21,6 +21,9 @@ from dalify.graph import DataNode
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.taps import Taps
+
+if TYPE_CHECKING:
+    from dalify.executor.feeds import ExternalFeed
 
 __all__ = ["Run", "TensorList"]
 
@@ -121,12 +124,11 @@ class Run:
             if not self._is_starved():
                 self._schedule_ahead()
 
-    def feed(self, data_node: str | DataNode, data: Any, layout: str | None) -> None:
-        """Feed a batch to an external source.
+    def external(self, data_node: str | DataNode) -> ExternalFeed:
+        """Return an external source by its node or its name.
 
         Raises:
             UnknownInputError: there is no such external source.
-            PipelineStateError: it has a ``source``.
         """
         externals = self._builder.engine().feeds.externals
         for feed in externals:
@@ -135,8 +137,7 @@ class Run:
                     continue
             elif feed.name != data_node:
                 continue
-            feed.feed(data, layout)
-            return
+            return feed
         names = [feed.name for feed in externals if feed.name]
         known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
         raise UnknownInputError(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from threading import Timer
 from typing import Any
 
 import numpy as np
+import pytest
 import tifffile
 
-from tests.compatibility.programs import PHOTO, Program, counted, on
+from tests.compatibility.programs import PHOTO, Program, counted, on, run
 
 __all__ = ["EDGES"]
 
@@ -18,6 +20,11 @@ _CLIPS = counted(2, 2, 6, 5, 3) % 83
 
 def _photo(operator: str, **options: Any) -> Program:
     return on(_PHOTO, "HWC", lambda dali, x: getattr(dali.fn, operator)(x, **options))
+
+
+def _bordered(name: str) -> Program:
+    weights = np.arange(15, dtype=np.float32).reshape(3, 5) / 100
+    return on(_PHOTO, "HWC", lambda dali, x: dali.fn.filter(x, weights, border=name))
 
 
 def _normalized(**options: Any) -> Program:
@@ -78,6 +85,48 @@ def _by_one_frame(operator: str, argument: str, *values: float) -> Program:
     return on(_CLIPS, "FHWC", function)
 
 
+def _fed_by_another_thread(dali: Any) -> Any:
+    with dali.Pipeline(2, 1, None, prefetch_queue_depth=1) as pipe:
+        pipe.set_outputs(dali.fn.external_source(name="x", blocking=True))
+    pipe.build()
+    feeding = Timer(0.2, lambda: pipe.feed_input("x", np.int32([[1], [2]])))
+    feeding.start()
+    outputs = pipe.run()
+    feeding.join()
+    return outputs
+
+
+def _feed_counts(dali: Any) -> Any:
+    found: list[Any] = []
+    for depth in (1, 3):
+        with dali.Pipeline(2, 1, None, prefetch_queue_depth=depth) as pipe:
+            pipe.set_outputs(dali.fn.external_source(name="x"))
+        pipe.build()
+        found.append(pipe.input_feed_count("x"))
+        with pytest.raises((KeyError, RuntimeError)):
+            pipe.input_feed_count("y")
+    return found
+
+
+def _under_its_former_name(dali: Any) -> Any:
+    @dali.pipeline.experimental.pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def ones() -> Any:
+        return dali.fn.ones(shape=[2])
+
+    pipe = ones()
+    pipe.build()
+    return pipe.run()
+
+
+def _constants_of(fn: Any, shape: list[int]) -> Any:
+    return fn.constant(idata=3, shape=shape), fn.constant(fdata=[1.5], shape=shape)
+
+
+def _enumerations_are_true(dali: Any) -> Any:
+    types = dali.types
+    return bool(types.UINT8), bool(types.RGB), bool(types.INTERP_NN)
+
+
 _NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
 
 EDGES: dict[str, Program] = {
@@ -113,5 +162,19 @@ EDGES: dict[str, Program] = {
     "crop of a clip without layout": on(_CLIPS, None, lambda dali, x: dali.fn.crop(x, crop=[3, 3])),
     "crop of a volume without layout": on(_CLIPS, None, lambda dali, x: dali.fn.crop(x, crop=[1, 3, 3])),
     "constants as indices": on(PHOTO, "HWC", _by_constants),
+    "data fed by another thread": _fed_by_another_thread,
+    "batches to feed": _feed_counts,
+    "enumerations as conditions": _enumerations_are_true,
+    "the former decorator of conditions": _under_its_former_name,
+    "constants without an axis": lambda dali: run(dali, lambda: _constants_of(dali.fn, [])),
+    "constants of one element": lambda dali: run(dali, lambda: _constants_of(dali.fn, [1, 1])),
+    **{
+        f"border of a filter: {name}": _bordered(name)
+        for name in ("const", "constant", "edge", "clamp", "fill", "pad", "reflect", "101", "1001", "wrap")
+    },
+    **{
+        f"outside of a crop: {name}": _photo("crop", crop=[9, 8], out_of_bounds_policy=name)
+        for name in ("const", "fill")
+    },
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
 }

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 # Names of the `out_of_bounds_policy` that uses `fill_values` outside the data.
-FILLING = ("constant", "const", "pad")
+FILLING = ("constant", "const", "fill", "pad")
 POLICIES = ("error", *FILLING, "trim_to_shape")
 _POSITIONS = {"D": "crop_pos_z", "F": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 _EXTENTS = {"D": "crop_d", "F": "crop_d", "H": "crop_h", "W": "crop_w"}

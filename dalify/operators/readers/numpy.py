@@ -19,10 +19,10 @@ from dalify.formats.files.identity import file_identity
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.plain_files import plain_files
 from dalify.kernels.arrays.convert import saturate_cast
+from dalify.kernels.images.crop_geometry import POLICIES
 from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.registry import PerSample, Spec, operator
 
-_POLICIES = ("error", "pad", "trim_to_shape")
 _COORDINATES = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
 _Coordinates = tuple[tuple[str, tuple[float, ...] | None], ...]
 _WHOLE: _Coordinates = tuple((name, None) for name in _COORDINATES)
@@ -148,8 +148,8 @@ def numpy(
     Example:
         >>> patch = fn.readers.numpy(file_root="volumes", roi_start=[0, 64], roi_shape=[32, 32])  # doctest: +SKIP
     """
-    if out_of_bounds_policy not in _POLICIES:
-        raise ArgumentValueError(option_error_text("out_of_bounds_policy", out_of_bounds_policy, _POLICIES))
+    if out_of_bounds_policy not in POLICIES:
+        raise ArgumentValueError(option_error_text("out_of_bounds_policy", out_of_bounds_policy, POLICIES))
     begins = {"roi_start": roi_start, "rel_roi_start": rel_roi_start}
     endings = {"roi_end": roi_end, "rel_roi_end": rel_roi_end, "roi_shape": roi_shape, "rel_roi_shape": rel_roi_shape}
     for alternatives in (begins, endings):

@@ -55,6 +55,7 @@ WINDOWS = [
     {"roi_start": [-1, -1, 2], "roi_end": [5, 7, 9], "out_of_bounds_policy": "pad", "fill_value": 9.5},
     {"roi_start": [-1, -1, 2], "roi_end": [3, 7, 9], "out_of_bounds_policy": "trim_to_shape"},
     {"roi_start": [5, 3, 0], "roi_end": [7, 4, 2], "out_of_bounds_policy": "trim_to_shape"},
+    {"roi_start": [-1, -1, 2], "roi_end": [3, 7, 9], "out_of_bounds_policy": "constant", "fill_value": 3.0},
     {"roi_start": [5, 3, 0], "roi_end": [7, 4, 2], "out_of_bounds_policy": "pad"},
 ]
 

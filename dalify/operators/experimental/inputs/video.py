@@ -36,7 +36,7 @@ def video(
     Args:
         sequence_length: number of frames per sequence.
         affine: accepted but ignored.
-        blocking: accepted but ignored: running without fed data is an error.
+        blocking: wait until data is fed; otherwise, running without fed data is an error.
         last_sequence_policy: the last sequence of a video is shorter (``"partial"``) or ends with black (``"pad"``).
         no_copy: accepted but ignored: the data is only read while it is being fed.
 
