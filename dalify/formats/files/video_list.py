@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.file_list import files_in_class_folders
-from dalify.formats.files.storage import folder_of, joined
+from dalify.formats.files.storage import folder_of, joined, read_text
 
 __all__ = ["VideoPart", "videos_given", "videos_in_class_folders", "videos_of", "videos_of_list"]
 
@@ -116,12 +115,8 @@ def videos_of_list(file_list: str, *, allow_outside_root: bool) -> list[VideoPar
     """
     folder = None if allow_outside_root else folder_of(file_list)
     root = DataRoot(folder, allow_outside_root=allow_outside_root)
-    try:
-        text = Path(file_list).read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise ReaderError(f"cannot read the file_list {file_list!r}: {error.strerror}.") from None
     parts = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(read_text(file_list, "the file_list").split("\n"), 1):
         fields = line.split()
         if not fields:
             continue
