@@ -99,7 +99,7 @@ def _reject_keywords(function: Callable[..., Any]) -> None:
                 f"the pipeline function {function.__name__}() must not accept **{item.name}: its keywords "
                 "cannot be distinguished from arguments of the pipeline.",
                 line=SourceLine.of_code(function.__code__) if hasattr(function, "__code__") else None,
-                hint="List the arguments explicitly.",
+                hint="List the arguments explicitly. Decorators of the function need functools.wraps.",
             )
 
 

@@ -259,7 +259,10 @@ def chunk_starts(
     )
     if is_position:
         raise ArgumentValueError(
-            f"{names[axis]} must be in [0, 1]; got {by_axis[axis, sample]:g}.", sample=sample, argument=names[axis]
+            f"{names[axis]} must be in [0, 1]; got {by_axis[axis, sample]:g}.",
+            hint="It is a fraction: 0 is the start, 1 the end of the image. fn.slice takes positions in pixels.",
+            sample=sample,
+            argument=names[axis],
         )
     if axis >= 0:
         window, source = (" x ".join(map(str, shape[sample].tolist())) for shape in (windows, extents))
