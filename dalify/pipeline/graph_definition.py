@@ -181,6 +181,6 @@ def output_edges(values: Sequence[Any]) -> Iterator[Edge]:
 def _output_hint(value: object) -> str:
     if isinstance(value, dict):
         return "Return a tuple of its values. The iterators of dalify.plugin name them: output_map=['image', 'label']."
-    if inspect.iscoroutine(value) or isinstance(value, Iterator):
+    if inspect.iscoroutine(value) or inspect.isgenerator(value):
         return "Define the function with `def` and `return`, without `async` and `yield`."
     return "Return the results of operators of dalify.fn."
