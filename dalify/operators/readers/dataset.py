@@ -121,6 +121,11 @@ def _(dataset: Any, num_outputs: int, processes: int, **declared: Any) -> _Items
 @dataset.read
 def _(item: _Item) -> tuple[np.ndarray[Any, Any], ...]:
     values = list(_values(item.items.dataset[item.number]))
+    if any(value is None for value in values):
+        raise ReaderError(
+            f"item {item.number} of the dataset is or contains None.",
+            hint="Return a number or an array instead, for instance an empty one.",
+        )
     if len(values) != item.items.outputs:
         count = "1 value" if len(values) == 1 else f"{len(values)} values"
         raise ReaderError(

@@ -228,6 +228,7 @@ class Stream(IterableDataset):
         (lambda: pipe_of(Squares(), processes=-1), ArgumentValueError, "processes must be between 0 and 1024"),
         (lambda: pipe_of(Squares(), 3).run(), ReaderError, r"item 0 of the dataset has 2 values; expected 3"),
         (lambda: pipe_of([]).run(), ReaderError, "there is nothing to read"),
+        (lambda: pipe_of([(1, None)]).run(), ReaderError, "item 0 of the dataset is or contains None"),
     ],
 )
 def test_mistakes(make: Any, kind: type[Exception], message: str) -> None:
