@@ -25,8 +25,13 @@ class OperatorInstance:
     operator: Operator
     schema_name: str
 
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, *inputs: Any, **arguments: Any) -> None:
         try:
+            if inputs:
+                name = f"ops.{self.schema_name.replace('__', '.')}"
+                raise ArgumentTypeError(
+                    f"{name}() takes no inputs: they are passed to its instances.", hint=f"Write {name}(...)(x)."
+                )
             self.operator.check_names(arguments)
         except DalifyError as error:
             error.locate(line=SourceLine.capture())

@@ -72,6 +72,6 @@ def _check_call(name: str, inputs: Sequence[Any], count: int, predicate: Any = T
 def _node(value: Any) -> DataNode:
     if not is_promotable(value):
         raise ArgumentTypeError(
-            f"an input must be a graph node, a number or an array; got {value!r}.", line=SourceLine.capture()
+            f"an input must be a graph value, a number or an array; got {value!r}.", line=SourceLine.capture()
         )
     return constant(value)

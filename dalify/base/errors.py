@@ -347,8 +347,12 @@ def of_sample(error: Exception, sample: int) -> None:
 
 def suggestion(name: str, choices: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the closest choice, or ""."""
-    close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    closest = _closest(name, choices)
+    return "" if closest is None else f" Did you mean {closest!r}?"
+
+
+def _closest(name: str, choices: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)), None)
 
 
 def short_repr(value: object) -> str:
@@ -363,4 +367,13 @@ def short_repr(value: object) -> str:
 def option_error_text(argument: str, value: object, options: Iterable[object]) -> str:
     """Return ``argument must be one of a, b, c; got 'd'.`` with a suggestion if one is similar."""
     names = [str(option) for option in options]
-    return f"{argument} must be one of {', '.join(names)}; got {value!r}.{suggestion(str(value), names)}"
+    members = {_member(name): name for name in names}
+    closest = _closest(_member(str(value)), members)
+    similar = "" if closest is None else members[closest]
+    similar = similar and f" Did you mean {similar if '.' in similar else repr(similar)}?"  # types.FLOAT, 'skip'
+    return f"{argument} must be one of {', '.join(names)}; got {value!r}.{similar}"
+
+
+def _member(option: str) -> str:
+    """Return what is compared of an option: "interp_linear" of "types.INTERP_LINEAR"."""
+    return option.rpartition(".")[2].lower()

@@ -26,6 +26,7 @@ _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"\xff\x4f\xff\x51", "JPEG 2000"),
     (b"GIF8", "GIF"),
 )
+_HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
 _OTHER_FORMATS: tuple[tuple[bytes, str], ...] = (
     (b"RIFF", "a RIFF file without a WebP image"),
     (b"fLaC", "FLAC audio"),
@@ -79,6 +80,13 @@ def image_format(data: Bytes) -> str:
         return "PNM"
     if head[4:8] == b"ftyp" and head[8:12] in (b"avif", b"avis"):
         return "AVIF"
+    if head[4:8] == b"ftyp":
+        is_image = head[8:12] in _HEIF_BRANDS
+        kind = "a HEIF image" if is_image else "an MP4 or QuickTime file"
+        raise DecodeError(
+            f"not a supported image: the data is {kind}; it starts with {head!r}.",
+            hint="Convert it to JPEG." if is_image else "Use fn.readers.video or fn.decoders.video.",
+        )
     text = data[:4096].tobytes()
     if _FILE_NAME.fullmatch(text):
         raise DecodeError(

@@ -202,7 +202,7 @@ class VideoIndex(Entries[VideoEntry]):
                 f"no video is long enough for a sequence: sequence_length={division.sequence_length} and "
                 f"stride={division.stride} need {division.sequence_length * division.stride} frames; the longest has "
                 f"{longest}.",
-                hint="Use a shorter sequence_length, or padding.",
+                hint="Use a shorter sequence_length, or padding: pad_sequences or pad_mode.",
             )
 
     def __len__(self) -> int:

@@ -156,7 +156,7 @@ def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
             f"the condition has {predicate.ndim} dimension{'s' if predicate.ndim > 1 else ''} per sample; it "
             "must be a single value.",
             line=node.line,
-            hint="Reduce it first, for instance with fn.reductions.max(x).",
+            hint="Take one element, x[0], or reduce it, for instance with fn.reductions.max(x).",
         )
     return np.asarray(predicate.stacked()) != 0
 

@@ -6,6 +6,7 @@ on torch's CPU device: the whole GPU path then works, and is tested, on machines
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -72,8 +73,10 @@ def find_device(device_id: int | None, node: Node) -> str:
         torch.empty(1, device=device)
     except Exception as error:  # an unknown name, a driver that is too old, a device that another process has reserved
         text = str(error).strip().split("\n", 1)[0].rstrip(".")
+        variable = os.environ.get("DALIFY_DEVICE", "")
+        chosen = f" (DALIFY_DEVICE={variable})" if variable else ""
         raise DeviceError(
-            f"the device {device!r} cannot be used: {text}.",
+            f"the device {device!r}{chosen} cannot be used: {text}.",
             line=node.line,
             operator=operator,
             hint=hint,

@@ -24,7 +24,15 @@ from dalify.base.narrow import is_list_or_tuple, is_tuple
 from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
-__all__ = ["OPTION_NAMES", "PRECISIONS", "OperatorConcurrency", "PipelineOptions", "StreamPolicy", "options_from_json"]
+__all__ = [
+    "OPTIONS_TEXT",
+    "OPTION_NAMES",
+    "PRECISIONS",
+    "OperatorConcurrency",
+    "PipelineOptions",
+    "StreamPolicy",
+    "options_from_json",
+]
 
 _START_METHODS = ("fork", "spawn", "forkserver")
 # Element type of output images; None: unchanged.
@@ -144,7 +152,8 @@ class PipelineOptions:
             given["exec_dynamic"] = given["experimental_exec_dynamic"]
         for name in given:
             if name not in OPTION_NAMES:
-                raise UnknownArgumentError(f"a pipeline has no argument {name!r}.{suggestion(name, OPTION_NAMES)}")
+                text = f"a pipeline has no argument {name!r}.{suggestion(name, OPTION_NAMES)}"
+                raise UnknownArgumentError(text, hint=OPTIONS_TEXT)
         if given.get("batch_size") in (None, -1):
             raise ArgumentTypeError("a pipeline requires batch_size.", hint="For instance: batch_size=32.")
         if given.get("num_threads") in (None, -1):
@@ -315,3 +324,4 @@ def _listed(value: Any) -> Sequence[Any]:
 
 OPTION_NAMES = frozenset(field.name for field in fields(PipelineOptions)) | set(_RETIRED)
 """The names of all arguments of a pipeline."""
+OPTIONS_TEXT = f"The pipeline accepts: {', '.join(sorted(OPTION_NAMES.difference(_RETIRED)))}."

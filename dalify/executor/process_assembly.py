@@ -69,8 +69,8 @@ def check_parts(parts: SplitPlan, reading: Mapping[Node, int]) -> None:
     if not parts.remote.stages:
         first = next((step.node for stage in parts.local.stages for step in stage.steps if stage.is_serial), None)
         raise GraphError(
-            "nothing in this pipeline can be computed by its processes: all operators need the device, or are Python "
-            "functions that are called for one batch after the other.",
+            "nothing in this pipeline can be computed by its processes: all operators are external sources, need the "
+            "device, or are Python functions that are called for one batch after the other.",
             line=None if first is None else first.line,
             operator=None if first is None else first.operator.public_name,
             hint="Write fn.python_function(..., parallel=True) for a function that depends only on its inputs, or "

@@ -60,7 +60,9 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
             hint="Convert it: fn.cast(value, dtype=types.INT32).",
         )
     if wanted == np.bool_ and dtype != DALIDataType.BOOL and not dtype.is_integer:
-        raise ArgumentTypeError(f"the argument {parameter.name} needs booleans; it has elements of type {dtype!s}.")
+        raise ArgumentTypeError(
+            f"the argument {parameter.name} needs booleans; the graph value has elements of type {dtype!s}."
+        )
     _check_range(parameter, batch, wanted)
     by_frame = parameter.is_list and parameter.kind != "shaping" and batch.layout.startswith("F")
     if batch.dense is not None:

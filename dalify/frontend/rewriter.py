@@ -29,7 +29,7 @@ from dalify.frontend.source import Definition, find_definition
 from dalify.frontend.syntax import OVERLOADS, gast, literal, statement
 from dalify.frontend.transform import OPERAND, transformed
 
-__all__ = ["is_rewritable", "rewrite"]
+__all__ = ["is_foreign_code", "is_rewritable", "rewrite"]
 
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
@@ -59,7 +59,7 @@ def is_rewritable(function: Any) -> bool:
         without source.
     """
     inner = _plain_function(function)
-    return inner is not None and not _is_foreign(inner) and _rewritten_code(inner) is not None
+    return inner is not None and not is_foreign_code(inner.__code__) and _rewritten_code(inner) is not None
 
 
 def rewrite(function: _Callable) -> _Callable:
@@ -80,7 +80,7 @@ def rewrite(function: _Callable) -> _Callable:
 def _convert(package: str, function: Any) -> Any:
     """Rewrite a callable that a rewritten function of ``package`` calls."""
     inner = _plain_function(function)
-    if inner is None or (_is_foreign(inner) and not _is_of(inner, package)):
+    if inner is None or (is_foreign_code(inner.__code__) and not _is_of(inner, package)):
         return function
     return _with_function(function, _build(inner))
 
@@ -111,10 +111,10 @@ def _with_function(function: Any, inner: FunctionType) -> Any:
     return MethodType(inner, function)
 
 
-def _is_foreign(function: FunctionType) -> bool:
-    filename = function.__code__.co_filename
+def is_foreign_code(code: CodeType) -> bool:
+    """Return whether code belongs to dalify, the standard library or an installed package."""
     own_or_installed = (_PACKAGE_FOLDER, *_LIBRARY_FOLDERS, "<frozen")
-    return filename.startswith(own_or_installed) or _INSTALLED.search(filename) is not None
+    return code.co_filename.startswith(own_or_installed) or _INSTALLED.search(code.co_filename) is not None
 
 
 def _is_of(function: FunctionType, package: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from dalify.base.errors import ArgumentTypeError, ConditionError, PipelineStateError
+from dalify.base.errors import ArgumentTypeError, ConditionError, PipelineStateError, short_repr
 from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
@@ -131,51 +131,75 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
 
     def __bool__(self) -> NoReturn:
         raise ConditionError(
-            "a graph value was used as a condition, but it has no value yet: it may differ per sample.",
-            line=SourceLine.capture(),
-            hint="Inside a function decorated with @pipeline_def, `if`, `and`, `or` and `not` work on graph "
-            "values; this code was not "
-            "rewritten\n  (library code, code without a source file, enable_conditionals=False, or @do_not_convert).",
+            "a graph value was used as a condition, but it has no value while the pipeline is defined.",
+            line=(line := SourceLine.capture()),
+            hint="`if`, `and`, `or` and `not` work on graph values only in code that dalify can rewrite. "
+            + (
+                "This code has no source file: save it in a file or run it in a notebook."
+                if line is not None and not line.text
+                else "Library code, wrappers such as functools.lru_cache, functions marked with @do_not_convert, and "
+                "pipelines with enable_conditionals=False are not rewritten."
+            ),
         )
 
-    def _reject(self, what: str, hint: str) -> NoReturn:
-        raise ConditionError(f"{what} a graph value, which has no value yet.", line=SourceLine.capture(), hint=hint)
+    def _reject(self, use: str, hint: str) -> NoReturn:
+        raise ConditionError(
+            f"a graph value cannot be {use}: it has no value while the pipeline is defined.",
+            line=SourceLine.capture(),
+            hint=hint,
+        )
 
     def __iter__(self) -> NoReturn:
+        operator = self.edge.node.operator
+        several = "; set num_outputs= for several" if "num_outputs" in operator.parameters else ""
         self._reject(
-            "cannot iterate over",
-            "The size of a graph value is not known yet; use indexing, fn.reductions or fn.per_frame.",
+            "iterated over or unpacked",
+            f"It is one output of {operator.public_name}{several}. Index it, x[0], x[1], or use fn.reductions or "
+            "fn.per_frame.",
         )
 
     def __len__(self) -> NoReturn:
-        self._reject("cannot take len() of", "Use node.shape(), e.g. node.shape()[0].")
+        self._reject("the argument of len()", "Use x.shape()[0], which is a graph value.")
 
     def __int__(self) -> NoReturn:
-        self._reject("cannot convert with int()", "Use fn.cast(node, dtype=types.INT32).")
+        self._reject("converted with int()", "Use fn.cast(x, dtype=types.INT32).")
 
     def __index__(self) -> NoReturn:
-        self._reject("cannot use as a Python index", "Index a node by a node: data[index].")
+        self._reject(
+            "used as a Python integer",
+            "range() and indices of lists need numbers that are known now. A graph value can be indexed by a graph "
+            "value: x[index].",
+        )
 
     def __float__(self) -> NoReturn:
-        self._reject("cannot convert with float()", "Use fn.cast(node, dtype=types.FLOAT).")
+        self._reject(
+            "converted with float()", "Use fn.cast(x, dtype=types.FLOAT), or a function of dalify.math instead of math."
+        )
+
+    def __format__(self, specification: str) -> str:
+        """Return the ``repr``; a format such as ``:.2f`` needs a value."""
+        if specification:
+            self._reject("formatted", "Create the pipeline with debug=True to print values, or print its outputs.")
+        return repr(self)
 
     def __round__(self, digits: int | None = None) -> NoReturn:
         self._reject(
-            "cannot round()", "Use fn.cast(node, dtype=types.INT32), which rounds, or dalify.math.floor(node + 0.5)."
+            "rounded with round()",
+            "Use fn.cast(x, dtype=types.INT32), which rounds, or dalify.math.floor(x + 0.5).",
         )
 
     def __matmul__(self, other: object) -> NoReturn:
-        self._reject("cannot use `@` on", "Multiply matrices with fn.transforms.combine, or use fn.python_function.")
+        self._reject("an operand of `@`", "Multiply matrices with fn.transforms.combine, or use fn.python_function.")
 
     __rmatmul__ = __matmul__
 
     def __divmod__(self, other: object) -> NoReturn:
-        self._reject("cannot take divmod() of", "Write node // other and node % other.")
+        self._reject("an operand of divmod()", "Write x // y and x % y.")
 
     __rdivmod__ = __divmod__
 
     def __contains__(self, value: object) -> NoReturn:
-        self._reject("cannot use `in` on", "Compare and reduce: fn.reductions.max(node == value).")
+        self._reject("searched with `in`", "Compare and reduce: fn.reductions.max(x == value).")
 
     def get(self) -> Any:
         """Return the value for the samples of this run: a tensor list. In debug mode only.
@@ -300,9 +324,9 @@ def arithmetic(function: str, operands: Sequence[Any]) -> DataNode:
     for operand in operands:
         if not isinstance(operand, Expression) and not is_promotable(operand):
             raise ArgumentTypeError(
-                f"{function!r} does not support graph values together with {type(operand).__name__}.",
+                "an operand of arithmetic and comparisons with graph values must be a number, an array or a graph "
+                f"value; got {short_repr(operand)}.",
                 line=SourceLine.capture(),
-                hint="Use numbers, numpy arrays or graph nodes.",
             )
     return apply("arithmetic", *operands, function=function)
 

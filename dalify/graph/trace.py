@@ -23,7 +23,7 @@ from dalify.base.errors import (
     NodeAsNameError,
     option_error_text,
 )
-from dalify.base.narrow import is_list_or_tuple
+from dalify.base.narrow import is_dictionary, is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
 from dalify.graph.branch import current_branch, entered, is_within
@@ -192,7 +192,8 @@ def sort_positional(operator: Operator, values: Sequence[Any]) -> tuple[Sequence
     count = len(values) if operator.is_variadic else len(operator.inputs)
     names = [item.name for item in operator.parameters.values() if item.is_positional]
     if len(values) < len(operator.required_inputs) or len(values) > count + len(names):
-        raise ArgumentTypeError(_count_text(operator, len(values)))
+        hint = "Pass arguments that are not inputs by name." if len(values) > count else ""
+        raise ArgumentTypeError(_count_text(operator, len(values)), hint=hint)
     return values[:count], dict(zip(names, values[count:], strict=False))
 
 
@@ -202,7 +203,7 @@ def _check_given(operator: Operator, values: Sequence[Any]) -> None:
         item = operator.inputs[min(index, len(operator.inputs) - 1)]
         if value is None and not item.is_optional:
             raise ArgumentTypeError(
-                f"the input {item.name!r} is None; it must be a graph node, a number or an array.",
+                f"the input {item.name!r} is None; it must be a graph value, a number or an array.",
                 hint="Check that the function that creates it has a `return`.",
             )
 
@@ -214,7 +215,7 @@ def _count_text(operator: Operator, count: int) -> str:
     names = f" ({', '.join(required)})" if required else ""
     extra = f" and up to {len(optional)} more ({', '.join(optional)})" if optional else ""
     extra = " or more" if operator.is_variadic else extra
-    return f"takes {wanted}{extra}{names}; got {count}."
+    return f"takes {wanted}{names}{extra}; got {count}."
 
 
 def _is_list_of_arrays(value: Any) -> bool:
@@ -242,7 +243,11 @@ def _input(operator: Operator, value: Any) -> Edge:
     if is_promotable(value):
         return constant_edge(value)
     raise ArgumentTypeError(
-        f"an input must be a graph node, a number or an array; got {type(value).__name__}.",
+        f"an input must be a graph value, a number or an array; got {type(value).__name__}.",
+        hint="Pass one of its values: x['name']."
+        if is_dictionary(value)
+        else "In a pipeline, data come from readers or fn.external_source. dalify.eager has the same operators for "
+        "data outside of pipelines.",
         operator=operator.public_name,
     )
 
@@ -270,7 +275,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
         if isinstance(value, TracedValue):
             if not parameter.accepts_node:
                 raise ArgumentTypeError(
-                    f"{name} must be the same for the whole batch; it cannot be a graph node.",
+                    f"{name} must be the same for the whole batch; it cannot be a graph value.",
                     hint=f"Use a constant: {name}={parameter.default if not parameter.is_required else '...'}",
                 )
             if value.edge.device == "gpu":
@@ -287,7 +292,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
             arguments[name] = given_batch
         elif parameter.accepts_node and _has_node(value):
             raise ArgumentTypeError(
-                f"{name} is a list that contains graph nodes.", hint=f"Combine them first: {name}=fn.stack(a, b)."
+                f"{name} is a list that contains graph values.", hint=f"Combine them first: {name}=fn.stack(a, b)."
             )
         else:
             value = parameter.normalize(value, operator.public_name)

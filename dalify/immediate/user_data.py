@@ -201,7 +201,8 @@ def _constant(item: Expression) -> Value:
     node = item.node().edge.node
     if isinstance(item, DataNode) or node.role is not Role.LITERAL:
         raise ArgumentTypeError(
-            "a graph value has no value yet.", hint="Inside a pipeline, use dalify.fn instead of dalify.eager."
+            "eager operators cannot be used on graph values, which have no value while the pipeline is defined.",
+            hint="Inside a pipeline, use dalify.fn instead of dalify.eager.",
         )
     array = _owned(node.arguments["value"])
     return Value(Batch(array[None], None, node.arguments.get("layout", "")), "numpy", is_array=False)

@@ -57,7 +57,8 @@ def external_source(
         cuda_stream: accepted but ignored; data on a device is used in the order of torch's current stream.
         use_copy_kernel: accepted but ignored.
         blocking: wait until data is fed; otherwise, running without fed data is an error.
-        batch: whether the source returns whole batches (the default) or single samples.
+        batch: whether the source returns whole batches (the default) or single samples. Of single samples, an
+            incomplete last batch is dropped, as in DALI.
         repeat_last: with fed data, repeat the last batch if no new one was fed.
         parallel: call the source in worker processes. A process that dies loses one batch and is replaced; an iterable
             is then replayed from its start up to the batch after the lost one.

@@ -177,7 +177,8 @@ def _(
     if row >= 0:
         raise ArgumentValueError(
             f"boxes must be relative to the image, between 0 and 1; got {boxes.values[row].tolist()}.",
-            hint="Divide pixels by the image extents; pass ltrb=False if boxes are corner and extents.",
+            hint="Divide coordinates in pixels by the width and height of the image. With ltrb=False boxes are [x, y, "
+            "width, height].",
             sample=int(np.searchsorted(boxes.starts, row, side="right")) - 1,
         )
     extents = np.ones((len(boxes), axes))

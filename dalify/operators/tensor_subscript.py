@@ -48,9 +48,16 @@ def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
     """
     for index in indices:
         if index.ndim:
-            raise ShapeError(f"an index must be a scalar integer per sample; got {index.ndim} dimensions.")
+            raise ShapeError(
+                f"an index must be a scalar integer per sample; got {index.ndim} dimension{'s' * (index.ndim > 1)}.",
+                hint="Take one element, index[0]. Masks are not indices: multiply, x * (x > 3), or use "
+                "fn.python_function.",
+            )
         if index.dtype is not None and not index.dtype.is_integer:
-            raise DTypeError(f"an index must be an integer; got {index.dtype.name}.")
+            raise DTypeError(
+                f"an index must be an integer; got {index.dtype.name}.",
+                hint="Use fn.cast(index, dtype=types.INT32).",
+            )
     if not isinstance(items, tuple) or not all(_is_entry(item, len(indices)) for item in items):
         raise ArgumentTypeError(
             f"items must be created by indexing; got {str(items)[:200]}.",

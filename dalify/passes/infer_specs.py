@@ -37,5 +37,5 @@ def _check_condition(branch: Branch) -> None:
         raise ConditionError(
             f"the condition has {ndim} dimension{'s' if ndim > 1 else ''} per sample; it must be a single value.",
             line=branch.line,
-            hint="Reduce it first, for instance with fn.reductions.max(x).",
+            hint="Take one element, x[0], or reduce it, for instance with fn.reductions.max(x).",
         )

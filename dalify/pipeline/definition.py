@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentEr
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
-from dalify.executor.options import OPTION_NAMES
+from dalify.executor.options import OPTION_NAMES, OPTIONS_TEXT
 from dalify.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _reject_keywords(function: Callable[..., Any]) -> None:
                 f"the pipeline function {function.__name__}() must not accept **{item.name}: its keywords "
                 "cannot be distinguished from arguments of the pipeline.",
                 line=SourceLine.of_code(function.__code__) if hasattr(function, "__code__") else None,
-                hint="List the arguments explicitly.",
+                hint="List the arguments explicitly. Decorators of the function need functools.wraps.",
             )
 
 
@@ -118,6 +118,6 @@ def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) ->
             takes = f"The function accepts: {', '.join(sorted(names))}. " if names else ""
             raise UnknownArgumentError(
                 f"{function.__name__}() and its pipeline have no argument {name!r}.{suggestion(name, known)}",
-                hint=f"{takes}The pipeline accepts batch_size, num_threads, seed … (see Pipeline).",
+                hint=f"{takes}{OPTIONS_TEXT}",
             )
     return own, options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -9,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, GraphError
+from dalify import frontend
+from dalify.base.errors import ArgumentTypeError, DalifyError, GraphError, NoGraphError
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
@@ -25,10 +27,12 @@ class GraphDefinition:
 
     Args:
         pipeline: the pipeline, whose ``define_graph`` a subclass may override.
+        line: the user's line that created it.
     """
 
-    def __init__(self, pipeline: PipelineReference) -> None:
+    def __init__(self, pipeline: PipelineReference, line: SourceLine | None) -> None:
         self._pipeline = pipeline
+        self._line = line
         self._nodes: list[Node] = []
         self._sinks: list[Node] = []
         self._outputs: tuple[Edge, ...] | None = None
@@ -51,6 +55,8 @@ class GraphDefinition:
         """End what ``begin`` began last; the arguments are those of ``__exit__``."""
         pop_current()
         self._scopes.pop().__exit__(exception_type, exception_value, traceback)
+        if exception_value is not None and not isinstance(exception_value, DalifyError):
+            _explain(exception_value, traceback)
 
     def set_outputs(self, values: Sequence[Any]) -> None:
         """Set the outputs: what a pipeline function returns.
@@ -79,7 +85,7 @@ class GraphDefinition:
         """Return the graph as traced; without outputs, those of ``define_graph``.
 
         Raises:
-            NoGraphError: there are no outputs, and ``define_graph`` is not overridden.
+            NoGraphError: there are no outputs and no sinks, or ``define_graph`` is not overridden.
             GraphError: two operators have the same name.
         """
         if self._traced is None:
@@ -89,6 +95,12 @@ class GraphDefinition:
                     result = pipeline.define_graph()
                 self._outputs = tuple(output_edges(result if is_list_or_tuple(result) else (result,)))
             sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._nodes if node.preserve)]))
+            if not self._outputs and not sinks:
+                raise NoGraphError(
+                    "the pipeline has no outputs.",
+                    line=self._line,
+                    hint="Return them from the pipeline function: return images, labels.",
+                )
             graph = Graph(self._outputs, sinks)
             _check_names(graph)
             self._traced = graph
@@ -98,6 +110,22 @@ class GraphDefinition:
         """Return the nodes that no output needs."""
         needed = set(self.graph().nodes())
         return [node for node in self._nodes if node not in needed]
+
+
+def _explain(error: BaseException, traceback: TracebackType | None) -> None:
+    """Add a note to an error of a library, such as ``numpy.mean``, that was called with a graph value."""
+    frame = None
+    while traceback is not None:
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+    if "DataNode" in str(error) or (
+        frame is not None
+        and frontend.is_foreign_code(frame.f_code)
+        and any(isinstance(value, DataNode) for value in frame.f_locals.values())
+    ):
+        error.add_note(
+            "A DataNode is a graph value: it has no data while the pipeline is defined. Use operators of dalify.fn and "
+            "functions of dalify.math, or fn.python_function to call a function with the data of each sample."
+        )
 
 
 def _check_names(graph: Graph) -> None:
@@ -143,8 +171,16 @@ def output_edges(values: Sequence[Any]) -> Iterator[Edge]:
             return
         else:
             raise ArgumentTypeError(
-                f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph node, a "
+                f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph value, a "
                 "number or an array.",
                 line=SourceLine.capture(),
-                hint="Return the results of dalify.fn functions.",
+                hint=_output_hint(value),
             )
+
+
+def _output_hint(value: object) -> str:
+    if isinstance(value, dict):
+        return "Return a tuple of its values. The iterators of dalify.plugin name them: output_map=['image', 'label']."
+    if inspect.iscoroutine(value) or inspect.isgenerator(value):
+        return "Define the function with `def` and `return`, without `async` and `yield`."
+    return "Return the results of operators of dalify.fn."

@@ -63,7 +63,7 @@ class Parts:
         """Return the parts of a new pipeline."""
         lock = ForkLock()
         reference = PipelineReference(pipeline)
-        definition = GraphDefinition(reference)
+        definition = GraphDefinition(reference, line)
         taps = Taps(options.taps, line)
         builder = make_builder(options, line, reference, definition, taps, lock)
         run = Run(options, line, reference, taps, builder, lock)

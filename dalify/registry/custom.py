@@ -325,9 +325,9 @@ def _check_signature(rule: Callable[..., Any], public_name: str, line: SourceLin
             )
         elif item.kind is _KINDS.POSITIONAL_OR_KEYWORD:
             raise _invalid(
-                f"{public_name}: the argument {item.name} must be keyword-only.",
+                f"{public_name}: {item.name} must be positional-only (an input) or keyword-only (an argument).",
                 line,
-                "Write `*` before the arguments.",
+                "Write `/` after the inputs and `*` before the arguments.",
             )
         elif item.name not in hints:
             raise _invalid(

@@ -181,7 +181,7 @@ class Parameter:
             kind, kind.__name__
         )
         if self.is_list:
-            expected = f"a list; each item must be {expected}"
+            expected += " or a list of these"
         raise ArgumentTypeError(
             f"{self.name} must be {expected}; got {original!r} of type {type(original).__name__}.",
             operator=operator,

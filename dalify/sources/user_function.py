@@ -105,7 +105,7 @@ def _output_values(returned: Any, num_outputs: int, function: Callable[..., Any]
         raise _function_error(
             function,
             f"returned {kind}, but {wanted} is expected.",
-            f"Return {wanted}, or change num_outputs={num_outputs}.",
+            f"Return {wanted}, or set num_outputs={len(values)}.",
         )
     return values
 

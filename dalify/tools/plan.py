@@ -63,6 +63,7 @@ def _count(minimum: int = 1) -> Callable[[str], int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
+        usage="%(prog)s --gpus N --images-per-second N [options]",  # the default lists all options before each error
         description="Recommend threads, processes and machines for a training job.",
         epilog="Example: %(prog)s --gpus 8 --images-per-second 3000",
     )

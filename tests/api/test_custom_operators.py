@@ -446,7 +446,7 @@ def with_input_default(images: Spec = 3, /) -> Spec:  # pyright: ignore[reportAr
         (without_slash, "the input images must be positional-only"),
         (without_input_annotation, "annotate the input images as Spec"),
         (without_annotation, "the argument size has no annotation"),
-        (with_positional_argument, "the argument size must be keyword-only"),
+        (with_positional_argument, r"size must be positional-only \(an input\) or keyword-only \(an argument\)"),
         (with_keywords, r"list all arguments; \*\*options"),
         (with_reserved_name, "'device' has a meaning for all operators"),
         (with_wrong_default, "size must be an integer; got 'three'"),

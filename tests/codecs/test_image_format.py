@@ -36,6 +36,8 @@ def test_formats_are_detected_by_their_first_bytes(name: str, pillow_name: str) 
         (b"<!DOCTYPE html>", "HTML"),
         (b"version https://git-lfs.github.com/spec/v1", "git lfs pull"),
         (bytes(4000), "zeros"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0", "a HEIF image"),
+        (b"\0\0\0\x18ftypisom\0\0\0\0", r"an MP4 or QuickTime file.*\n.*fn\.readers\.video"),
         (b"RIFF\0\0\0\0WAVEfmt ", "RIFF"),
         (b"\0\xff\xd8\xff\xe0", "not a known image format"),
         (b"photos/cat 1.jpg", "the string 'photos/cat 1.jpg'.*\n.*read_bytes"),

@@ -83,20 +83,6 @@ def test_passes_are_listed_in_their_order() -> None:
     assert [name for pair in names for name in pair if name] == [run.__name__ for run, _ in PASSES]  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def test_lazily_imported_modules_are_listed() -> None:
-    lazy = {
-        node.args[0].value
-        for path in sources(".")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) == "LazyModule"
-        and isinstance(node.args[0], ast.Constant)
-    }
-    own = {str(name).removeprefix("dalify.") for name in lazy if str(name).startswith("dalify.")}
-    sentence = PAGE[PAGE.index("`LazyModule`") : PAGE.index("because it needs torchdata")]
-    assert own == set(re.findall(r"`(\w+(?:\.\w+)+)`", sentence))
-
-
 def test_one_module_creates_nodes() -> None:
     creators = {
         path.relative_to(PACKAGE).as_posix()

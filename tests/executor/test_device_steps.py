@@ -314,7 +314,7 @@ def test_device_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeviceError) as caught:
         pipe.build()
     text = str(caught.value)
-    assert "the device 'quantum:0' cannot be used: " in text
+    assert "the device 'quantum:0' (DALIFY_DEVICE=quantum) cannot be used: " in text
     assert "test_device_steps.py" in text
     assert "DALIFY_DEVICE=cpu" in text
     monkeypatch.setenv("DALIFY_DEVICE", "cpu")

@@ -13,6 +13,7 @@ import pytest
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.files.file_list import FileList, files_given, files_in_class_folders, files_of_list
+from dalify.formats.files.positions import open_file
 
 TREE = [
     "B/2.jpg",
@@ -191,6 +192,35 @@ def test_names_that_are_no_utf_8_survive(tmp_path: Path) -> None:
         pytest.skip("this file system takes UTF-8 names only")
     files = files_in_class_folders(str(tmp_path))
     assert Path(files[0].path).read_bytes() == b"1"
+
+
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("a.jpg 3\r\n", encoding="utf-8-sig", newline="")
+    (entry,) = files_of_list(str(path))
+    assert (Path(entry.path).name, entry.label) == ("a.jpg", 3)
+    path.write_text("a.jpg 3\n", encoding="utf-16")
+    with pytest.raises(ReaderError, match=r"(?s)list\.txt' is encoded in UTF-16.*Save it in UTF-8"):
+        files_of_list(str(path))
+
+
+def test_what_to_do_about_a_path_that_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("target")
+    for path, hint in (
+        ("~/photos", r"expanduser"),
+        ("/nowhere/*.tar", r"sorted\(glob.glob\(pattern\)\)"),
+        ("/nowhere/{000..999}.tar", r"sorted\(glob.glob\(pattern\)\)"),
+        (str(tmp_path / "link"), "symbolic link to 'target', which does not exist"),
+        ("photos", f"The working directory is '{tmp_path}'"),
+    ):
+        with pytest.raises(ReaderError, match=f"(?s)No such file.*{hint}"):
+            files_in_class_folders(path)
+        with pytest.raises(ReaderError, match=f"(?s)No such file.*{hint}"):
+            open_file(path)
+    with pytest.raises(ReaderError) as caught:
+        open_file("/nowhere/photo.jpg")
+    assert caught.value.hint == ""
 
 
 def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:

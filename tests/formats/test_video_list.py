@@ -18,6 +18,13 @@ def test_bounds_are_as_written(tmp_path: Path) -> None:
     assert (part.start, part.end) == (Fraction(12, 100), Fraction(100))
 
 
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("a.mp4 1\r\n", encoding="utf-8-sig", newline="")
+    (part,) = videos_of_list(str(path), allow_outside_root=False)
+    assert (part.path, part.label) == (str(tmp_path / "a.mp4"), 1)
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "bound", ["1e999999999", "1e400", "-1E+0500", "1e-1_000", "1" * 5000, "nan", "inf", "x", "1/0"]

@@ -18,10 +18,13 @@ from dalify.base.errors import ConditionError
         (lambda x: round(x), "fn.cast"),
         (lambda x: x @ x, "fn.transforms.combine"),
         (lambda x: np.eye(2) @ x, "fn.transforms.combine"),
-        (lambda x: divmod(x, 2), "node // other"),
-        (lambda x: divmod(7, x), "node // other"),
+        (lambda x: divmod(x, 2), "x // y"),
+        (lambda x: divmod(7, x), "x // y"),
         (int, "fn.cast"),
-        (len, r"node.shape()"),
+        (len, "x.shape()"),
+        (range, "numbers that are known now"),
+        (list, "It is one output of fn.external_source; set num_outputs= for several"),
+        (lambda x: f"{x:03d}", "debug=True"),
         (lambda x: 3 in x, "fn.reductions"),
     ],
 )
@@ -29,9 +32,35 @@ def test_refused(use: Callable[[DataNode], Any], way_out: str) -> None:
     node = fn.external_source(source=lambda: np.zeros((2, 4), np.float32), ndim=1, dtype=types.FLOAT)
     with pytest.raises(ConditionError) as caught:
         use(node)
-    assert "a graph value, which has no value yet." in str(caught.value)
+    assert "it has no value while the pipeline is defined." in str(caught.value)
     assert "test_datanode.py" in str(caught.value)
     assert way_out in str(caught.value)
+
+
+@pytest.mark.parametrize("use", [np.mean, np.sqrt, lambda x: x.astype(np.float32)])
+def test_functions_of_libraries(use: Callable[[DataNode], Any]) -> None:
+    def pipeline() -> Any:
+        return use(fn.external_source(source=lambda: np.zeros((2, 4), np.float32), ndim=1, dtype=types.FLOAT))
+
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        pipeline_def(pipeline, batch_size=2, num_threads=1)()
+    (note,) = caught.value.__notes__
+    assert "fn.python_function" in note
+
+
+def test_errors_of_users_have_no_note() -> None:
+    def pipeline() -> Any:
+        x = fn.random.uniform()
+        return {}["key"], x
+
+    with pytest.raises(KeyError) as caught:
+        pipeline_def(pipeline, batch_size=2, num_threads=1)()
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_formats_without_specification_are_the_repr() -> None:
+    node = fn.external_source(source=lambda: np.zeros((2, 4), np.float32))
+    assert f"{node}" == repr(node)
 
 
 def test_a_single_number_is_a_coordinate() -> None:

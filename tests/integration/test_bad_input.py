@@ -25,6 +25,7 @@ from dalify.base.errors import (
     DTypeError,
     IndexingError,
     LayoutError,
+    NoGraphError,
     ReaderError,
     ShapeError,
     UnknownArgumentError,
@@ -267,9 +268,9 @@ CASES = [
     ),
     Case(
         "resize filter",
-        lambda d: d.fn.resize(data(d), size=(3, 3), interp_type="bilinear"),
+        lambda d: d.fn.resize(data(d), size=(3, 3), interp_type="linear"),
         ArgumentValueError,
-        "interp_type must be one of .*INTERP_LINEAR.*got 'bilinear'",
+        r"interp_type must be one of .*got 'linear'\. Did you mean types\.INTERP_LINEAR\?",
         "fn.resize",
         built=True,
         in_dali=False,
@@ -316,7 +317,7 @@ CASES = [
         "too many inputs",
         lambda d: d.fn.rotate(data(d), data(d), data(d), angle=3.0),
         ArgumentTypeError,
-        r"takes 1 input \(x\); got 3",
+        r"takes 1 input \(x\); got 3.*Pass arguments that are not inputs by name",
         "fn.rotate",
         built=True,
         in_dali=False,
@@ -342,7 +343,7 @@ CASES = [
         "text as input",
         lambda d: d.fn.resize("abc", size=(3, 3)),
         ArgumentTypeError,
-        "an input must be a graph node, a number or an array; got str",
+        "an input must be a graph value, a number or an array; got str.*dalify.eager has the same",
         "fn.resize",
         built=True,
     ),
@@ -365,7 +366,7 @@ CASES = [
         "list with nodes",
         lambda d: d.fn.crop(data(d), crop=[uniform(d), 3]),
         ArgumentTypeError,
-        r"crop is a list that contains graph nodes.*crop=fn\.stack\(",
+        r"crop is a list that contains graph values.*crop=fn\.stack\(",
         "fn.crop",
         built=True,
         in_dali=False,
@@ -539,6 +540,12 @@ def test_unknown_operators(use: Callable[[], Any], message: str) -> None:
     assert isinstance(caught.value, AttributeError)
 
 
+def test_inputs_passed_to_the_constructor_of_an_operator() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"(?s)ops\.decoders\.Image\(\) takes no inputs.*Write ops") as caught:
+        dalify.ops.decoders.Image(data(OURS))
+    check_text(caught.value)
+
+
 OPTIONS: list[tuple[dict[str, Any], type[DalifyError], str]] = [
     ({"batch_size": 0}, ArgumentValueError, "batch_size must be at least 1; got 0"),
     ({"batch_size": "a"}, ArgumentTypeError, "batch_size must be an integer; got 'a'"),
@@ -565,6 +572,7 @@ OPTIONS: list[tuple[dict[str, Any], type[DalifyError], str]] = [
     ({"py_num_workers": -1}, ArgumentValueError, "py_num_workers must be at least 0; got -1"),
     ({"py_start_method": "thread"}, ArgumentValueError, "py_start_method must be one of fork, spawn, forkserver; got"),
     ({"btach_size": 3}, UnknownArgumentError, "no argument 'btach_size'. Did you mean 'batch_size'"),
+    ({"shuffle": True}, UnknownArgumentError, "(?s)no argument 'shuffle'.*The pipeline accepts: batch_size"),
 ]
 
 
@@ -598,12 +606,17 @@ def test_negative_seeds_mean_none() -> None:
 
 def test_what_a_pipeline_returns() -> None:
     for result, message in (
-        ("abc", "output 0 of the pipeline is of type str; it must be a graph node"),
-        ({"a": 1}, "output 0 of the pipeline is of type dict"),
+        ("abc", "output 0 of the pipeline is of type str; it must be a graph value"),
+        ({"a": 1}, "(?s)output 0 of the pipeline is of type dict.*Return a tuple of its values"),
+        ((number for number in range(2)), "(?s)of type generator.*without `async` and `yield`"),
     ):
         with pytest.raises(TypeError, match=message) as caught:
             pipeline_def(batch_size=2, num_threads=1)(lambda result=result: result)()
         check_text(caught.value)
+    with pytest.raises(NoGraphError, match="has no outputs") as nothing:
+        pipeline_def(batch_size=2, num_threads=1)(lambda: None)().run()
+    assert isinstance(nothing.value, NotImplementedError)  # as in DALI
+    assert "Return them from the pipeline function" in check_text(nothing.value)
 
 
 @pytest.mark.parametrize(

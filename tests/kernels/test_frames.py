@@ -60,10 +60,12 @@ def test_layouts():
     assert frames.visual_layout(spec("", 4), allowed) == "FHWC"
     with pytest.raises(LayoutError, match="'CHW'; this operator supports HWC, FHWC, DHWC"):
         frames.visual_layout(spec("CHW", 3), allowed)
-    with pytest.raises(LayoutError, match="2 dimensions and no layout"):
+    with pytest.raises(LayoutError, match=r"2 dimensions and no layout.*\n.*fn\.expand_dims\(x, axes=\[2\]\)"):
         frames.visual_layout(spec("", 2), allowed)
     with pytest.raises(LayoutError, match=r"1 dimension and no layout.*\n.*Decode images first"):
         frames.visual_layout(spec("", 1), allowed)
+    with pytest.raises(LayoutError, match=r"5 dimensions and no layout.*\n.*Change the number of dimensions"):
+        frames.visual_layout(spec("", 5), allowed)
 
 
 def test_flat_frames():

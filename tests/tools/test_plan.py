@@ -25,9 +25,31 @@ def shown_plans() -> list[tuple[str, str]]:
     return [(command, text.strip("\n")) for command, text in found]
 
 
-def test_the_page_shows_plans_for_8_64_and_1000_gpus() -> None:
+def test_the_page_shows_plans_for_8_and_1000_gpus() -> None:
     gpus = [re.search(r"--gpus ([\d,]+)", command) for command, _ in shown_plans()]
-    assert {"8", "64", "1000"} <= {match.group(1) for match in gpus if match}
+    assert {"8", "1000"} <= {match.group(1) for match in gpus if match}
+
+
+@pytest.mark.parametrize(
+    ("options", "storage"), [("--gpus 64", "13.2"), ("--gpus 1000 --cores-per-node 128", "207")], ids=["64", "1000"]
+)
+def test_more_machines_need_the_same_on_each(options: str, storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs/scaling.md").read_text(encoding="utf-8")
+    assert f"`{options}`" in page
+    per_machine = ("Recommended", "each GPU's pipeline", "cores of a GPU node", "network of a GPU node", "memory of")
+
+    def lines(command: str) -> list[str]:
+        main([*command.split(), "--images-per-second", "3000"])
+        return capsys.readouterr().out.splitlines()
+
+    def kept(found: list[str]) -> list[str]:
+        texts = [line.strip().split(". ")[0].replace("of 128", "of 64") for line in found]
+        return [text for text in texts if text.startswith(per_machine)]
+
+    many = lines(options)
+    assert len(kept(many)) == len(per_machine)
+    assert kept(many) == kept(lines("--gpus 8"))
+    assert f"read from storage      {storage} GB/s in total" in "\n".join(many)
 
 
 @pytest.mark.parametrize(("command", "text"), shown_plans())

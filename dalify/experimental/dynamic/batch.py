@@ -218,7 +218,7 @@ def _place(index: Any, count: int) -> int:
         number = None
     if number is None or isinstance(index, bool):
         raise ArgumentTypeError(
-            f"samples are chosen by a number, a slice or a list of numbers; got {index!r}.", line=SourceLine.capture()
+            f"samples are selected by a number, a slice or a list of numbers; got {index!r}.", line=SourceLine.capture()
         )
     if not -count <= number < count:
         raise IndexingError(

@@ -53,9 +53,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
     ) -> None:
         if batch is not None:
             if data is not None or index_in_batch is None:
-                raise ArgumentTypeError(
-                    "a tensor is made of data, or of batch and index_in_batch.", line=SourceLine.capture()
-                )
+                raise ArgumentTypeError("specify either data, or batch and index_in_batch.", line=SourceLine.capture())
             data = batch.select(index_in_batch)
         self.set_data(*constructor_data(sample_of, data, dtype, device, layout, copy))
 

@@ -54,7 +54,7 @@ def pixelwise_mask(
         MissingPackageError: ``pycocotools`` is not installed.
     """
     if min(height, width) < 0:
-        raise ReaderError(f"the image has {height} x {width} pixels in the annotations.")
+        raise ReaderError(f"the annotations declare an image of {height} x {width} pixels.")
     check_image(height, width, "the mask of the image")
     check_shape((height, width, 1), 4, "the mask")
     mask = np.zeros((height, width), np.int32)

@@ -10,7 +10,6 @@ import os
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from dalify.base.errors import ReaderError, short_repr
 from dalify.data.entries import Entries
 from dalify.formats.files.data_root import DataRoot
-from dalify.formats.files.storage import folder_of, joined
+from dalify.formats.files.storage import folder_of, joined, read_text
 
 __all__ = ["Recording", "Recordings"]
 
@@ -70,6 +69,7 @@ class Recordings(Entries[Recording]):
         path_ends, text_ends = array("q", [0]), array("q", [0])
         offsets, durations, numbers = array("d"), array("d"), array("q")
         self._problems: dict[int, str] = {}
+        skipped = 0
         for manifest in manifests:
             number = 0
             folder = None if allow_outside_root else folder_of(manifest)
@@ -79,6 +79,7 @@ class Recordings(Entries[Recording]):
                 if problem:
                     self._problems[len(numbers)] = problem
                 elif (minimum > 0 and duration < minimum) or (maximum > 0 and duration > maximum):
+                    skipped += 1
                     continue
                 else:
                     path = joined(folder, root.relative(path, place))
@@ -90,6 +91,8 @@ class Recordings(Entries[Recording]):
                 durations.append(duration)
                 numbers.append(number)
                 number += 1
+        if skipped and not numbers:
+            raise ReaderError(f"min_duration and max_duration exclude all {skipped} entries.")
         self._paths, self._path_ends = bytes(paths), path_ends
         self._texts, self._text_ends = bytes(texts), text_ends
         self._offsets, self._durations, self._numbers = offsets, durations, numbers
@@ -115,10 +118,7 @@ class Recordings(Entries[Recording]):
 
 def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
     """Yield each object with its position: one per line, or over several lines as in NeMo's examples."""
-    try:
-        text = Path(manifest).read_text(encoding="utf-8-sig", errors="surrogateescape")
-    except OSError as error:
-        raise ReaderError(f"cannot read the manifest {manifest!r}: {error.strerror}.") from None
+    text = read_text(manifest, "the manifest")
     decode = json.JSONDecoder().raw_decode
     place = 0
     while place < len(text):
@@ -136,7 +136,10 @@ def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
 
 def _parse_entry(entry: Any, place: str) -> tuple[str, float, float, str, str]:
     """Return path, offset, duration, text, and why they are invalid, or ""."""
-    path = entry.get("audio_filepath") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict):
+        problem = f'{place}: expected an object such as {{"audio_filepath": ...}}; got {short_repr(entry)}.'
+        return place, 0.0, _NOT_GIVEN, "", problem
+    path = entry.get("audio_filepath")
     if not isinstance(path, str) or not path or "\0" in path or not _is_encodable(path):
         return place, 0.0, _NOT_GIVEN, "", f"{place}: 'audio_filepath' must be a path; got {short_repr(path)}."
     numbers: list[float] = []

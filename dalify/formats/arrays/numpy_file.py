@@ -68,7 +68,8 @@ def numpy_header(
     """
     start = data[:12].tobytes()
     if start[:6] != _MAGIC:
-        raise DecodeError(f"this is not a NumPy file: it starts with {start[:6]!r} instead of {_MAGIC!r}.")
+        hint = "Save the arrays of an .npz archive separately, with numpy.save." if start[:2] == b"PK" else ""
+        raise DecodeError(f"this is not a NumPy file: it starts with {start[:6]!r} instead of {_MAGIC!r}.", hint=hint)
     size = _LENGTH_BYTES.get(start[6]) if len(start) > 6 else None
     if size is None:
         raise DecodeError(f"unsupported NumPy file version {start[6:7].hex() or 'unknown'}; supported are 1 to 3.")

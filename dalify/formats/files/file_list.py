@@ -301,7 +301,8 @@ def _no_files_error(
         )
     if not skipped:
         return ReaderError(
-            f"the class folders of {file_root!r} contain no files (searched: {len(classes)}, but no deeper ones)."
+            f"the {len(classes)} class folders of {file_root!r} contain no files; deeper folders are not searched.",
+            hint="Set file_root to the folder that contains the class folders.",
         )
     # Equal counts are sorted by name: the order of directory entries is arbitrary.
     most_frequent = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))[:_EXTENSIONS_SHOWN]

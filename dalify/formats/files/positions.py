@@ -13,6 +13,8 @@ import time
 import weakref
 from _thread import get_ident
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -32,6 +34,7 @@ __all__ = [
     "note_open",
     "open_file",
     "opened",
+    "opening_hint",
     "read_at",
 ]
 
@@ -147,6 +150,28 @@ def opened(open_once: Callable[[], T]) -> T:
             _held[thread] = own
 
 
+def opening_hint(path: str, error: OSError) -> str:
+    """Return what to do about a path that cannot be opened, or "".
+
+    Args:
+        path: path of a file or folder.
+        error: why it cannot be opened.
+    """
+    if error.errno in _TOO_MANY:
+        return "Raise the limit of the process, for example with: ulimit -n 4096"
+    if error.errno != errno.ENOENT:
+        return ""
+    if path.startswith("~"):
+        return "'~' is not expanded: use os.path.expanduser(path)."
+    if set(path) & set("*?{"):
+        return "Patterns are not expanded: pass a list of paths, for example sorted(glob.glob(pattern))."
+    with suppress(OSError):  # not a link, or the working directory was deleted
+        return f"It is a symbolic link to {str(Path(path).readlink())!r}, which does not exist."
+    with suppress(OSError):
+        return "" if Path(path).is_absolute() else f"The working directory is {str(Path.cwd())!r}."
+    return ""
+
+
 def open_file(path: str, name: str | None = None) -> tuple[int, int]:
     """Open a regular file for reading; return the descriptor and the size in bytes.
 
@@ -161,8 +186,7 @@ def open_file(path: str, name: str | None = None) -> tuple[int, int]:
     try:
         descriptor = opened(lambda: os.open(path, OPEN_FLAGS))
     except OSError as error:
-        hint = "Raise the limit of the process, for example with: ulimit -n 4096" if error.errno in _TOO_MANY else ""
-        raise ReaderError(f"cannot open the file {name!r}: {error.strerror}.", hint=hint) from None
+        raise ReaderError(f"cannot open the file {name!r}: {error.strerror}.", hint=opening_hint(path, error)) from None
     except ValueError as error:  # a null character in the path
         raise ReaderError(f"cannot open the file {name!r}: {error}.") from None
     status = os.fstat(descriptor)

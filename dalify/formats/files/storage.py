@@ -26,6 +26,7 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule, fsspec
 from dalify.base.whole_files import write_whole
 from dalify.formats.files.disk_cache import DiskCache, file_name
+from dalify.formats.files.positions import opening_hint
 from dalify.formats.files.web import FinalResponseError, Response, TooLongError, fetch, is_web
 
 if TYPE_CHECKING:
@@ -152,21 +153,23 @@ def folder_of(path: str) -> str:
 
 
 def read_text(path: str, what: str) -> str:
-    """Return the contents of a text file, UTF-8, local or remote.
+    """Return the contents of a text file, UTF-8, local or remote. A byte order mark at its start is omitted.
 
     Args:
         path: path of the file.
         what: kind of file, for error messages.
 
     Raises:
-        ReaderError: the file is absent or cannot be read.
+        ReaderError: the file is absent, cannot be read, or is encoded in UTF-16.
     """
-    if is_remote(path):
-        return read(path).tobytes().decode("utf-8", "surrogateescape")
     try:
-        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+        contents = read(path).tobytes() if is_remote(path) else Path(path).read_bytes()
     except OSError as error:
-        raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.") from None
+        hint = opening_hint(path, error)
+        raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.", hint=hint) from None
+    if contents.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ReaderError(f"{what} {path!r} is encoded in UTF-16.", hint="Save it in UTF-8.")
+    return contents.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
@@ -227,7 +230,8 @@ def list_folder(folder: str) -> tuple[list[str], list[str]]:
                 for entry in entries:
                     (folders if entry.is_dir() else files).append(entry.name)
         except OSError as error:
-            raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.") from None
+            hint = opening_hint(folder, error)
+            raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.", hint=hint) from None
         return folders, files
 
     def request(system: Any, path: str) -> list[dict[str, Any]]:

@@ -164,7 +164,7 @@ def read_integers(path: str, columns: int, what: str) -> NDArray[np.int64]:
     try:
         text = Path(local_copy(path)).read_bytes()
     except OSError as error:
-        raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.") from None
+        raise ReaderError(f"cannot read the {what} {path!r}: {error.strerror}.") from None
     # Only digits and white space: numpy's parser stops at anything else with a warning.
     is_plain = not text.translate(None, b"0123456789 \t\r\n")
     values = np.fromstring(text, np.int64, sep=" ") if is_plain and text.strip() else np.empty(0, np.int64)

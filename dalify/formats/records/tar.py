@@ -83,7 +83,8 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
         if count:
             yield names, rows[:count]
     if status == _DAMAGED:
-        raise ReaderError(f"{path!r} is not a tar archive, or is damaged at byte {state[_PLACE]}.")
+        hint = "Decompress the archive: its files are read at random positions." if path.endswith(("gz", "zst")) else ""
+        raise ReaderError(f"{path!r} is not a tar archive, or is damaged at byte {state[_PLACE]}.", hint=hint)
     if status == _TRUNCATED:
         raise ReaderError(f"the archive {path!r} is truncated: the member at byte {state[_PLACE]} is incomplete.")
 

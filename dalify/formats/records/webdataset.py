@@ -209,7 +209,18 @@ def samples_of(
     """
     outputs = _OutputMap(extensions, dtypes, missing, case_sensitive)
     tables = [_places(path, index, outputs) for path, index in paired(paths, index_paths or None, "index_paths")]
-    return Samples(paths, np.concatenate(tables), list(map(len, tables)), [dtype.numpy for dtype in dtypes])
+    places = np.concatenate(tables)
+    if len(places):
+        _warn_of_unused(extensions, places)
+    return Samples(paths, places, list(map(len, tables)), [dtype.numpy for dtype in dtypes])
+
+
+def _warn_of_unused(extensions: Sequence[str], places: NDArray[np.int64]) -> None:
+    """Warn if no sample has a file for an output: probably its extension is misspelled."""
+    for output, name in enumerate(extensions):
+        if places[:, output, 0].max() < 0:
+            dot = " Extensions are specified without the first dot." if name.startswith(".") else ""
+            warnings.warn(f"no sample has a file for ext {name!r}: this output is always empty.{dot}", stacklevel=2)
 
 
 def _places(path: str, index: str | None, outputs: _OutputMap) -> NDArray[np.int64]:

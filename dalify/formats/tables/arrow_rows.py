@@ -65,7 +65,7 @@ class ArrowRow(NamedTuple):
             try:
                 found.append(column.row(self.offset))
             except ReaderError as error:
-                message = f"the column {name!r} in the {self.origin}: {error.message}"
+                message = f"the column {name!r} in {self.origin}: {error.message}"
                 raise ReaderError(message, hint=error.hint) from None
         return tuple(found)
 

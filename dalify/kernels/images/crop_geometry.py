@@ -276,7 +276,10 @@ def chunk_windows(
     if is_position:
         name = _POSITIONS[letters[place]]
         raise ArgumentValueError(
-            f"{name} must be in [0, 1]; got {by_axis[place, sample]:g}.", sample=sample, argument=name
+            f"{name} must be in [0, 1]; got {by_axis[place, sample]:g}.",
+            hint="It is a fraction: 0 is the start, 1 the end of the image. fn.slice takes positions in pixels.",
+            sample=sample,
+            argument=name,
         )
     if place >= 0:
         window, source = (" x ".join(map(str, shape[sample, axes].tolist())) for shape in (windows, shapes))

@@ -49,9 +49,11 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
         if len(layout) == spec.ndim:
             return layout
     dimensions = "1 dimension" if spec.ndim == 1 else f"{spec.ndim} dimensions"
-    hint = "Specify the layout, for example external_source(..., layout='HWC')."
+    hint = "Change the number of dimensions with fn.reshape or fn.expand_dims."
     if spec.ndim == 1 and spec.dtype is DALIDataType.UINT8:
         hint = "Decode images first: fn.decoders.image(...)."
+    elif spec.ndim == 2 and "HWC" in allowed:
+        hint = "Add an axis of channels first: fn.expand_dims(x, axes=[2])."
     raise LayoutError(f"the input has {dimensions} and no layout; this operator supports {options}.", hint=hint)
 
 

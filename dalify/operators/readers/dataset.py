@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,10 +93,17 @@ def dataset(
 
 
 def _check(dataset: Any, num_outputs: int, processes: int) -> None:
-    if isinstance(dataset, type) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
-        iterable = hasattr(dataset, "__iter__")
+    if isinstance(dataset, (str, bytes, PathLike)):
         raise ArgumentTypeError(
-            f"dataset must have __len__ and __getitem__; got {type(dataset).__name__}.",
+            f"dataset must be an object with __len__ and __getitem__; got the path {dataset!r}.",
+            hint="For a folder of files use fn.readers.file(file_root=...).",
+        )
+    if isinstance(dataset, type) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+        is_class = isinstance(dataset, type)
+        got = f"the class {dataset.__name__}" if is_class else type(dataset).__name__
+        iterable = hasattr(dataset, "__iter__") and not is_class
+        raise ArgumentTypeError(
+            f"dataset must be an object with __len__ and __getitem__; got {got}.",
             hint="For an iterable use fn.external_source(source=dataset, batch=False, num_outputs=...)."
             if iterable
             else "",
@@ -113,10 +121,15 @@ def _(dataset: Any, num_outputs: int, processes: int, **declared: Any) -> _Items
 @dataset.read
 def _(item: _Item) -> tuple[np.ndarray[Any, Any], ...]:
     values = list(_values(item.items.dataset[item.number]))
+    if any(value is None for value in values):
+        raise ReaderError(
+            f"item {item.number} of the dataset is or contains None.",
+            hint="Return a number or an array instead, for instance an empty one.",
+        )
     if len(values) != item.items.outputs:
         count = "1 value" if len(values) == 1 else f"{len(values)} values"
         raise ReaderError(
-            f"the item {item.number} of the dataset has {count}; expected {item.items.outputs}.",
+            f"item {item.number} of the dataset has {count}; expected {item.items.outputs}.",
             hint=f"Pass num_outputs={len(values)} if all items have {count}.",
         )
     return tuple(_array(value) for value in values)

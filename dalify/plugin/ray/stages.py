@@ -412,8 +412,8 @@ class RayStages:
         if elapsed_s > max(_SLOW_S, _SLOW_TIMES * usual_s):
             member.is_slow = True
             _logger.warning(
-                "dalify: a worker on %s has been at batch %d for %.1f s; the median is %.2f s. Check the node for "
-                "other load. With callback_timeout_s= the pipeline sends such a batch to another worker.",
+                "dalify: a worker on %s has been computing batch %d for %.1f s; the median is %.2f s. Check the node "
+                "for other load. With callback_timeout_s= the pipeline sends such a batch to another worker.",
                 member.node,
                 number,
                 elapsed_s,

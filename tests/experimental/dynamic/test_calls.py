@@ -370,7 +370,7 @@ def test_wrong_devices_and_types():
         ndd.random.uniform(rng=0)
     with pytest.raises(ArgumentValueError, match="must not be negative"):
         ndd.Batch.broadcast(1, -1)
-    with pytest.raises(ArgumentTypeError, match="chosen by a number, a slice or a list"):
+    with pytest.raises(ArgumentTypeError, match="selected by a number, a slice or a list"):
         ndd.batch([1, 2, 3]).select(np.array([0, 2]))
     with pytest.raises(ShapeError):
         ndd.math.sqrt([[1], [1, 2]])

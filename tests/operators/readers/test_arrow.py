@@ -351,7 +351,7 @@ def test_rows_that_are_no_arrays(values: Any, problem: str) -> None:
     table = pa.table({"good": [1, 2, 3, 4], "bad": values})
     pipe = reading(columns=["good", "bad"], source=table)
     pipe.build()
-    with pytest.raises(ReaderError, match=f"the column 'bad' in the row 1 of the table: .*{problem}"):
+    with pytest.raises(ReaderError, match=f"the column 'bad' in row 1 of the table: .*{problem}"):
         pipe.run()
     assert pipe.run()[0].as_array().tolist() == [3, 4]
     skipping = reading(columns=["good", "bad"], source=table, on_error="skip")

@@ -221,12 +221,14 @@ class Stream(IterableDataset):
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: pipe_of(Stream()), ArgumentTypeError, r"must have __len__ and __getitem__; got Stream"),
-        (lambda: pipe_of(Squares), ArgumentTypeError, "must have __len__"),
+        (lambda: pipe_of(Stream()), ArgumentTypeError, r"an object with __len__ and __getitem__; got Stream"),
+        (lambda: pipe_of(Squares), ArgumentTypeError, "__len__ and __getitem__; got the class Squares"),
+        (lambda: pipe_of("photos"), ArgumentTypeError, r"(?s)got the path 'photos'.*fn\.readers\.file"),
         (lambda: pipe_of(Squares(), 0), ArgumentValueError, "num_outputs must be between 1 and 1024"),
         (lambda: pipe_of(Squares(), processes=-1), ArgumentValueError, "processes must be between 0 and 1024"),
         (lambda: pipe_of(Squares(), 3).run(), ReaderError, r"item 0 of the dataset has 2 values; expected 3"),
         (lambda: pipe_of([]).run(), ReaderError, "there is nothing to read"),
+        (lambda: pipe_of([(1, None)]).run(), ReaderError, "item 0 of the dataset is or contains None"),
     ],
 )
 def test_mistakes(make: Any, kind: type[Exception], message: str) -> None:

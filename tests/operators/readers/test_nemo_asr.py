@@ -112,7 +112,7 @@ def test_parts_beyond_the_end(folder: Path):
         ('{"audio_filepath": "a"}\n{x}', "line 2: invalid JSON"),
         ('{"audio_filepath": ' + "[" * 100_000, "line 1: invalid JSON"),
         ('{"text": "x"}', "'audio_filepath' must be a path; got None"),
-        ("[1]", "'audio_filepath' must be a path"),
+        ("[1]", r"expected an object such as .*; got \[1\]"),
         (r'{"audio_filepath": "a", "text": "\ud800"}', "text must be a string of valid Unicode"),
         (r'{"audio_filepath": "\ud800"}', "'audio_filepath' must be a path"),
         (r'{"audio_filepath": "a\u0000"}', "'audio_filepath' must be a path"),
@@ -132,6 +132,12 @@ def test_damaged_manifests(folder: Path, text: str, message: str):
         read(dalify, write(folder, text), 1)
     with pytest.raises(ReaderError, match="cannot read the manifest"):
         read(dalify, "/nowhere.json", 1)
+
+
+def test_limits_that_exclude_all_entries(folder: Path):
+    manifest = write(folder, '{"audio_filepath": "a.wav", "duration": 1}')
+    with pytest.raises(ReaderError, match="min_duration and max_duration exclude all 1 entries"):
+        read(dalify, manifest, 1, min_duration=2.0)
 
 
 def test_a_bad_entry_costs_one_sample(folder: Path):

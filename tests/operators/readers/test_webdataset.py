@@ -60,6 +60,7 @@ def read(package: Any, archive: Path, batch_size: int = 6, **options: Any) -> li
     ids=range(10),
 )
 @pytest.mark.parametrize("has_index", [False, True], ids=["scan", "index"])
+@pytest.mark.filterwarnings("ignore:no sample has a file")
 def test_options_are_those_of_dali(
     oracle: ModuleType, archive: Path, capsys: Any, options: dict[str, Any], has_index: bool
 ):
@@ -67,6 +68,18 @@ def test_options_are_those_of_dali(
         assert wds2idx.main([str(archive), str(archive) + ".idx"]) == 0
         options = {**options, "index_paths": str(archive) + ".idx"}
     assert read(dalify, archive, **options) == read(oracle, archive, **options)
+
+
+@pytest.mark.parametrize("has_index", [False, True], ids=["scan", "index"])
+def test_an_extension_that_no_file_has_is_a_warning(archive: Path, capsys: Any, has_index: bool):
+    options = {}
+    if has_index:
+        assert wds2idx.main([str(archive), str(archive) + ".idx"]) == 0
+        options = {"index_paths": str(archive) + ".idx"}
+    with pytest.warns(UserWarning, match=r"no sample has a file for ext '\.jpg'.*without the first dot"):
+        read(dalify, archive, ext=[".jpg", "cls"], **options)
+    with pytest.warns(UserWarning, match=r"no sample has a file for ext 'zzz': this output is always empty\.$"):
+        read(dalify, archive, ext=["jpg", "zzz"], **options)
 
 
 def test_the_first_of_several_counts(oracle: ModuleType, tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,17 @@ def test_a_dataset_that_shrinks(tmp_path, transform, workers):
     assert our_error is their_error is IndexError
     assert "index 3, but the dataset has 3 samples" in text
     assert "dalify: " not in their_text
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_files_that_cannot_be_read_are_named(tmp_path, workers):
+    photos(tmp_path / "photos")
+    dataset = datasets.ImageFolder(tmp_path / "photos", KNOWN)
+    damaged = Path(dataset.samples[1][0])
+    damaged.write_bytes(damaged.read_bytes()[:200])
+    _, error, text = outcome(lambda: DataLoader(dataset, batch_size=2, num_workers=workers))
+    assert error is OSError
+    assert f"raised while the file '{damaged}' was read" in text
 
 
 @pytest.mark.parametrize("last", [transforms.ToTensor(), transforms.RandomHorizontalFlip()], ids=["tensors", "images"])

@@ -54,7 +54,8 @@ def own_loader(root: Any) -> Any:
 
 
 KNOWN_DATASETS = (
-    "Hint: Datasets that read like torchvision's are supported; add others with dalify.plugin.pytorch.register_dataset."
+    "Hint: Torchvision's datasets of images with one label, and subclasses that keep their __getitem__, are supported; "
+    "add others with dalify.plugin.pytorch.register_dataset."
 )
 MODULE = Numbers.__module__
 # name: dataset of a folder, arguments of the loader, and what is logged

@@ -159,7 +159,7 @@ class _Watching(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if "has been at batch 20" in record.getMessage():
+        if "has been computing batch 20" in record.getMessage():
             self.lines.append(record.getMessage())
             self.mark.touch()
 

@@ -107,7 +107,7 @@ class Compose:
             names = {"HWC": "Pillow images", "CHW": "tensors"}
             raise ArgumentTypeError(
                 f"this Compose was first called with {names[others]}, and now with {names[layout]}.",
-                hint="Make one for each.",
+                hint="Create one Compose for each kind of input.",
             )
         if isinstance(batch, np.ndarray):
             channels, is_float, device = batch.shape[-1], False, "cpu"

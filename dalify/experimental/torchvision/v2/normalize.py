@@ -36,7 +36,7 @@ def statistics(mean: Any, std: Any, inplace: bool) -> tuple[np.ndarray[Any, Any]
         raise ArgumentValueError(f"std must not be 0; got {std!r}.")
     means = _values(mean, "mean")
     if inplace:
-        raise UnsupportedModeError("inplace=True is not supported.", hint="Take the result.")
+        raise UnsupportedModeError("inplace=True is not supported.", hint="Use the tensor that it returns.")
     return means, deviations
 
 

@@ -7,6 +7,7 @@ a worker process; torch carries their text into the exception that the main proc
 from __future__ import annotations
 
 import operator
+import os
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,7 @@ from PIL import Image
 
 __all__ = [
     "NotedCollate",
+    "note_failed_file",
     "note_failed_sample",
     "note_failed_start",
     "note_failed_transform",
@@ -33,6 +35,11 @@ def note_failed_transform(error: Exception, transform: Any, value: Any) -> None:
     """Add the name of the transform that raised, and a summary of its input."""
     name = getattr(transform, "__qualname__", type(transform).__qualname__)
     _add(error, f"raised by the transform {name}, given {_summary(value)}.")
+
+
+def note_failed_file(error: Exception, path: Any) -> None:
+    """Add the path of the file that could not be read."""
+    _add(error, f"raised while the file {os.fsdecode(path)!r} was read.")
 
 
 def note_failed_sample(error: Exception, index: Any, dataset: Any) -> None:

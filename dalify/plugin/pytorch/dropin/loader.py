@@ -97,11 +97,12 @@ def explain(loader: Any) -> LoaderReport:
     if not loader.num_workers:
         lines.append("in the thread that requests the batch, with the random numbers of the process")
     elif choice.mode == "full":
-        lines.append(f"{loader.num_workers} threads, each with the random numbers of one of torch's workers")
+        threads = "1 thread" if loader.num_workers == 1 else f"{loader.num_workers} threads, each"
+        lines.append(f"{threads} with the random numbers of one of torch's workers")
         if not collates_as_torch(loader):
             lines.append("the collate function runs in the thread that requests the batch")
     else:
-        lines.append(f"{loader.num_workers} worker processes of torch")
+        lines.append(f"{loader.num_workers} worker process{'es' if loader.num_workers > 1 else ''} of torch")
     first = choice.reasons[0] if choice.reasons else Reason("", code="")
     return LoaderReport(choice.mode, tuple(lines), first.code, first.text, first.hint)
 

@@ -16,6 +16,7 @@ from dalify.base import scratch
 from dalify.base.errors import DecodeError
 from dalify.codecs.jpeg import JpegHeader, decode_first_rows, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.hints import note_failed_file
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
@@ -118,10 +119,14 @@ class FileSource(Source):
 
     def _load(self, path: Any) -> Image.Image:
         """Open an image as torchvision's datasets do."""
-        if not self._is_rgb:
-            return Image.open(path)
-        with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
-            return image.convert("RGB")
+        try:
+            if not self._is_rgb:
+                return Image.open(path)
+            with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
+                return image.convert("RGB")
+        except Exception as error:
+            note_failed_file(error, path)
+            raise
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Open one sample with Pillow; return image and label."""

@@ -29,6 +29,6 @@ def normalize(input_data: Any, mean: list[float], std: list[float], inplace: boo
     found = statistics(mean, std, inplace)
     if not isinstance(input_data, torch.Tensor):
         raise ArgumentTypeError(
-            f"normalize takes tensors, not {type(input_data).__name__}.", hint="Write to_tensor(image) before."
+            f"normalize takes tensors, not {type(input_data).__name__}.", hint="Call to_tensor(image) first."
         )
     return computed(input_data, device, lambda images: normalized(images, *found))
