@@ -21,11 +21,10 @@ def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
         sizes: elements of each sample, int64 [N].
         limit: elements of a block; a larger sample is a block of its own.
     """
-    ends = np.cumsum(sizes)
-    number = (ends - sizes) // limit
-    if not len(sizes) or number[-1] == 0:
+    if np.add.reduce(sizes[:-1]) < limit:
         return [np.arange(len(sizes))]
-    return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(number)) + 1)
+    ends = np.cumsum(sizes)
+    return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff((ends - sizes) // limit)) + 1)
 
 
 def joined(x: Samples) -> np.ndarray:
