@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "audio_to_integers",
     "constants_in_range",
+    "fill_elements",
     "fill_in_range",
     "in_float32",
     "nan_as_integer",
@@ -175,6 +176,23 @@ def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
     fits = (reduced >= -end) & (reduced < end)
     whole = np.where(fits, reduced, -end).astype(wide).astype(dtype)
     return np.where(is_high, whole ^ dtype.type(2**63), whole) if dtype == np.uint64 else whole
+
+
+def fill_elements(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return an array of the user's fill values as elements of a type; see `fill_in_range`. Do not modify it.
+
+    It comes from a cache: most fill values are constants.
+    """
+    return _cached_elements(values.tobytes(), values.dtype, values.shape, dtype)
+
+
+@lru_cache(256)
+def _cached_elements(
+    content: bytes, given: np.dtype[Any], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    found = np.empty(shape, dtype)
+    saturate_cast(found, fill_in_range(np.frombuffer(content, given).reshape(shape), dtype))
+    return found
 
 
 def constants_in_range(values: Sequence[float], dtype: np.dtype[Any]) -> np.ndarray:

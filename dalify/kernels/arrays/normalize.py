@@ -373,12 +373,16 @@ def per_result(values: Any, name: str, counts: np.ndarray) -> np.ndarray:
     Raises:
         ArgumentValueError: there is neither one entry nor one per result.
     """
-    given = np.full(len(values), values.shape[1]) if is_array(values) else np.array([len(row) for row in values])
-    wrong = np.flatnonzero((given != 1) & (given != counts))
-    if len(wrong):
-        check_parameter(np.asarray(values[wrong[0]])[None], name, (int(counts[wrong[0]]),), int(wrong[0]))
-    flat = np.concatenate([np.asarray(row, np.float64) for row in values]) if isinstance(values, list) else values
-    return np.repeat(np.asarray(flat, np.float64).reshape(-1), np.repeat(np.where(given == 1, counts, 1), given))
+    given = values.shape[1] if is_array(values) else np.array([len(row) for row in values])
+    wrong = (given != 1) & (given != counts)
+    if wrong.any():
+        first = int(wrong.argmax())
+        check_parameter(np.asarray(values[first])[None], name, (int(counts[first]),), first)
+    flat = np.concatenate(values, axis=None, dtype=np.float64) if isinstance(values, list) else values.reshape(-1)
+    found = np.asarray(flat, np.float64)
+    if is_array(values):
+        return np.repeat(found, counts) if given == 1 else found
+    return np.repeat(found, np.repeat(np.where(given == 1, counts, 1), given))
 
 
 def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...], sample: int | None = None) -> None:
