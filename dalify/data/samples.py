@@ -155,7 +155,10 @@ class Samples:
     def is_uniform(self) -> bool:
         """Whether all shapes are equal."""
         if self._is_uniform is None:
-            self._is_uniform = len(self) < 2 or bool((self.shapes == self.shapes[0]).all())
+            if self.table is None:
+                self._is_uniform = len(self) < 2 or bool((self.shapes == self.shapes[0]).all())
+            else:
+                self._is_uniform = self.table.is_uniform
         return self._is_uniform
 
     def extents(self, axis: int) -> Integers:

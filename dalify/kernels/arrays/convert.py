@@ -28,7 +28,7 @@ from dalify.data.dtypes import is_bfloat16
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
-from dalify.kernels.arrays.joined import blocks, copy_samples, joined, split
+from dalify.kernels.arrays.joined import blocks, joined, separate, split
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.dispatch import prefer_triton
 
@@ -257,7 +257,7 @@ def store_joined(out: Samples, values: np.ndarray) -> None:
         return
     target = np.empty(values.size, out.dtype)
     saturate_cast(target, values.reshape(-1))
-    copy_samples(out, split(target, out.shapes))
+    separate(out, target)
 
 
 def _to_float16(out: np.ndarray, x: np.ndarray) -> None:
