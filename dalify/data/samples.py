@@ -227,6 +227,10 @@ class Samples:
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""
+        dense = self.dense
+        if dense is not None and dense.ndim > 1 and dense.flags.writeable:
+            yield from dense
+            return
         dtype, steps = self.dtype, None
         if self.strides is not None:
             steps = (self.strides * dtype.itemsize).tolist()
