@@ -170,8 +170,10 @@ class Samples:
         return Samples(self.addresses, shapes, self.dtype, self._owner)
 
     def steps(self) -> Integers:
-        """Return the strides of contiguous samples, in elements, int64 ``[N, ndim]``."""
-        return contiguous_strides(self.shapes)
+        """Return the strides of contiguous samples, in elements, int64 ``[N, ndim]``. Do not modify them."""
+        if self._shapes is None:
+            return _repeated_steps(len(self._owner), self._owner.shape[1:])
+        return contiguous_strides(self._shapes)
 
     def window(self, start: Integers, extents: Integers) -> Samples:
         """Return a window of each sample, without a copy.
@@ -269,6 +271,11 @@ def _repeated(count: int, shape: tuple[int, ...]) -> Integers:
     shapes = np.empty((count, len(shape)), np.int64)
     shapes[:] = shape
     return shapes
+
+
+@lru_cache(64)
+def _repeated_steps(count: int, shape: tuple[int, ...]) -> Integers:
+    return contiguous_strides(_repeated(count, shape))
 
 
 class _Memory:

@@ -114,6 +114,8 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
         float32_of_float16(out, x)
     elif target.kind == "b":
         np.not_equal(round_half_away(x) if source.kind == "f" else x, 0, out=out)
+    elif target.kind == "f" and (source.kind != "f" or source.itemsize < target.itemsize):
+        np.copyto(out, x, casting="unsafe")
     elif target.kind == "f":
         with np.errstate(over="ignore", under="ignore"):
             np.copyto(out, x, casting="unsafe")
