@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dalify.base.optional import LazyModule
-from dalify.base.small_arrays import counting, rows_at
+from dalify.base.small_arrays import counting, rows_at, with_column
 from dalify.data.batch import Batch, block_offsets, contiguous_strides
 
 if TYPE_CHECKING:
@@ -189,10 +189,7 @@ class Samples:
 
     def with_axis(self, axis: int) -> Samples:
         """Return the same elements with a new axis of extent 1 at the given position."""
-        own = self.shapes
-        shapes = np.empty((own.shape[0], own.shape[1] + 1), np.int64)
-        shapes[:, :axis], shapes[:, axis], shapes[:, axis + 1 :] = own[:, :axis], 1, own[:, axis:]
-        found = self.reshaped(shapes)
+        found = self.reshaped(with_column(self.shapes, axis, 1))
         found._is_uniform = self._is_uniform
         return found
 

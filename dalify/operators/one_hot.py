@@ -11,6 +11,7 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import with_column
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -92,8 +93,7 @@ def _(x: Batch, *, axis: int | None, axis_name: str | None, num_classes: int) ->
     if axis_name is not None and ndim and not x.layout:
         raise LayoutError("axis_name requires data with a layout.")
     at = ndim if axis is None or axis < 0 else axis
-    shapes = np.empty((len(given), ndim + 1), np.int64)
-    shapes[:, :at], shapes[:, at], shapes[:, at + 1 :] = given[:, :at], num_classes, given[:, at:]
+    shapes = with_column(given, at, num_classes)
     found = shapes if x.dense is None else tuple(shapes[0].tolist())
     return {"out_shapes": found, "out_layout": "" if axis_name is None else _with_letter(x.layout, at, axis_name)}
 

@@ -189,9 +189,7 @@ def fill_elements(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 @lru_cache(256)
-def _cached_elements(
-    content: bytes, given: np.dtype[Any], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray:
+def _cached_elements(content: bytes, given: np.dtype[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     found = np.empty(shape, dtype)
     saturate_cast(found, fill_in_range(np.frombuffer(content, given).reshape(shape), dtype))
     return found
