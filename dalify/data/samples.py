@@ -154,12 +154,12 @@ class Samples:
     @property
     def is_uniform(self) -> bool:
         """Whether all shapes are equal."""
-        if self._is_uniform is None:
-            if self.table is None:
-                self._is_uniform = len(self) < 2 or bool((self.shapes == self.shapes[0]).all())
-            else:
-                self._is_uniform = self.table.is_uniform
-        return self._is_uniform
+        found = self._is_uniform
+        if found is None:
+            is_known = self.table is not None
+            found = self.table.is_uniform if is_known else len(self) < 2 or bool((self.shapes == self.shapes[0]).all())
+            self._is_uniform = found
+        return found
 
     def extents(self, axis: int) -> Integers:
         """Return one extent of all samples, int64 ``[N]``."""

@@ -7,7 +7,7 @@ subtraction and one multiplication per element.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -330,7 +330,7 @@ def batch_statistics(
         )
     kept = math.prod(next(iter(shapes)))
     count = int(x.shapes.prod(1).sum()) // kept
-    measure: Any = _sums if isinstance(x, Samples) else _sums_torch
+    measure: Callable[..., np.ndarray] = _sums if isinstance(x, Samples) else _sums_torch
     if center is None:
         center = measure(x, axes, None, kept).reshape(1, -1) / count
     return center, measure(x, axes, center, kept).reshape(1, -1), count
