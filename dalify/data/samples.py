@@ -130,6 +130,8 @@ class Samples:
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:
         """Return copies converted to another element type."""
+        if self.dense is not None:
+            return Samples.of_dense(self.dense.astype(dtype))
         found = Samples.empty(self.shapes, dtype)
         for target, values in zip(found.arrays(), self.arrays(), strict=True):
             target[...] = values
