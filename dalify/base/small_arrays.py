@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["all_of", "any_of", "columns_at", "counting", "equal_rows", "flat_indices", "rows_at", "zeros"]
+__all__ = [
+    "all_of",
+    "any_of",
+    "columns_at",
+    "counting",
+    "equal_rows",
+    "flat_indices",
+    "rows_at",
+    "with_column",
+    "zeros",
+]
 
 # ``ndarray.all`` and ``any`` without the functions that wrap them: (mask, axis), where axis None means all elements.
 all_of = np.logical_and.reduce
@@ -50,6 +60,13 @@ def columns_at(table: NDArray[Any], columns: Sequence[int]) -> NDArray[Any]:
     found = np.empty((len(table), len(columns)), table.dtype)
     for number, column in enumerate(columns):
         found[:, number] = table[:, column]
+    return found
+
+
+def with_column(table: NDArray[Any], place: int, value: Any) -> NDArray[Any]:
+    """Return a table, ``[N, M]``, with another column at the given place, a copy; the column has one value or N."""
+    found = np.empty((table.shape[0], table.shape[1] + 1), table.dtype)
+    found[:, :place], found[:, place], found[:, place + 1 :] = table[:, :place], value, table[:, place:]
     return found
 
 

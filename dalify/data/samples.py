@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dalify.base.optional import LazyModule
-from dalify.base.small_arrays import counting, rows_at
+from dalify.base.small_arrays import counting, rows_at, with_column
 from dalify.data.batch import Batch, block_offsets, contiguous_strides
 
 if TYPE_CHECKING:
@@ -131,6 +131,8 @@ class Samples:
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:
         """Return copies converted to another element type."""
+        if self.dense is not None:
+            return Samples.of_dense(self.dense.astype(dtype))
         found = Samples.empty(self.shapes, dtype)
         for target, values in zip(found.arrays(), self.arrays(), strict=True):
             target[...] = values
@@ -155,9 +157,12 @@ class Samples:
     @property
     def is_uniform(self) -> bool:
         """Whether all shapes are equal."""
-        if self._is_uniform is None:
-            self._is_uniform = len(self) < 2 or bool((self.shapes == self.shapes[0]).all())
-        return self._is_uniform
+        found = self._is_uniform
+        if found is None:
+            is_known = self.table is not None
+            found = self.table.is_uniform if is_known else len(self) < 2 or bool((self.shapes == self.shapes[0]).all())
+            self._is_uniform = found
+        return found
 
     def extents(self, axis: int) -> Integers:
         """Return one extent of all samples, int64 ``[N]``."""
@@ -168,8 +173,10 @@ class Samples:
         return Samples(self.addresses, shapes, self.dtype, self._owner)
 
     def steps(self) -> Integers:
-        """Return the strides of contiguous samples, in elements, int64 ``[N, ndim]``."""
-        return contiguous_strides(self.shapes)
+        """Return the strides of contiguous samples, in elements, int64 ``[N, ndim]``. Do not modify them."""
+        if self._shapes is None:
+            return _repeated_steps(len(self._owner), self._owner.shape[1:])
+        return contiguous_strides(self._shapes)
 
     def window(self, start: Integers, extents: Integers) -> Samples:
         """Return a window of each sample, without a copy.
@@ -185,10 +192,7 @@ class Samples:
 
     def with_axis(self, axis: int) -> Samples:
         """Return the same elements with a new axis of extent 1 at the given position."""
-        own = self.shapes
-        shapes = np.empty((own.shape[0], own.shape[1] + 1), np.int64)
-        shapes[:, :axis], shapes[:, axis], shapes[:, axis + 1 :] = own[:, :axis], 1, own[:, axis:]
-        found = self.reshaped(shapes)
+        found = self.reshaped(with_column(self.shapes, axis, 1))
         found._is_uniform = self._is_uniform
         return found
 
@@ -225,6 +229,10 @@ class Samples:
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""
+        dense = self.dense
+        if dense is not None and dense.ndim > 1 and dense.flags.writeable:
+            yield from dense
+            return
         dtype, steps = self.dtype, None
         if self.strides is not None:
             steps = (self.strides * dtype.itemsize).tolist()
@@ -263,6 +271,11 @@ def _repeated(count: int, shape: tuple[int, ...]) -> Integers:
     shapes = np.empty((count, len(shape)), np.int64)
     shapes[:] = shape
     return shapes
+
+
+@lru_cache(64)
+def _repeated_steps(count: int, shape: tuple[int, ...]) -> Integers:
+    return contiguous_strides(_repeated(count, shape))
 
 
 class _Memory:

@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.errors import DalifyError
 from dalify.base.narrow import is_array
 from dalify.base.optional import LazyModule
+from dalify.base.small_arrays import any_of
 from dalify.data import Array, Batch, Spec
 from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets, packed
 from dalify.executor.frame import Frame
@@ -82,7 +83,7 @@ class ElementwiseStep(KernelStep):
     def _rows(self, inputs: list[Batch | None], first: Ragged) -> list[np.ndarray[Any, Any]] | None:
         """Return each input as ``[1, elements]`` or ``[1]``; None if the samples differ in shape or position."""
         shapes = first[2]
-        sizes = shapes.prod(1)
+        sizes = np.multiply.reduce(shapes, 1)
         starts: np.ndarray[Any, Any] | None = None
         for batch in inputs:
             if batch is None:
@@ -92,18 +93,23 @@ class ElementwiseStep(KernelStep):
                 if starts is None:
                     starts = own
                 other = batch.ragged[2]
-                if other.shape != shapes.shape or (other != shapes).any() or (own != starts).any():
+                if other.shape != shapes.shape:
+                    return None
+                if batch.ragged is not first and (any_of(other != shapes, None) or any_of(own != starts, None)):
                     return None
             elif not is_array(batch.dense) or (batch.ndim and not _fits_last_axis(batch.dense, shapes)):
                 return None
         assert starts is not None, "dalify bug: a ragged chunk without ragged inputs"
-        spans = np.diff(starts, append=starts[-1] + sizes[-1])
-        size = int(spans.sum())
-        if (spans < sizes).any() or not 0 < size <= _MAX_SPAN * sizes.sum() + len(sizes) * ALIGNMENT_BYTES:
+        spans = sizes.copy()
+        np.subtract(starts[1:], starts[:-1], out=spans[:-1])
+        size = int(starts[-1] + sizes[-1])
+        if any_of(spans < sizes, None):
+            return None
+        if not 0 < size <= _MAX_SPAN * np.add.reduce(sizes) + len(sizes) * ALIGNMENT_BYTES:
             return None
         if size > _MAX_REPEATED and any(_differs(batch) for batch in inputs):
             return None
-        return [_row(batch, spans) for batch in inputs if batch is not None]
+        return [_row(batch, spans, size) for batch in inputs if batch is not None]
 
     def _compute_rows(
         self, frame: Frame, inputs: list[Batch | None], first: Ragged, rows: list[np.ndarray[Any, Any]]
@@ -163,13 +169,13 @@ def _differs(batch: Batch | None) -> bool:
     return batch is not None and is_array(batch.dense) and bool(batch.ndim or batch.dense.strides[0])
 
 
-def _row(batch: Batch, spans: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return samples as ``[1, elements]``, vectors repeated; a scalar that is the same for all samples as ``[1]``."""
+def _row(batch: Batch, spans: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    """Return samples as ``[1, size]``, vectors repeated; a scalar that is the same for all samples as ``[1]``."""
     dtype = batch.dtype.numpy
     if batch.ragged is not None:
         block, offsets, _ = batch.ragged
         start = int(offsets[0])
-        return block[start : start + int(spans.sum()) * dtype.itemsize].view(dtype)[None]
+        return block[start : start + size * dtype.itemsize].view(dtype)[None]
     dense = batch.dense
     assert is_array(dense), "dalify bug: scalars without an array"
     if batch.ndim:

@@ -14,7 +14,7 @@ from dalify.base.small_arrays import columns_at
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.joined import blocks, copy_samples, joined, split
+from dalify.kernels.arrays.joined import blocks, joined, separate, split
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.clahe import equalize_planes, equalize_planes_torch
@@ -128,7 +128,7 @@ def _store(out: Samples, fill: Callable[[np.ndarray], Any]) -> None:
         return
     row = np.empty((1, int(out.shapes.prod(1).sum()) // 3, 3), out.dtype)
     fill(row)
-    copy_samples(out, split(row.reshape(-1), out.shapes))
+    separate(out, row.reshape(-1))
 
 
 @clahe.gpu_samples

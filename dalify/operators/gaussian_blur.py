@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,20 +81,21 @@ def _completed(sigma: float, window_size: int) -> tuple[float, int]:
     return sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma)
 
 
-def _kernels(sigmas: np.ndarray, windows: np.ndarray, owners: np.ndarray | None) -> list[list[np.ndarray]]:
-    """Return the weights of each frame and axis: [frames, axes] each; `owners` is the sample of each frame."""
-    rows = [list(zip(*row, strict=True)) for row in zip(sigmas.tolist(), windows.tolist(), strict=True)]
+@lru_cache(16)  # constants
+def _kernels(sigmas: bytes, windows: bytes, axes: int) -> list[list[np.ndarray]]:
+    """Return the weights of each frame and axis, [frames, axes], from the contents of float32 and int32 arrays."""
+    values = np.frombuffer(sigmas, np.float32).tolist(), np.frombuffer(windows, np.int32).tolist()
     pairs: dict[tuple[float, int], tuple[float, int]] = {}
-    for n, row in enumerate(rows):
-        for pair in row:
-            if pair not in pairs:
-                try:
-                    pairs[pair] = _completed(*pair)
-                except ArgumentValueError as error:
-                    error.sample = n if owners is None else int(owners[n])
-                    raise
-    found = dict(zip(pairs, gaussian_kernels([*pairs.values()]), strict=True))
-    return [[found[pair] for pair in row] for row in rows]
+    for place, pair in enumerate(zip(*values, strict=True)):
+        if pair not in pairs:
+            try:
+                pairs[pair] = _completed(*pair)
+            except ArgumentValueError as error:
+                error.sample = place // axes
+                raise
+    weights = dict(zip(pairs, gaussian_kernels([*pairs.values()]), strict=True))
+    found = [weights[pair] for pair in zip(*values, strict=True)]
+    return [found[place : place + axes] for place in range(0, len(found), axes)]
 
 
 @gaussian_blur.cpu_samples
@@ -105,5 +107,9 @@ def _(out: AnySamples, x: AnySamples, *, sigma: Vectors, window_size: Vectors, s
     windows = per_axis_of_samples(window_size, x, layout, "window_size", axes)
     source, owners = x.folded(int(layout.startswith("F")))
     convolve: Any = convolve_samples if isinstance(x, Samples) else convolve_samples_torch
-    kernels = _kernels(sigmas, windows, owners)
+    try:
+        kernels = _kernels(sigmas.tobytes(), windows.tobytes(), axes)
+    except ArgumentValueError as error:
+        error.sample = error.sample if error.sample is None or owners is None else int(owners[error.sample])
+        raise
     convolve(folded_frames(out, layout), source, kernels, first - layout.startswith("F"))

@@ -8,7 +8,6 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ShapeError
 from dalify.base.narrow import is_array
-from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -25,7 +24,7 @@ from dalify.kernels.arrays.normalize import (
 )
 from dalify.kernels.arrays.normalize import normalize as normalize_cpu
 from dalify.kernels.arrays.reduce import result_counts
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
 @operator(whole_batch=lambda arguments: arguments.get("batch", False))
@@ -91,44 +90,36 @@ def _axes(spec: Spec, shape: Any, axes: Any, axis_names: Any, *given: np.ndarray
     return chosen_axes(Spec(layout=spec.layout, ndim=len(shape)), axes, axis_names)
 
 
-@normalize.prepare
-def _(
-    data: Batch,
-    *,
+def _of_batch(
+    x: AnySamples,
+    spec: Spec,
     axes: tuple[int, ...] | None,
     axis_names: str | None,
-    batch: bool,
-    ddof: int,
-    epsilon: float,
     mean: Vectors | None,
-    scale: float,
     stddev: Vectors | None,
-    spec: Spec,
-    count: int,
-) -> dict[str, Any]:
-    if not batch or (mean is not None and stddev is not None):
-        return {"batch_mean": None, "batch_factor": None}
+    options: dict[str, Any],
+) -> tuple[Any, Any]:
+    """Return mean and factor of each sample, those of all samples together unless they are given."""
     if any(values is not None and len(values[0]) != 1 for values in (mean, stddev)):
         raise ArgumentValueError("with batch=True, mean and stddev must be a single number.")
-    chosen = _axes(spec, data.shapes()[0], axes, axis_names)
+    chosen = _axes(spec, x.shapes[0], axes, axis_names)
     center = None if mean is None else np.asarray(mean[:1], np.float64)
-    found, squares, number = batch_statistics(data, chosen, center)
-    factor = np.asarray(scale_factors(squares, number, ddof, epsilon, scale, np))
-    return {
-        "batch_mean": np.repeat(found, count, axis=0),
-        "batch_factor": np.repeat(factor, count, axis=0) if stddev is None else None,
-    }
+    found, squares, number = batch_statistics(x, chosen, center)
+    factor = scale_factors(squares, number, options["ddof"], options["epsilon"], options["scale"], np)
+    return (
+        np.repeat(found, len(x), axis=0) if mean is None else mean,
+        np.repeat(np.asarray(factor), len(x), axis=0) if stddev is None else None,
+    )
 
 
-def _resolve(shape, axes, axis_names, mean, stddev, batch_mean, batch_factor, epsilon, scale, spec):
+def _resolve(shape, axes, axis_names, mean, stddev, factor, epsilon, scale, spec):
     """Return axes, mean and factor for samples of a shape; None where they are to be computed."""
     mean, stddev = (None if values is None else np.asarray(values, np.float64) for values in (mean, stddev))
     chosen = _axes(spec, shape, axes, axis_names, mean, stddev)
     kept = kept_shape(shape, chosen)
     check_parameter(mean, "mean", kept)
     check_parameter(stddev, "stddev", kept)
-    factor = batch_factor if stddev is None else given_factors(stddev, epsilon, scale)
-    return chosen, batch_mean if mean is None else mean, factor
+    return chosen, mean, factor if stddev is None else given_factors(stddev, epsilon, scale)
 
 
 @normalize.cpu_samples
@@ -138,21 +129,23 @@ def _(
     *,
     axes: tuple[int, ...] | None,
     axis_names: str | None,
+    batch: bool,
     ddof: int,
     epsilon: float,
     mean: Vectors | None,
     scale: float,
     shift: float,
     stddev: Vectors | None,
-    batch_mean: Any,
-    batch_factor: Any,
     spec: Spec,
 ) -> None:
-    options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
-    if mean is None and stddev is None and batch_mean is None and batch_factor is None:  # the same axes for all samples
+    options: dict[str, Any] = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
+    factor = None
+    if batch and (mean is None or stddev is None):
+        mean, factor = _of_batch(x, spec, axes, axis_names, mean, stddev, options)
+    elif mean is None and stddev is None:  # the same axes for all samples
         normalize_cpu(out, x, None, None, chosen_axes(spec, axes, axis_names), **options)
         return
-    given = mean, stddev, batch_mean, batch_factor
+    given = mean, stddev, factor
     kinds = _axes_of_samples(spec, x, axes, axis_names, mean, stddev)
     for chosen in dict.fromkeys(kinds):
         numbers = [n for n, kind in enumerate(kinds) if kind == chosen]
@@ -196,8 +189,7 @@ def _normalize_alike(
     axes: tuple[int, ...],
     mean: Any,
     stddev: Any,
-    batch_mean: Any,
-    batch_factor: Any,
+    factor: Any,
     *,
     ddof: int,
     epsilon: float,
@@ -206,14 +198,13 @@ def _normalize_alike(
 ) -> None:
     """Normalize samples along the same axes."""
     counts = result_counts(x, axes)
-    mean, stddev, batch_mean, factor = (
+    mean, stddev, factor = (
         None if values is None else per_result(values, name, counts)
-        for name, values in (("mean", mean), ("stddev", stddev), ("mean", batch_mean), ("stddev", batch_factor))
+        for name, values in (("mean", mean), ("stddev", stddev), ("stddev", factor))
     )
-    center = batch_mean if mean is None else mean
     if stddev is not None:
         factor = given_factors(stddev, epsilon, scale)
-    normalize_cpu(out, x, center, factor, axes, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+    normalize_cpu(out, x, mean, factor, axes, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
 
 
 @normalize.gpu_samples
@@ -223,18 +214,20 @@ def _(
     *,
     axes: tuple[int, ...] | None,
     axis_names: str | None,
+    batch: bool,
     ddof: int,
     epsilon: float,
     mean: Vectors | None,
     scale: float,
     shift: float,
     stddev: Vectors | None,
-    batch_mean: Any,
-    batch_factor: Any,
     spec: Spec,
 ) -> None:
-    options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
-    if mean is stddev is batch_mean is batch_factor is None:
+    options: dict[str, Any] = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
+    batch_factor = None
+    if batch and (mean is None or stddev is None):
+        mean, batch_factor = _of_batch(x, spec, axes, axis_names, mean, stddev, options)
+    elif mean is None and stddev is None:
         none = [None] * len(x)
         normalize_samples_torch(out, x, none, none, [_axes(spec, x.shapes[0], axes, axis_names)] * len(x), **options)
         return
@@ -242,10 +235,10 @@ def _(
     centers: list[np.ndarray | None] = []
     factors: list[np.ndarray | None] = []
     for n, shape in enumerate(x.shapes.tolist()):
-        given = (mean, stddev, batch_mean, batch_factor)
-        one, two, three, four = (None if values is None else values[n][None] for values in given)
+        given = (mean, stddev, batch_factor)
+        one, two, three = (None if values is None else values[n][None] for values in given)
         try:
-            found, center, factor = _resolve(shape, axes, axis_names, one, two, three, four, epsilon, scale, spec)
+            found, center, factor = _resolve(shape, axes, axis_names, one, two, three, epsilon, scale, spec)
         except DalifyError as error:
             error.sample = n
             raise

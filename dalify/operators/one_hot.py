@@ -11,10 +11,11 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.optional import torch
+from dalify.base.small_arrays import with_column
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import fill_in_range, saturate_cast
+from dalify.kernels.arrays.convert import fill_elements
 from dalify.kernels.arrays.joined import joined
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -92,33 +93,29 @@ def _(x: Batch, *, axis: int | None, axis_name: str | None, num_classes: int) ->
     if axis_name is not None and ndim and not x.layout:
         raise LayoutError("axis_name requires data with a layout.")
     at = ndim if axis is None or axis < 0 else axis
-    shapes = np.empty((len(given), ndim + 1), np.int64)
-    shapes[:, :at], shapes[:, at], shapes[:, at + 1 :] = given[:, :at], num_classes, given[:, at:]
+    shapes = with_column(given, at, num_classes)
     found = shapes if x.dense is None else tuple(shapes[0].tolist())
     return {"out_shapes": found, "out_layout": "" if axis_name is None else _with_letter(x.layout, at, axis_name)}
 
 
-def _entries(dtype, off_value, on_value):
-    entries = np.empty(2, dtype)
-    saturate_cast(entries, fill_in_range([off_value, on_value], dtype))
-    return entries
-
-
 @njit(nogil=True, cache=True)
-def _encode(out_at, sizes, steps, classes, num_classes, entries):
+def _encode(out_at, shapes, axis, classes, num_classes, entries):
     """Fill samples with the first entry, and the elements of their classes with the second.
 
     Args:
         out_at: addresses of the results.
-        sizes: class indices of each sample, int64 [N].
-        steps: elements from one class of a result to the next, int64 [N].
+        shapes: shapes of the class indices of each sample, int64 [N, ndim].
+        axis: axis of the classes in the results.
         classes: class indices of all samples, int64 [total].
         num_classes: number of classes.
         entries: two values, as unsigned integers.
     """
     first = 0
     for n in range(len(out_at)):
-        size, step = sizes[n], steps[n]
+        size, step = 1, 1  # the step from one class of the result to the next
+        for number in range(shapes.shape[1]):
+            size *= shapes[n, number]
+            step *= shapes[n, number] if number >= axis else 1
         out = array_at(out_at[n], (size * num_classes,), entries)
         out[:] = entries[0]
         for i in range(size):
@@ -131,12 +128,11 @@ def _encode(out_at, sizes, steps, classes, num_classes, entries):
 
 @one_hot.cpu_samples
 def _(out: Samples, x: Samples, *, axis: int | None, num_classes: int, off_value: float, on_value: float) -> None:
-    entries = _entries(out.dtype, off_value, on_value)
+    entries = fill_elements(np.array([off_value, on_value]), out.dtype)
     with np.errstate(invalid="ignore"):  # values that are not finite become indices out of range
         classes = joined(x).astype(np.int64).reshape(-1)
-    sizes = x.shapes.prod(1)
-    steps = np.ones_like(sizes) if axis is None or axis < 0 else x.shapes[:, axis:].prod(1)
-    _encode(out.addresses, sizes, steps, classes, num_classes, entries.view(f"u{entries.itemsize}"))
+    at = x.ndim if axis is None or axis < 0 else axis
+    _encode(out.addresses, x.shapes, at, classes, num_classes, entries.view(f"u{entries.itemsize}"))
 
 
 @one_hot.gpu_samples
@@ -152,7 +148,7 @@ def _(
     out_spec: Spec,
 ) -> None:
     assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    entries = uploaded(_entries(out_spec.dtype.numpy, off_value, on_value), out.device)
+    entries = uploaded(fill_elements(np.array([off_value, on_value]), out_spec.dtype.numpy), out.device)
     at = -1 if axis is None else axis
     rows = x.reshape(out.shape[:-1]) if at < 0 else x
     is_class = rows.to(torch.int64)[..., None] == torch.arange(num_classes, device=out.device)

@@ -12,7 +12,7 @@ from dalify.base.narrow import is_array
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import fill_in_range, saturate_cast
+from dalify.kernels.arrays.convert import fill_elements, fill_in_range
 from dalify.kernels.arrays.gather import copy_window_torch, pad_samples
 from dalify.kernels.arrays.windows_torch import pad_samples_torch, window_samples_torch
 from dalify.kernels.random.random_shapes import check_each
@@ -68,19 +68,23 @@ def _axes_of(ndim: int, layout: str, axes: Any, axis_names: str | None) -> list[
 
 
 def _per_axis(name: str, values: Any, axes: list[int], count: int, default: int) -> np.ndarray:
-    """Return one number for each sample and axis, int64 [N, axes], of an argument [N, k]."""
+    """Return one number for each sample and axis, [N, axes], of an argument [N, k]."""
     numbers = np.full((count, 1), default, np.int64) if values is None or not values.shape[1] else values
     if numbers.shape[1] not in (1, len(axes)):
         raise ArgumentValueError(
             f"{name} must be one number or {len(axes)}, one for each axis; got {numbers.shape[1]}."
         )
-    return np.broadcast_to(numbers, (count, len(axes))).astype(np.int64)
+    return numbers if numbers.shape[1] == len(axes) else numbers.repeat(len(axes), 1)
 
 
 def _pad_shapes(
     shapes: np.ndarray, largest: np.ndarray, axes: list[int], shape: np.ndarray | None, align: np.ndarray | None
 ) -> None:
     """Replace the shapes of some samples, int64 [N, ndim], by those of their results."""
+    if shape is None and align is None:
+        for axis in axes:
+            shapes[:, axis] = largest[axis]
+        return
     minima = _per_axis("shape", shape, axes, len(shapes), -1)
     multiples = _per_axis("align", align, axes, len(shapes), 1)
     check_each((multiples >= 1).all(axis=1), "align must be positive; got {}.", multiples)
@@ -96,7 +100,7 @@ def _needs_batch(arguments: Mapping[str, Any]) -> bool:
     return not (isinstance(shape, tuple) and shape and all(isinstance(extent, int) and extent > 0 for extent in shape))
 
 
-@pad.prepare
+@pad.geometry
 def _(
     x: Batch, *, axes: Vectors | None, axis_names: str | None, shape: Vectors | None, align: Vectors | None
 ) -> dict[str, Any]:
@@ -123,23 +127,17 @@ def _(
 
 @pad.cpu_samples
 def _(out: Samples, x: Samples, *, fill_value: np.ndarray) -> None:
-    pad_samples(out, x, _converted(fill_in_range(fill_value, x.dtype), x.dtype))
-
-
-def _converted(fill_value: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return fill values in the element type of the data."""
-    values = np.empty(len(fill_value), dtype)
-    saturate_cast(values, fill_value)
-    return values
+    pad_samples(out, x, fill_elements(fill_value, x.dtype))
 
 
 @pad.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, fill_value: np.ndarray, spec: Spec) -> None:
     assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
+    elements = fill_elements(fill_value, spec.dtype.numpy)
     fill_value = fill_in_range(fill_value, spec.dtype.numpy)
     start = np.zeros_like(out.shapes)
     if out.ndim and (fill_value != fill_value[0]).any():
-        pad_samples_torch(out, x, _converted(fill_value, spec.dtype.numpy))
+        pad_samples_torch(out, x, elements)
     elif out.dense is not None and x.dense is not None:
         copy_window_torch(out.dense, x.dense, start, fill_values=fill_value[0])
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -127,13 +128,18 @@ def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: in
         return np.empty((count, 0), np.int64)
     if axis_names or (axes is None and letters):
         named = spec.replace(layout=letters)
-        return np.tile([named.axis(letter) for letter in axis_names or "WH"], (count, 1))
+        return _repeated(tuple([named.axis(letter) for letter in axis_names or "WH"]), count)
     if axes is None:
-        axes = np.tile([1, 0], (count, 1))
+        axes = _repeated((1, 0), count)
     assert spec.ndim is not None, "dalify bug: data without a number of dimensions"
     if (axes < -spec.ndim).any() or (axes >= spec.ndim).any():
         raise IndexingError(f"axes {axes[0].tolist()} are out of range for data with {spec.ndim} dimensions.")
     return axes % spec.ndim
+
+
+@lru_cache(64)
+def _repeated(axes: tuple[int, ...], count: int) -> np.ndarray:
+    return np.tile(axes, (count, 1))
 
 
 @slice.prepare
@@ -159,7 +165,6 @@ def _(
     found = None if anchor is None or shape_input is None else _whole_windows(data, anchor, shape_input, axes)
     if found is not None:
         return {"starts": found[0], "out_shapes": found[1]}
-    _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
     extents = data.shape_array()
     places = _axes(spec, axes, axis_names, count)
     if anchor is not None and shape_input is not None:
@@ -185,6 +190,9 @@ def _(
         rel_shape=rel_shape,
         are_inputs=anchor is not None,
     )
+    found = whole_windows(extents, places, first, last - first)
+    if found is not None:
+        return {"starts": found[0], "out_shapes": found[1]}
     starts, windows = np.zeros_like(extents), extents.copy()
     starts.reshape(-1)[at], windows.reshape(-1)[at] = first.reshape(-1), (last - first).reshape(-1)
     outside = (starts < 0) | (starts + windows > extents)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, LayoutError
+from dalify.base.small_arrays import with_column
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
@@ -60,7 +61,7 @@ def _(first: Batch, *more: Batch, axis: int) -> dict[str, Any]:
     shapes = first.shape_array()
     if not all(np.array_equal(part.shape_array(), shapes) for part in more):
         return {}  # the rule refuses them
-    return {"out_shapes": np.insert(shapes, normal_axis(axis, shapes.shape[1], extra=1), len(more) + 1, axis=1)}
+    return {"out_shapes": with_column(shapes, normal_axis(axis, shapes.shape[1], extra=1), len(more) + 1)}
 
 
 @stack.cpu_samples

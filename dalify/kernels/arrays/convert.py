@@ -28,7 +28,7 @@ from dalify.data.dtypes import is_bfloat16
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.half import bfloat16_bits, float16_bits, float32_of_float16
-from dalify.kernels.arrays.joined import blocks, copy_samples, joined, split
+from dalify.kernels.arrays.joined import blocks, joined, separate, split
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.dispatch import prefer_triton
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "audio_to_integers",
     "constants_in_range",
+    "fill_elements",
     "fill_in_range",
     "in_float32",
     "nan_as_integer",
@@ -113,6 +114,8 @@ def saturate_cast(out: np.ndarray, x: np.ndarray) -> None:
         float32_of_float16(out, x)
     elif target.kind == "b":
         np.not_equal(round_half_away(x) if source.kind == "f" else x, 0, out=out)
+    elif target.kind == "f" and (source.kind != "f" or source.itemsize < target.itemsize):
+        np.copyto(out, x, casting="unsafe")
     elif target.kind == "f":
         with np.errstate(over="ignore", under="ignore"):
             np.copyto(out, x, casting="unsafe")
@@ -177,6 +180,21 @@ def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
     return np.where(is_high, whole ^ dtype.type(2**63), whole) if dtype == np.uint64 else whole
 
 
+def fill_elements(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return an array of the user's fill values as elements of a type; see `fill_in_range`. Do not modify it.
+
+    It comes from a cache: most fill values are constants.
+    """
+    return _cached_elements(values.tobytes(), values.dtype, values.shape, dtype)
+
+
+@lru_cache(256)
+def _cached_elements(content: bytes, given: np.dtype[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    found = np.empty(shape, dtype)
+    saturate_cast(found, fill_in_range(np.frombuffer(content, given).reshape(shape), dtype))
+    return found
+
+
 def constants_in_range(values: Sequence[float], dtype: np.dtype[Any]) -> np.ndarray:
     """Return `fill_in_range` of constants, which takes longer than small copies, from a cache. Do not modify it."""
     return _cached_in_range(dtype, *values)
@@ -239,7 +257,7 @@ def store_joined(out: Samples, values: np.ndarray) -> None:
         return
     target = np.empty(values.size, out.dtype)
     saturate_cast(target, values.reshape(-1))
-    copy_samples(out, split(target, out.shapes))
+    separate(out, target)
 
 
 def _to_float16(out: np.ndarray, x: np.ndarray) -> None:

@@ -24,6 +24,7 @@ from dalify.kernels.arrays.convert import (
     truncate_cast,
     truncate_cast_torch,
 )
+from dalify.kernels.arrays.joined import separate, split
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 
@@ -46,6 +47,8 @@ __all__ = [
 _UNITS = {size: np.empty(0, f"u{size}") for size in (1, 2, 4, 8)}
 # Results of this size are filled before the part inside the source is copied; of larger ones only what is outside.
 _MAX_FILLED_BYTES = 1 << 16
+# More elements are converted sample by sample, without a copy.
+_MAX_CONVERTED = 1 << 18
 
 
 def _overlap(start: np.ndarray, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, Any, bool]:
@@ -110,6 +113,8 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
     is_copy = out.dtype == x.dtype and x.ndim > 0
     if is_copy and _copy_all(out.addresses, out.shapes, x.addresses, x.shapes, start, x.dtype.itemsize):
         return
+    if not is_copy and x.ndim and _convert_all(out, x, start):
+        return
     is_inside = np.full(len(x), is_copy)
     if is_inside.any():
         is_inside &= ((start >= 0) & (start + out.shapes <= x.shapes)).all(1)
@@ -129,6 +134,24 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
         return
     for target, source, n in zip(out.take(others).arrays(), x.take(others).arrays(), others, strict=True):
         copy_window(target[None], source[None], start[n : n + 1], fill_values=fill_values)
+
+
+def _convert_all(out: Samples, x: Samples, start: np.ndarray) -> bool:
+    """Convert windows of few elements to another type, unless one is not inside its sample; return whether it did."""
+    size = int(np.multiply.reduce(out.shapes, 1).sum())
+    if size > _MAX_CONVERTED:
+        return False
+    values = np.empty(size, x.dtype)
+    windows = split(values, out.shapes)
+    if not _copy_all(windows.addresses, out.shapes, x.addresses, x.shapes, start, x.dtype.itemsize):
+        return False
+    if out.dense is not None:
+        truncate_cast(out.dense, values.reshape(out.dense.shape))
+    else:
+        converted = np.empty(size, out.dtype)
+        truncate_cast(converted, values)
+        separate(out, converted)
+    return True
 
 
 def pad_samples(out: Samples, x: Samples, fill_value: np.ndarray) -> None:

@@ -11,7 +11,7 @@ from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.strided import copy_strided
 
-__all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "repeated_rows", "split"]
+__all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "repeated_rows", "separate", "split"]
 
 
 def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
@@ -21,11 +21,10 @@ def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
         sizes: elements of each sample, int64 [N].
         limit: elements of a block; a larger sample is a block of its own.
     """
-    ends = np.cumsum(sizes)
-    number = (ends - sizes) // limit
-    if not len(sizes) or number[-1] == 0:
+    if np.add.reduce(sizes[:-1]) < limit:
         return [np.arange(len(sizes))]
-    return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(number)) + 1)
+    ends = np.cumsum(sizes)
+    return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff((ends - sizes) // limit)) + 1)
 
 
 def joined(x: Samples) -> np.ndarray:
@@ -38,9 +37,11 @@ def joined(x: Samples) -> np.ndarray:
         return x.dense.reshape(count, -1)
     if count == 1 and x.strides is None:
         return next(x.arrays()).reshape(1, x.shapes.prod())
-    values = np.empty(int(x.shapes.prod(1).sum()), x.dtype)
-    copy: Any = copy_samples if x.strides is None else copy_strided
-    copy(split(values, x.shapes), x)
+    values = np.empty(int(np.multiply.reduce(x.shapes, 1).sum()), x.dtype)
+    if x.strides is None:
+        _copy_each(_start_of(values), x.addresses, x.shapes, x.dtype.itemsize)
+    else:
+        copy_strided(split(values, x.shapes), x)
     return values.reshape(count, -1) if x.is_uniform and count else values
 
 
@@ -76,13 +77,34 @@ def split(values: np.ndarray, shapes: np.ndarray) -> Samples:
 
 def copy_samples(out: Samples, x: Samples) -> None:
     """Copy contiguous samples of the same shapes and element type."""
-    _copy_each(out.addresses, x.addresses, x.shapes.prod(1) * x.dtype.itemsize)
+    _copy_each(out.addresses, x.addresses, x.shapes, x.dtype.itemsize)
+
+
+def separate(out: Samples, values: np.ndarray) -> None:
+    """Copy the elements of all samples, [total], which have the element type of the contiguous samples `out`."""
+    _copy_each(out.addresses, _start_of(values), out.shapes, values.itemsize)
+
+
+def _start_of(values: np.ndarray) -> np.ndarray:
+    """Return the address of an array, int64 [1]."""
+    return np.array([values.__array_interface__["data"][0]])
 
 
 @njit(nogil=True, cache=True)
-def _copy_each(target_at, source_at, sizes):
-    for n in range(len(target_at)):
-        copy_bytes(target_at[n], source_at[n], sizes[n])
+def _copy_each(target_at, source_at, shapes, itemsize):
+    """Copy samples from addresses to addresses; one address for all samples is that of the first of adjacent ones."""
+    target = source = np.int64(0)
+    for n in range(len(shapes)):
+        if n == 0 or len(target_at) > 1:
+            target = target_at[n]
+        if n == 0 or len(source_at) > 1:
+            source = source_at[n]
+        size = np.int64(itemsize)
+        for extent in shapes[n]:
+            size *= extent
+        copy_bytes(target, source, size)
+        target += size
+        source += size
 
 
 @njit(nogil=True, cache=True)

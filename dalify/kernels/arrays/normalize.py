@@ -7,7 +7,7 @@ subtraction and one multiplication per element.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.small_arrays import columns_at
-from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_torch, store_joined
@@ -99,6 +98,13 @@ def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarra
     return factors if epsilon else np.copysign(1, wide) * factors
 
 
+@njit(inline="always")
+def _scale_factor(squares, count, ddof, epsilon, scale):
+    """`scale_factors` for compiled functions."""
+    spread = (squares / (count - ddof) if count > ddof else 0.0) + epsilon
+    return scale / math.sqrt(spread) if spread > 0 else 0.0
+
+
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz", "reassoc"})
 def _normalize_rows(out, x, ddof, epsilon, scale, shift):
     """Fill out [A, B] from the rows of x [A, B], each normalized by its own mean and deviation."""
@@ -111,8 +117,7 @@ def _normalize_rows(out, x, ddof, epsilon, scale, shift):
         for i in range(count):
             difference = np.float64(row[i]) - mean
             squares += difference * difference
-        spread = (squares / (count - ddof) if count > ddof else 0.0) + epsilon
-        factor = np.float32(scale / math.sqrt(spread)) if spread > 0 else np.float32(0)
+        factor = np.float32(_scale_factor(squares, count, ddof, epsilon, scale))
         center, offset = np.float32(mean), np.float32(shift)
         for i in range(count):
             target[i] = (row[i] - center) * factor + offset
@@ -134,8 +139,13 @@ def _normalize_rows_of_samples(out_at, out_shapes, out_like, x_at, x_shapes, x_l
 
 
 @njit(nogil=True, cache=True)
-def _scale_samples(out_at, out_like, x_at, forms, like, starts, mean, factor, shift, is_shifted):
-    """Compute (x - mean) * factor + shift with one mean and factor for each result, samples [A, R, B]."""
+def _scale_samples(
+    out_at, out_like, x_at, forms, like, starts, mean, factor, shift, is_shifted, is_measured, ddof, epsilon, scale
+):
+    """Compute (x - mean) * factor + shift with one mean and factor for each result, samples [A, R, B].
+
+    If `is_measured`, `factor` is the sum of squared deviations.
+    """
     for n in range(len(x_at)):
         outer, count, inner = forms[n]
         size = count * inner
@@ -143,9 +153,12 @@ def _scale_samples(out_at, out_like, x_at, forms, like, starts, mean, factor, sh
         width = max(1, _LANES // inner) * inner
         lane_mean, lane_factor = np.empty(width, out_like.dtype), np.empty(width, out_like.dtype)
         for a in range(outer):
-            first = starts[n] + a * inner
-            for lane in range(width):
-                lane_mean[lane], lane_factor[lane] = mean[first + lane % inner], factor[first + lane % inner]
+            for lane in range(inner):
+                result = starts[n] + a * inner + lane
+                lane_mean[lane], found = mean[result], factor[result]
+                lane_factor[lane] = _scale_factor(found, count, ddof, epsilon, scale) if is_measured else found
+            for lane in range(inner, width):
+                lane_mean[lane], lane_factor[lane] = lane_mean[lane - inner], lane_factor[lane - inner]
             for begin in range(0, size, width):
                 part, target = x[a, begin : begin + width], out[a, begin : begin + width]
                 for i in range(len(part)):
@@ -210,11 +223,10 @@ def _normalize_block(
     scale: float,
     shift: float,
 ) -> None:
-    flat = collapse(x, axes)
+    flat, is_measured = collapse(x, axes), factor is None
     if mean is None or factor is None:
         mean, squares = deviations(flat, mean)
-        if factor is None:
-            factor = np.asarray(scale_factors(squares, flat.counts, ddof, epsilon, scale, np))
+        factor = squares if factor is None else factor
     kind: Any = np.float64 if np.float64 in (x.dtype, out.dtype) else np.float32
     values = None if out.dtype == kind else np.empty(int(x.shapes.prod(1).sum()), kind)
     target = out if values is None else split(values, out.shapes)
@@ -223,9 +235,9 @@ def _normalize_block(
         reordered = Samples.empty(columns_at(x.shapes[flat.moved], flat.order), target.dtype)
         addresses = addresses.copy()
         addresses[flat.moved] = reordered.addresses
-    means, factors = mean.astype(kind), factor.astype(kind)
+    measured = is_measured, ddof, epsilon, scale
     _scale_samples(
-        addresses, target.like, *flat.x.compiled, flat.starts, means, factors, kind(shift), shift != 0
+        addresses, target.like, *flat.x.compiled, flat.starts, mean, factor, kind(shift), shift != 0, *measured
     )  # fmt: skip
     if reordered is not None:
         transpose_samples(target.take(flat.moved), reordered, np.argsort(flat.order).tolist())
@@ -296,12 +308,12 @@ def _normalize_padded(
 
 
 def batch_statistics(
-    batch: Batch, axes: Sequence[int], center: np.ndarray | None
+    x: Samples | DeviceSamples, axes: Sequence[int], center: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Measure means and squared deviations over all samples of a batch.
 
     Args:
-        batch: on any device; extents that are not reduced must be equal.
+        x: samples, not empty; extents that are not reduced must be equal.
         axes: axes of a sample to reduce.
         center: center of the deviations, [1, K] or [1, 1]; None for the means.
 
@@ -311,40 +323,30 @@ def batch_statistics(
     Raises:
         ShapeError: extents that are not reduced differ.
     """
-    shapes = {kept_shape(shape, axes) for shape in batch.shapes()}
+    shapes = {kept_shape(shape, axes) for shape in x.shapes.tolist()}
     if len(shapes) > 1:
         raise ShapeError(
             f"normalize with batch=True needs equal extents along the axes that are not reduced; got {sorted(shapes)}."
         )
     kept = math.prod(next(iter(shapes)))
-    count = sum(math.prod(shape) for shape in batch.shapes()) // max(kept, 1)
-    measure = _sums if batch.device == "cpu" else _sums_torch
+    count = int(x.shapes.prod(1).sum()) // kept
+    measure: Callable[..., np.ndarray] = _sums if isinstance(x, Samples) else _sums_torch
     if center is None:
-        center = measure(batch, axes, None, kept).reshape(1, -1) / max(count, 1)
-    return center, measure(batch, axes, center, kept).reshape(1, -1), count
+        center = measure(x, axes, None, kept).reshape(1, -1) / count
+    return center, measure(x, axes, center, kept).reshape(1, -1), count
 
 
-def _sums(batch: Batch, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
+def _sums(x: Samples, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
     """Return sums over all samples, or with a center those of squared deviations, float64 [kept]."""
-    x = Samples.of_batch(batch)
-    filled = np.flatnonzero(x.shapes.all(1))
-    if not len(filled):
-        return np.zeros(kept)
-    x = x if len(filled) == len(x) else x.take(filled)
     repeated = None if center is None else np.repeat(center, len(x) * kept // center.size, axis=0).reshape(-1)
     flat = collapse(x, axes)
     means, squares = deviations(flat, repeated)
     rows = (means * flat.counts if center is None else squares).reshape(len(x), kept)
-    return rows.sum(axis=0) if batch.dense is not None else np.add.accumulate(rows)[-1]
+    return rows.sum(axis=0) if x.dense is not None else np.add.accumulate(rows)[-1]
 
 
-def _sums_torch(batch: Batch, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
+def _sums_torch(x: DeviceSamples, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
     """Return the same for samples on the device, measured together; the host waits for the result."""
-    x = DeviceSamples.of_batch(batch)
-    filled = np.flatnonzero(x.shapes.all(1))
-    if not len(filled):
-        return np.zeros(kept)
-    x = x if len(filled) == len(x) else x.take(filled)
     out = DeviceSamples.empty(np.full((len(x), 1), kept, np.int64), wide_dtype(x.device), x.device)
     repeated = None if center is None else np.repeat(center, len(x), axis=0)
     _sum_padded(out, x, axes=tuple(axes), center=repeated)
@@ -371,12 +373,16 @@ def per_result(values: Any, name: str, counts: np.ndarray) -> np.ndarray:
     Raises:
         ArgumentValueError: there is neither one entry nor one per result.
     """
-    given = np.full(len(values), values.shape[1]) if is_array(values) else np.array([len(row) for row in values])
-    wrong = np.flatnonzero((given != 1) & (given != counts))
-    if len(wrong):
-        check_parameter(np.asarray(values[wrong[0]])[None], name, (int(counts[wrong[0]]),), int(wrong[0]))
-    flat = np.concatenate([np.asarray(row, np.float64) for row in values]) if isinstance(values, list) else values
-    return np.repeat(np.asarray(flat, np.float64).reshape(-1), np.repeat(np.where(given == 1, counts, 1), given))
+    given = values.shape[1] if is_array(values) else np.array([len(row) for row in values])
+    wrong = (given != 1) & (given != counts)
+    if wrong.any():
+        first = int(wrong.argmax())
+        check_parameter(np.asarray(values[first])[None], name, (int(counts[first]),), first)
+    flat = np.concatenate(values, axis=None, dtype=np.float64) if isinstance(values, list) else values.reshape(-1)
+    found = np.asarray(flat, np.float64)
+    if is_array(values):
+        return np.repeat(found, counts) if given == 1 else found
+    return np.repeat(found, np.repeat(np.where(given == 1, counts, 1), given))
 
 
 def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...], sample: int | None = None) -> None:

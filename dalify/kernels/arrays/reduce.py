@@ -16,7 +16,7 @@ import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
-from dalify.base.small_arrays import columns_at
+from dalify.base.small_arrays import columns_at, zeros
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import store_joined
@@ -43,6 +43,7 @@ __all__ = [
 _LANES = 64
 _LANE_BYTES = 512  # of partial extrema
 _FLOAT_BYTES = 4  # of the smallest floats of compiled loops
+_NONE = np.empty(0, np.int64)
 _EXACT_BYTES = 1 << 45  # the sum of this many bytes is below 2**53: exact in float64
 
 
@@ -100,7 +101,8 @@ def _row_moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np
 
 
 @njit(nogil=True, cache=True)
-def _moments_of_samples(x_at, forms, like, starts, shift, sums, squares):
+def _moments_of_samples(x_at, forms, like, starts, shift, sums, squares, is_centered):
+    """Compute the moments of samples; if `is_centered`, `shift` is zeros, and replaced by the means."""
     for n in range(len(x_at)):
         outer, count, inner = forms[n]
         x, results = array_at(x_at[n], (outer, count * inner), like), slice(starts[n], starts[n] + outer * inner)
@@ -110,10 +112,33 @@ def _moments_of_samples(x_at, forms, like, starts, shift, sums, squares):
             sums[results].reshape(form),
             squares[results].reshape(form),
         )
-        if inner == 1:
-            _row_moments(x, center, total, square)
-        else:
-            _moments(x, center, total, square)
+        for repetition in range(2 if is_centered else 1):
+            if repetition:
+                for a in range(outer):
+                    for b in range(inner):
+                        center[a, b] = total[a, b] / count
+            if inner == 1:
+                _row_moments(x, center, total, square)
+            else:
+                _moments(x, center, total, square)
+
+
+@njit(cache=True)
+def _fill_forms(forms, starts, shapes, first, last):
+    """Merge the axes of samples to ``[A, R, B]``, where `first` to `last` become R, and add up the results A * B."""
+    total = 0
+    for n in range(len(shapes)):
+        outer, count, inner = 1, 1, 1
+        for axis in range(shapes.shape[1]):
+            if axis < first:
+                outer *= shapes[n, axis]
+            elif axis <= last:
+                count *= shapes[n, axis]
+            else:
+                inner *= shapes[n, axis]
+        forms[n, 0], forms[n, 1], forms[n, 2], starts[n] = outer, count, inner, total
+        total += outer * inner
+    starts[len(shapes)] = total
 
 
 @njit(nogil=True, cache=True)
@@ -195,29 +220,32 @@ class Collapsed(NamedTuple):
 
     Attributes:
         x: the samples, with these shapes.
-        sizes: number of results of each sample, int64 ``[N]``.
+        starts: the first result of each sample, and the number of all results, int64 ``[N + 1]``.
         moved: the samples whose axes are reordered, int64 ``[M]``.
         order: the order of their axes.
+        is_alike: whether all samples are known to have one shape.
     """
 
     x: Samples
-    sizes: np.ndarray
+    starts: np.ndarray
     moved: np.ndarray
     order: list[int]
+    is_alike: bool
 
     @property
-    def starts(self) -> np.ndarray:
-        """The first result of each sample, int64 ``[N]``."""
-        return np.cumsum(self.sizes) - self.sizes
+    def sizes(self) -> np.ndarray:
+        """Number of results of each sample, int64 ``[N]``."""
+        return self.starts[1:] - self.starts[:-1]
 
     @property
     def counts(self) -> np.ndarray:
-        """The number of values that each result is computed from, int64 ``[results]``."""
-        return np.repeat(self.x.shapes[:, 1], self.sizes)
+        """The number of values that each result is computed from, int64 ``[results]``, or ``[1]`` for all."""
+        counts = self.x.shapes[:, 1]
+        return counts[:1] if self.is_alike else np.repeat(counts, self.sizes)
 
     def results(self, dtype: Any) -> np.ndarray:
         """Return uninitialized results of all samples."""
-        return np.empty(int(self.sizes.sum()), dtype)
+        return np.empty(int(self.starts[-1]), dtype)
 
 
 def collapse(x: Samples, axes: Sequence[int]) -> Collapsed:
@@ -229,14 +257,18 @@ def collapse(x: Samples, axes: Sequence[int]) -> Collapsed:
         x: the samples.
         axes: axes of a sample, not negative.
     """
+    is_alike = x.dense is not None
     if x.dtype.kind not in "iu" and x.dtype.itemsize < _FLOAT_BYTES:
         x = converted(x, np.uint8 if x.dtype.kind == "b" else np.float32)
     reduced = sorted(axes)
     first, last = (reduced[0], reduced[-1]) if reduced else (x.ndim, x.ndim - 1)
     shapes, kept = x.shapes, [axis for axis in range(x.ndim) if axis not in reduced]
-    forms = np.stack([shapes[:, :first].prod(1), shapes[:, first : last + 1].prod(1), shapes[:, last + 1 :].prod(1)], 1)
-    addresses, owners, order = x.addresses, [x], [*kept, *reduced]
-    moved = np.flatnonzero((columns_at(shapes, [axis for axis in kept if first < axis < last]) != 1).any(1))
+    forms, starts = np.empty((len(x), 3), np.int64), np.empty(len(x) + 1, np.int64)
+    _fill_forms(forms, starts, shapes, first, last)
+    addresses, owners, order, moved = x.addresses, [x], [*kept, *reduced], _NONE
+    between = [axis for axis in kept if first < axis < last]
+    if between:
+        moved = np.flatnonzero((columns_at(shapes, between) != 1).any(1))
     if len(moved):
         reordered = Samples.empty(columns_at(shapes[moved], order), x.dtype)
         transpose_samples(reordered, x.take(moved), order)
@@ -245,8 +277,9 @@ def collapse(x: Samples, axes: Sequence[int]) -> Collapsed:
         extents = reordered.shapes
         forms[moved, 0], forms[moved, 1] = extents[:, : len(kept)].prod(1), extents[:, len(kept) :].prod(1)
         forms[moved, 2] = 1
+        np.cumsum(forms[:, 0] * forms[:, 2], out=starts[1:])
         owners.append(reordered)
-    return Collapsed(Samples(addresses, forms, x.dtype, owners), forms[:, 0] * forms[:, 2], moved, order)
+    return Collapsed(Samples(addresses, forms, x.dtype, owners), starts, moved, order, is_alike)
 
 
 def result_counts(x: Samples, axes: Sequence[int]) -> np.ndarray:
@@ -254,11 +287,13 @@ def result_counts(x: Samples, axes: Sequence[int]) -> np.ndarray:
     return columns_at(x.shapes, [axis for axis in range(x.ndim) if axis not in axes]).prod(1)
 
 
-def _moments_along(flat: Collapsed, shift: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums and sums of squares of x - shift, float64 ``[results]``."""
+def _moments_along(
+    flat: Collapsed, shift: np.ndarray | None = None, *, is_centered: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums and sums of squares of x - shift, float64 ``[results]``; see `_moments_of_samples`."""
     sums, squares = flat.results(np.float64), flat.results(np.float64)
-    shift = np.zeros(len(sums)) if shift is None else shift
-    _moments_of_samples(*flat.x.compiled, flat.starts, shift, sums, squares)
+    shift = zeros(len(sums)) if shift is None else shift
+    _moments_of_samples(*flat.x.compiled, flat.starts, shift, sums, squares, is_centered)
     return sums, squares
 
 
@@ -317,12 +352,11 @@ def deviations(flat: Collapsed, mean: np.ndarray | None) -> tuple[np.ndarray, np
     """Return means and sums of squared deviations, float64 ``[results]``.
 
     Args:
-        flat: the samples.
+        flat: the samples, not empty.
         mean: center of the deviations of each result, float64; None for the means.
     """
-    if mean is None:
-        mean = _divided(_moments_along(flat)[0], flat.counts)
-    return mean, _moments_along(flat, mean)[1]
+    center = zeros(int(flat.starts[-1])) if mean is None else mean
+    return center, _moments_along(flat, center, is_centered=mean is None)[1]
 
 
 def _variances(x: Samples, mean: Samples, axes: Sequence[int], ddof: int) -> np.ndarray:
@@ -372,5 +406,5 @@ def _extreme(out: Samples, x: Samples, axes: Sequence[int], *, is_largest: bool)
     _extremes_of_samples(*flat.x.compiled, flat.starts, found, start, is_largest)
     if not flat.x.shapes[:, 1].all():
         own: Any = np.finfo(x.dtype) if x.dtype.kind == "f" else limits
-        found[flat.counts == 0] = own.min if is_largest else own.max
+        np.putmask(found, np.broadcast_to(flat.counts == 0, found.shape), own.min if is_largest else own.max)
     store_joined(out, found)

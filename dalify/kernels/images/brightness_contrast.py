@@ -5,6 +5,7 @@ Brightness, contrast and brightness_contrast are the same operation with differe
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def levels_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
+@cache
 def _highest(dtype: DALIDataType | None) -> float:
     """Return the value of full brightness: 1 for floats, the maximum for integers."""
     assert dtype is not None, "dalify bug: a kernel without element types"

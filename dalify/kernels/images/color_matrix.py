@@ -209,11 +209,11 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
 
         in_float32(out, x, fill)
     else:
-        for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
-            flat = values.reshape(-1, inputs).astype(np.float32, copy=False)
-            with np.errstate(invalid="ignore"):  # infinities in the data correctly result in NaN
+        with np.errstate(invalid="ignore"):  # infinities in the data correctly result in NaN
+            for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
+                flat = values.reshape(-1, inputs).astype(np.float32, copy=False)
                 result = flat @ matrix[n].T + offset[n]
-            saturate_cast(target, result.reshape(target.shape))
+                saturate_cast(target, result.reshape(target.shape))
 
 
 @prefer_triton("pointwise", "apply_matrix")

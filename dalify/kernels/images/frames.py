@@ -97,7 +97,7 @@ def folded_frames(x: Any, layout: str) -> Any:
 def per_axis(values: Any, axes: int = 2) -> Any:
     """Return an argument of each sample, an array or a list of vectors, with one number per axis where it has one."""
     if isinstance(values, np.ndarray):
-        return np.repeat(values, axes, axis=-1) if values.shape[-1] == 1 else values
+        return values.repeat(axes, -1) if values.shape[-1] == 1 else values
     return [np.repeat(value, axes, axis=-1) if value.shape[-1] == 1 else value for value in values]
 
 
@@ -114,10 +114,11 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
     Raises:
         ShapeError: the number of values or of frames is another one.
     """
-    counts = frame_counts(x.shapes, layout)
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] in (1, axes):
-        return np.repeat(per_axis(values, axes), counts, axis=0)
-    rows: list[np.ndarray] = []
+        rows = per_axis(values, axes)
+        return np.repeat(rows, x.shapes[:, 0], axis=0) if layout.startswith("F") else rows
+    counts = frame_counts(x.shapes, layout)
+    found: list[np.ndarray] = []
     for n, (given, count) in enumerate(zip(values, counts.tolist(), strict=True)):
         size = given.shape[-1]
         if size not in (1, axes) or (given.ndim > 1 and len(given) not in (1, count)):
@@ -125,8 +126,8 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
             error = ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {what}.")
             error.sample = n
             raise error
-        rows.append(np.broadcast_to(given, (count, axes)))
-    return np.concatenate(rows)
+        found.append(np.broadcast_to(given, (count, axes)))
+    return np.concatenate(found)
 
 
 def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:

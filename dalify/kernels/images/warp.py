@@ -10,11 +10,13 @@ Three-channel uint8, the common case, has a special implementation: the three by
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
+from dalify.base.small_arrays import all_of
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, to_uint8
 
@@ -322,18 +324,30 @@ def _prepared_fill(fill_value: float | Sequence[float] | None, dtype: np.dtype, 
 def values_outside(
     fill_value: float | Sequence[float] | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
 ) -> np.ndarray:
-    """Return the fill values saturated to the result dtype and, for interpolation with pixels, to the source dtype."""
+    """Return the fill values saturated to the result dtype and, for interpolation with pixels, to the source dtype.
+
+    They come from a cache: do not modify them.
+    """
+    content = None if fill_value is None else np.asarray(fill_value, np.float32).tobytes()
+    return _values_outside(content, out_dtype, dtype, channels, nearest)
+
+
+@lru_cache(256)
+def _values_outside(
+    fill_value: bytes | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
+) -> np.ndarray:
     if fill_value is None:
         return np.zeros(channels, out_dtype if nearest else dtype)
-    value = _prepared_fill(fill_value, out_dtype, channels)
+    value = _prepared_fill(np.frombuffer(fill_value, np.float32).tolist(), out_dtype, channels)
     return value if nearest else _prepared_fill(value.astype(np.float32).tolist(), dtype, channels)
 
 
 def bounded_matrix(matrix: np.ndarray) -> np.ndarray:
     """Bound the matrix, so that no coordinate is NaN or overflows and all indices are defined."""
-    bounded = np.maximum(np.ascontiguousarray(matrix, np.float64), -1e9)
-    bounded = np.minimum(bounded, 1e9, out=bounded)
-    bounded[bounded != bounded] = 0
+    bounded = matrix.astype(np.float64, order="C")
+    if not all_of(np.abs(bounded) <= 1e9, None):
+        np.clip(bounded, -1e9, 1e9, out=bounded)
+        bounded[bounded != bounded] = 0
     return bounded
 
 
@@ -393,9 +407,9 @@ def _sampled(
     """Compute `warp_2d` from matrices, or `sample_2d` from addresses of points [N, 2]."""
     if not len(x):
         return
-    channels = x.extents(2)
+    shapes = x.shapes if x.dense is None else x.shapes[:1]
     # Empty samples, and those with another number of channels than the first, are computed one by one.
-    if (x.shapes.all(1) & (channels == channels[0])).all():
+    if all_of(shapes, None) and all_of(shapes[:, 2] == shapes[0, 2], None):
         _sampled_usual(out, x, matrix, points_at, nearest, fill_value)
         return
     for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
