@@ -67,6 +67,7 @@ def _value(out: Samples | DeviceSamples, dtype: DALIDataType | None, fdata: obje
 
 @constant.cpu_samples
 def _(out: Samples, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...] | None, out_spec: Spec) -> None:
+    assert out.dense is not None, "dalify bug: constants of different shapes"
     np.copyto(out.dense, _value(out, out_spec.dtype, fdata, idata))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,7 @@ from dalify.base.errors import DalifyError
 from dalify.executor import elementwise_step
 from dalify.pipeline.pipeline import parts_of
 from dalify.registry import catalog
+from dalify.registry.groups import on_groups
 
 RANDOM = np.random.default_rng(3)
 Images = list[np.ndarray]
@@ -96,13 +99,16 @@ def test_results(define: Callable[..., Any], expected: Callable[[np.ndarray, Any
 def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
     calls: list[int] = []
     kernel = catalog.find(name).kernels["cpu"]
-    function = kernel.function
+    function = inspect.unwrap(kernel.function)
 
+    @functools.wraps(function)
     def call(*arrays: Any, **named: Any) -> Any:
         calls.append(len(arrays[0]))
         return function(*arrays, **named)
 
-    monkeypatch.setattr(kernel, "function", call)
+    grouped = on_groups(repeats=True)(call)
+    monkeypatch.setattr(kernel, "inner", grouped)
+    monkeypatch.setattr(kernel, "function", grouped)
     return calls
 
 

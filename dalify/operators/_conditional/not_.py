@@ -34,4 +34,5 @@ def not_(x: Spec, /) -> Spec:
 
 @not_.cpu_samples
 def _(out: Samples, x: Samples) -> None:
-    np.logical_not(joined(x), out=out.dense.reshape(-1, 1))
+    assert out.dense is not None, "dalify bug: scalars of different shapes"
+    np.logical_not(joined(x), out=out.dense[:, None])
