@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from dalify.base.narrow import is_array
 from dalify.base.optional import LazyModule
 from dalify.data import Array, Batch, Spec
 from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets, packed
-from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.origins import origins_of
 from dalify.executor.samples_step import SamplesStep
@@ -55,6 +55,7 @@ class ElementwiseStep(SamplesStep):
         self.last = self
         # Results of the last chunk: most chunks have the same.
         self._result: tuple[tuple[int, ...], np.dtype[Any]] | None = None
+        self._on_arrays = inspect.unwrap(self._kernel.function)  # see `on_groups`
         # Per-sample arguments and specs are those of a group.
         self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
 
@@ -137,7 +138,7 @@ class ElementwiseStep(SamplesStep):
             source = next(batch for batch in inputs if batch is not None and batch.ragged is first)
             offsets = (first[1] - first[1][0]) // source.dtype.numpy.itemsize * item_bytes
             row = block.view(spec.dtype.numpy)[None]
-        self._call_kernel([Samples.of_dense(row)], list(map(Samples.of_dense, rows)), self._constants, 0, len(shapes))
+        self._on_arrays(row, *rows, **self._constants)
         batch = Batch(
             None, None, spec.layout or "", self.device, origins_of(inputs), spec.dtype, (block, offsets, shapes)
         )

@@ -6,7 +6,6 @@ It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.graph import Node
+from dalify.registry.groups import find_runs
 
 __all__ = ["RaggedStep"]
 
@@ -152,11 +152,9 @@ class RaggedStep(KernelStep):
 
 def _runs(inputs: list[Batch | None], arrays: Mapping[str, Any], count: int) -> list[tuple[int, int]]:
     """Return ranges of consecutive samples whose other extents agree, and the lengths of their arguments."""
-    keys: list[Any] = [_row_shapes(inputs) or [()] * count]
-    keys += [[vector.shape for vector in array] for array in arrays.values() if is_list(array)]
-    rows = list(zip(*keys, strict=True))
-    starts = [n for n in range(count) if n == 0 or rows[n] != rows[n - 1]]
-    return list(pairwise([*starts, count]))
+    shapes = _row_shapes(inputs)
+    keys = [[vector.shape for vector in array] for array in arrays.values() if is_list(array)]
+    return find_runs(keys if shapes is None else [shapes, *keys], count)
 
 
 def _row_shapes(inputs: list[Batch | None]) -> Any:

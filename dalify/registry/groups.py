@@ -7,6 +7,7 @@ take samples of any shapes in one call.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,7 @@ from dalify.base.narrow import is_list, is_tuple
 from dalify.data.batch import Array, stack_samples
 from dalify.data.samples import Samples
 
-__all__ = ["on_groups"]
+__all__ = ["find_runs", "on_groups"]
 
 # Larger samples are passed one by one, because stacking them costs more than the calls.
 _STACKING_LIMIT_BYTES = 1 << 16
@@ -43,16 +44,28 @@ def on_groups(
     """
 
     def decorate(function: _Function) -> _Function:
+        names = inspect.signature(function).parameters.keys()
+        takes_specs = not names.isdisjoint(("spec", "specs", "out_spec", "out_specs"))
+
         @functools.wraps(function)
         def called(*samples: Any, **named: Any) -> Any:
-            columns = [None if x is None else _Column(x, repeats) for x in samples]
-            varying = {name: value for name, value in named.items() if name not in constants and _varies(value)}
+            wholes = [None if x is None else _whole(x, repeats) for x in samples]
+            varying = [name for name, value in named.items() if name not in constants and _varies(value)]
+            is_one = not shaping and not any(is_list(named[name]) for name in varying)
+            if is_one and all(x is None or whole is not None for x, whole in zip(samples, wholes, strict=True)):
+                return function(*wholes, **(_with_shapes(named, samples, outputs, 0) if takes_specs else named))
+            columns = [None if x is None else _Column(x, whole) for x, whole in zip(samples, wholes, strict=True)]
             count = named["count"] if "count" in named else len(next(x for x in samples if x is not None))
-            runs = _runs(columns, varying, shaping, count)
             results: list[Any] = []
-            for start, stop in runs:
+            for start, stop in _runs(columns, {name: named[name] for name in varying}, shaping, count):
                 arrays = [None if column is None else column.group(start, stop) for column in columns]
-                group = _named(named, varying, columns, outputs, (start, stop, count))
+                group = _with_shapes(named, samples, outputs, start) if takes_specs else dict(named)
+                for name in varying:
+                    group[name] = np.stack(named[name][start:stop]) if is_list(named[name]) else named[name][start:stop]
+                if "count" in named:
+                    group["count"] = stop - start
+                if "draws" in named:
+                    group["draws"] = named["draws"].take(slice(start, stop))
                 try:
                     results.append(function(*arrays, **group))
                 except Exception as error:
@@ -61,12 +74,11 @@ def on_groups(
                     if isinstance(within, int):
                         of_sample(error, start + within)
                     raise
-                for column, array in zip(columns[:outputs], arrays, strict=False):
-                    if column is not None:
-                        column.store(array, start, stop)
-            if outputs:
-                return results[0]
-            return results[0] if len(results) == 1 else _joined(results)
+                if stop - start > 1:
+                    for column, array in zip(columns[:outputs], arrays, strict=False):
+                        if column is not None:
+                            column.store(array, start, stop)
+            return results[0] if outputs or len(results) == 1 else _joined(results)
 
         return called
 
@@ -78,27 +90,21 @@ class _Column:
 
     Args:
         samples: `Samples` or `DeviceSamples`.
-        repeats: see `on_groups`.
+        whole: the same as one array, or None.
 
     Attributes:
         samples: see above.
-        whole: the samples as one array, or None.
+        whole: see above.
     """
 
     __slots__ = ("_views", "samples", "whole")
 
-    def __init__(self, samples: Any, repeats: bool) -> None:
+    def __init__(self, samples: Any, whole: Array | None) -> None:
         self.samples = samples
-        self.whole: Array | None = samples.dense
+        self.whole = whole
         self._views: list[Array] = []
-        if self.whole is not None:
-            return
-        is_on_host = isinstance(samples, Samples)
-        if is_on_host and samples.array is not None:
-            is_repeated = repeats and samples.array.strides[0] == 0
-            self.whole = samples.array if is_repeated else np.ascontiguousarray(samples.array)
-        else:
-            self._views = list(samples.arrays() if is_on_host else samples.tensors())
+        if whole is None:
+            self._views = list(samples.arrays() if isinstance(samples, Samples) else samples.tensors())
 
     def group(self, start: int, stop: int) -> Array:
         """Return some samples, which have equal shapes, as one array: a view, or a copy of several."""
@@ -108,14 +114,17 @@ class _Column:
         return views[0][None] if len(views) == 1 else stack_samples(views)
 
     def store(self, group: Any, start: int, stop: int) -> None:
-        """Store the filled result of `group`, if that is a copy."""
-        if self.whole is None and stop - start > 1:
+        """Store the filled result of `group` for several samples, if that is a copy."""
+        if self.whole is None:
             for target, values in zip(self._views[start:stop], group, strict=True):
                 target[...] = values
 
-    def shape(self, index: int) -> tuple[int, ...]:
-        """Return the shape of one sample."""
-        return tuple(self.samples.shapes[index].tolist())
+
+def _whole(x: Any, repeats: bool) -> Array | None:
+    """Return samples as one array, if they are one."""
+    if x.dense is not None or not isinstance(x, Samples) or x.array is None:
+        return x.dense
+    return x.array if repeats and x.array.strides[0] == 0 else np.ascontiguousarray(x.array)
 
 
 def _varies(value: Any) -> bool:
@@ -126,53 +135,48 @@ def _runs(
     columns: Sequence[_Column | None], varying: Mapping[str, Any], shaping: Sequence[str], count: int
 ) -> list[tuple[int, int]]:
     """Return the groups as ranges."""
-    begins = np.zeros(count, bool)
-    begins[:1] = True
+    keys: list[Sequence[Any]] = []
     for column in columns:
         if column is not None and column.whole is None:
             shapes = column.samples.shapes
-            begins[1:] |= (shapes[1:] != shapes[:-1]).any(1)
             if shapes.prod(1).max() * column.samples.dtype.itemsize > _STACKING_LIMIT_BYTES:
-                begins[:] = True
+                return [(n, n + 1) for n in range(count)]
+            keys.append(shapes.tolist())
     for name, value in varying.items():
         if is_list(value):
-            keys = [vector.tolist() if name in shaping else vector.shape for vector in value]
-            begins[1:] |= np.array([one != other for one, other in pairwise(keys)], bool)
+            keys.append([vector.tolist() if name in shaping else vector.shape for vector in value])
         elif name in shaping:
-            rows = np.reshape(value, (count, -1))
-            begins[1:] |= (rows[1:] != rows[:-1]).any(1)
-    return list(pairwise([*np.flatnonzero(begins).tolist(), count]))
+            keys.append(value.tolist())
+    return find_runs(keys, count)
 
 
-def _named(
-    named: Mapping[str, Any],
-    varying: Mapping[str, Any],
-    columns: Sequence[_Column | None],
-    outputs: int,
-    run: tuple[int, int, int],
-) -> dict[str, Any]:
-    """Return the arguments for the samples ``start`` to ``stop`` of ``count``, and specs with their shapes."""
-    start, stop, count = run
-    group = dict(named)
-    for name, value in varying.items():
-        if is_list(value):
-            group[name] = np.stack(value[start:stop])
-        elif stop - start < count:
-            group[name] = value[start:stop]
-    if "count" in group:
-        group["count"] = stop - start
-    if stop - start < count and "draws" in group:
-        group["draws"] = named["draws"].take(slice(start, stop))
-    for name, own in (("spec", columns[outputs:]), ("out_spec", columns[:outputs])):
+def find_runs(keys: Sequence[Sequence[Any]], count: int) -> list[tuple[int, int]]:
+    """Return ranges of consecutive samples with equal keys.
+
+    Args:
+        keys: sequences of `count` keys.
+        count: number of samples.
+    """
+    rows = list(zip(*keys, strict=True)) if keys else [()] * count
+    starts = [n for n in range(count) if n == 0 or rows[n] != rows[n - 1]]
+    return list(pairwise([*starts, count]))
+
+
+def _with_shapes(named: Mapping[str, Any], samples: Sequence[Any], outputs: int, index: int) -> dict[str, Any]:
+    """Return the arguments with the shapes of one sample in the specs."""
+    closed = dict(named)
+    for name, own in (("spec", samples[outputs:]), ("out_spec", samples[:outputs])):
         if name in named and own:
-            group[name] = _closed(named[name], own[0], start)
+            closed[name] = _closed(named[name], own[0], index)
         if f"{name}s" in named and own:
-            group[f"{name}s"] = tuple([_closed(*each, start) for each in zip(named[f"{name}s"], own, strict=True)])
-    return group
+            closed[f"{name}s"] = tuple([_closed(*each, index) for each in zip(named[f"{name}s"], own, strict=True)])
+    return closed
 
 
-def _closed(spec: Any, column: _Column | None, index: int) -> Any:
-    return spec if spec is None or column is None else spec.replace(shape=column.shape(index))
+def _closed(spec: Any, x: Any, index: int) -> Any:
+    if spec is None or x is None:
+        return spec
+    return spec.replace(shape=tuple(x.shapes[index].tolist() if x.dense is None else x.dense.shape[1:]))
 
 
 def _joined(results: Sequence[Any]) -> Any:
