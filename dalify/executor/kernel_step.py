@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,7 +41,7 @@ _NOTHING: Mapping[str, Any] = {}
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
 
 
-class KernelStep:
+class KernelStep(ABC):
     """Calls the kernel of an operator; subclasses differ in the form in which the kernel gets a chunk.
 
     Args:
@@ -209,6 +210,7 @@ class KernelStep:
             sample = int(frame.positions(self.node.branch)[sample])
         return located(error, self.node, sample, origin)
 
+    @abstractmethod
     def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
@@ -221,7 +223,6 @@ class KernelStep:
             draws: random numbers; None for operators without.
             count: number of samples.
         """
-        raise NotImplementedError
 
     def _call_kernel(self, filled: list[Any], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
         """Call the kernel; add the sample to an error."""

@@ -1,6 +1,6 @@
 """The step of operators that process samples separately: decoders, and operators that read files.
 
-There are no groups, and results of different shapes are stored in one block.
+Results of different shapes are stored in one block.
 """
 
 from __future__ import annotations

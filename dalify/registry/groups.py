@@ -139,9 +139,9 @@ def _runs(
     for column in columns:
         if column is not None and column.whole is None:
             shapes = column.samples.shapes
-            if shapes.prod(1).max() * column.samples.dtype.itemsize > _STACKING_LIMIT_BYTES:
-                return [(n, n + 1) for n in range(count)]
-            keys.append(shapes.tolist())
+            is_large = shapes.prod(1) * column.samples.dtype.itemsize > _STACKING_LIMIT_BYTES
+            each = enumerate(zip(is_large.tolist(), shapes.tolist(), strict=True))
+            keys.append([n if is_alone else shape for n, (is_alone, shape) in each])
     for name, value in varying.items():
         if is_list(value):
             keys.append([vector.tolist() if name in shaping else vector.shape for vector in value])

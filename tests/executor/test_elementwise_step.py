@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -101,11 +100,11 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
     kernel = catalog.find(name).kernels["cpu"]
     function = inspect.unwrap(kernel.function)
 
-    @functools.wraps(function)
     def call(*arrays: Any, **named: Any) -> Any:
         calls.append(len(arrays[0]))
         return function(*arrays, **named)
 
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     grouped = on_groups(repeats=True)(call)
     monkeypatch.setattr(kernel, "inner", grouped)
     monkeypatch.setattr(kernel, "function", grouped)
