@@ -54,7 +54,9 @@ def on_groups(
             is_one = not shaping and not any(is_list(named[name]) for name in varying)
             if is_one and all(x is None or whole is not None for x, whole in zip(samples, wholes, strict=True)):
                 return function(*wholes, **(_with_shapes(named, samples, outputs, 0) if takes_specs else named))
-            columns = [None if x is None else _Column(x, whole) for x, whole in zip(samples, wholes, strict=True)]
+            columns = [
+                None if x is None else _Column(x, whole, outputs == 0) for x, whole in zip(samples, wholes, strict=True)
+            ]
             count = named["count"] if "count" in named else len(next(x for x in samples if x is not None))
             results: list[Any] = []
             for start, stop in _runs(columns, {name: named[name] for name in varying}, shaping, count):
@@ -91,6 +93,7 @@ class _Column:
     Args:
         samples: `Samples` or `DeviceSamples`.
         whole: the same as one array, or None.
+        is_kept: whether results may be views of the samples, which then keep their memory.
 
     Attributes:
         samples: see above.
@@ -99,12 +102,15 @@ class _Column:
 
     __slots__ = ("_views", "samples", "whole")
 
-    def __init__(self, samples: Any, whole: Array | None) -> None:
+    def __init__(self, samples: Any, whole: Array | None, is_kept: bool) -> None:
         self.samples = samples
         self.whole = whole
         self._views: list[Array] = []
-        if whole is None:
-            self._views = list(samples.arrays() if isinstance(samples, Samples) else samples.tensors())
+        if whole is None and not isinstance(samples, Samples):
+            self._views = samples.tensors()
+        elif whole is None:
+            views = samples.arrays()
+            self._views = [np.asarray(_Kept(view, samples)) for view in views] if is_kept else list(views)
 
     def group(self, start: int, stop: int) -> Array:
         """Return some samples, which have equal shapes, as one array: a view, or a copy of several."""
@@ -118,6 +124,14 @@ class _Column:
         if self.whole is None:
             for target, values in zip(self._views[start:stop], group, strict=True):
                 target[...] = values
+
+
+class _Kept:
+    """A view, for NumPy, that keeps the owner of its memory."""
+
+    def __init__(self, view: np.ndarray[Any, Any], owner: Samples) -> None:
+        self.__array_interface__ = view.__array_interface__
+        self.owner = view, owner
 
 
 def _whole(x: Any, repeats: bool) -> Array | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,19 @@ def test_results_of_allocating_kernels_are_joined() -> None:
     np.testing.assert_allclose(sums, [x.sum() for x in ARRAYS], rtol=1e-3)
     for part, x in zip(parts, ARRAYS, strict=True):
         np.testing.assert_array_equal(part, x[:1])
+
+
+def test_views_of_inputs_keep_their_memory() -> None:
+    arrays = [np.full((n, 2), n) for n in (2, 3)]
+    memory = weakref.ref(arrays[1])
+    views = on_groups(outputs=0)(lambda x: x[:, ::-1])(samples_of(arrays, "host"))
+    del arrays
+    gc.collect()
+    assert memory() is not None
+    np.testing.assert_array_equal(views[1], np.full((3, 2), 3))
+    del views
+    gc.collect()
+    assert memory() is None
 
 
 @pytest.mark.parametrize(("wrong", "sample"), [((1, 4), 2), ((0, 4), None)])
