@@ -45,11 +45,23 @@ class Samples:
         dtype: see above.
         strides: see above; None for contiguous samples.
         like: an empty array, which carries the element type for compiled code.
-        dense: the samples as one array ``[N, ...]`` if they are contiguous, otherwise None.
+        array: the samples as one array ``[N, ...]`` if they are one; each is contiguous. Otherwise None.
+        dense: `array` if it is contiguous, otherwise None.
         table: what the executor knows of the shapes, or None.
     """
 
-    __slots__ = ("_addresses", "_is_uniform", "_owner", "_shapes", "dense", "dtype", "like", "strides", "table")
+    __slots__ = (
+        "_addresses",
+        "_is_uniform",
+        "_owner",
+        "_shapes",
+        "array",
+        "dense",
+        "dtype",
+        "like",
+        "strides",
+        "table",
+    )
 
     def __init__(
         self,
@@ -68,7 +80,8 @@ class Samples:
         # Tables of an array are computed when a kernel needs them: many use only the array.
         is_array = addresses is None
         self._is_uniform: bool | None = True if is_array else None
-        self.dense: np.ndarray[Any, Any] | None = owner if is_array else None
+        self.array: np.ndarray[Any, Any] | None = owner if is_array else None
+        self.dense = self.array
         self.table: Any = None
 
     @staticmethod

@@ -21,6 +21,7 @@ from dalify.data.batch import array_of, tensor_of, tensor_of_bytes
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.rows import Rows, starts_of
 from dalify.data.samples import Samples
+from dalify.executor.batch_step import BatchStep
 from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
 __all__ = [
+    "CompiledBatchStep",
     "CompiledElementwiseStep",
-    "CompiledGroupStep",
     "CompiledRaggedStep",
     "CompiledSelectionStep",
     "CompiledStep",
@@ -59,6 +60,8 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Kerne
     if device == "mixed":
         return MixedStep
     if device == "cpu":
+        if operator.is_elementwise:
+            return ElementwiseStep
         return SamplesStep if operator.kernels["cpu"].takes_samples else None
     compiled = operator.kernels.get("cpu")
     if (
@@ -73,20 +76,15 @@ def step_class(operator: Operator, device: str, is_emulated: bool) -> type[Kerne
 
 def _emulated_class(operator: Operator, compiled: Kernel) -> type[KernelStep] | None:
     """Return the step that calls the kernel of the CPU; None for operators whose kernel of the device runs."""
-    if compiled.takes_samples:
-        return CompiledStep
-    if operator.is_batchwise and not operator.is_serial:
-        # A function for both devices computes with the arrays of its batches.
-        return CompiledGroupStep if compiled.function is operator.kernels["gpu"].function else None
     if operator.selection is not None:
         return CompiledSelectionStep
     if operator.is_elementwise:
         return CompiledElementwiseStep
-    if operator.kernels["gpu"].takes_samples:
-        return CompiledGroupStep
-    if operator.is_batchwise or operator.is_listed or operator.is_view:
-        return None
-    return CompiledRaggedStep if operator.is_ragged else CompiledGroupStep
+    if compiled.takes_samples:
+        return CompiledStep
+    if operator.is_batchwise and not operator.is_serial and compiled.function is operator.kernels["gpu"].function:
+        return CompiledBatchStep  # a function for both devices computes with the arrays of its batches
+    return CompiledRaggedStep if operator.is_ragged else None
 
 
 class DeviceSamplesStep(SamplesStep):
@@ -134,17 +132,11 @@ class _Compiled(KernelStep):
         super().__init__(node, inputs, outputs, slots, "cpu", *others)
         self._pool = BufferPool()
 
-    def _groupwise(
+    def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
-        return [_with_tensors(batch) for batch in super()._groupwise(frame, arrays, arguments, draws, count)]
-
-    def _batchwise(
-        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> list[Batch]:
-        arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
-        return [_with_tensors(batch) for batch in super()._batchwise(frame, arrays, arguments, draws, count)]
+        return [_with_tensors(batch) for batch in super()._compute(frame, arrays, arguments, draws, count)]
 
     def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Any:
         assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
@@ -159,8 +151,8 @@ class CompiledStep(_Compiled, SamplesStep):
     """Calls the compiled kernel of the CPU for all samples of a chunk."""
 
 
-class CompiledGroupStep(_Compiled):
-    """Calls the kernel of the CPU for groups of samples or the whole batch, as on the CPU."""
+class CompiledBatchStep(_Compiled, BatchStep):
+    """Calls the kernel of the CPU for the whole batch."""
 
 
 class CompiledElementwiseStep(_Compiled, ElementwiseStep):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from dalify.base.small_arrays import any_of
 from dalify.data import Array, Batch, Spec
 from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets, packed
 from dalify.executor.frame import Frame
-from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
+from dalify.executor.samples_step import SamplesStep
 from dalify.executor.shape_table import ShapeTable
 from dalify.graph import Node
 
@@ -36,27 +37,30 @@ _MAX_COPIED_BYTES = 1 << 20
 _MAX_REPEATED = 1 << 18
 
 
-class ElementwiseStep(KernelStep):
-    """Calls a kernel once for all samples of a chunk, of any shapes, as one row of elements.
+class ElementwiseStep(SamplesStep):
+    """Calls a kernel with all samples of a chunk, of any shapes, as one row of elements.
 
     This requires that all inputs have samples of the same shapes at the same positions of their memory, or scalars, or
-    vectors along the last axis, such as one number for each channel. Other inputs are computed in groups of samples of
-    one shape.
+    vectors along the last axis, such as one number for each channel. The kernel gets other inputs as they are.
 
     Attributes:
+        overwrites: whether the first input is scratch memory that only this step reads, so that results may be written
+            over it; set by the planner.
         last: the last of the steps that may write their results over that of this step; set by the planner. If it
             computes an output of the stage, all of them write to the memory of that output.
     """
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
+        self.overwrites = False
         self.last = self
         # Results of the last chunk: most chunks have the same.
         self._result: tuple[tuple[int, ...], np.dtype[Any]] | None = None
+        self._on_arrays = inspect.unwrap(self._kernel.function)  # see `on_groups`
         # Per-sample arguments and specs are those of a group.
         self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
 
-    def _groupwise(
+    def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         if count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
@@ -69,10 +73,19 @@ class ElementwiseStep(KernelStep):
                     return [self._compute_rows(frame, adjacent, first, rows)]
                 except DalifyError:  # an error is raised again for its sample
                     pass
-        results = super()._groupwise(frame, inputs, arguments, draws, count)
+        results = super()._compute(frame, inputs, arguments, draws, count)
         dense = results[0].dense
         self._result = (dense.shape[1:], dense.dtype) if is_array(dense) else None
         return results
+
+    def _memory_of(
+        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
+    ) -> Batch:
+        if self.overwrites and spec.dtype is not None and self.outputs[output] not in frame.collectors:
+            dense = None if like is None else like.dense  # in the CPU cache
+            if dense is not None and dense.shape[1:] == shapes and dense.dtype == spec.dtype.numpy:
+                return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
+        return super()._memory_of(frame, output, spec, shapes, origins, count, like)
 
     def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
         last = self.last
@@ -131,7 +144,7 @@ class ElementwiseStep(KernelStep):
             source = next(batch for batch in inputs if batch is not None and batch.ragged is first)
             offsets = (first[1] - first[1][0]) // source.dtype.numpy.itemsize * item_bytes
             row = block.view(spec.dtype.numpy)[None]
-        self._call_kernel([row], rows, dict(self._constants), 0, len(shapes))
+        self._on_arrays(row, *rows, **self._constants)
         batch = Batch(
             None, None, spec.layout or "", self.device, origins_of(inputs), spec.dtype, (block, offsets, shapes)
         )

@@ -1,12 +1,9 @@
-"""The step that calls kernels.
-
-Consecutive samples with the same shape form a group, and the kernel is called once per group; a uniform chunk is one
-call.
-"""
+"""What the steps that call kernels have in common: arguments, random numbers, specs, memory for results, errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,13 +11,12 @@ import numpy as np
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.failure_context import failure_context
 from dalify.base.limits import check_shape, current
-from dalify.base.narrow import is_array, is_list, is_tuple
+from dalify.base.narrow import is_array, is_list
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import NOTHING_WANTED, Wanted, find_runs, open_spec_of, take_group
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.step_function import StepFunction
@@ -29,7 +25,7 @@ from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
 
-__all__ = ["KernelStep"]
+__all__ = ["KernelStep", "open_spec_of", "with_layout"]
 
 if TYPE_CHECKING:
     from dalify.kernels.random import philox
@@ -40,12 +36,13 @@ else:
 
 _CACHE_LIMIT = 4096
 _MAX_DIMENSIONS = 32  # of a sample: the limit of many NumPy functions
+_NOTHING: Mapping[str, Any] = {}
 # Arguments that kernels may declare in addition to the parameters of the operator.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
 
 
-class KernelStep:
-    """Calls the kernel of an operator.
+class KernelStep(ABC):
+    """Calls the kernel of an operator; subclasses differ in the form in which the kernel gets a chunk.
 
     Args:
         node: the node to compute.
@@ -55,10 +52,6 @@ class KernelStep:
         device: ``cpu`` or ``gpu``.
         seed: combined seed of pipeline and node; None for operators without random numbers.
         stream: distinguishes the random numbers of nodes with the same seed.
-
-    Attributes:
-        overwrites: whether the first input is scratch memory that only this step reads, so that results may be written
-            over it; set by the planner.
     """
 
     def __init__(
@@ -76,7 +69,6 @@ class KernelStep:
         self.inputs = inputs
         self.outputs = outputs
         self.device = device
-        self.overwrites = False
         self._operator = operator
         self._kernel = self._kernel_of(operator)
         self._seed = seed
@@ -102,7 +94,6 @@ class KernelStep:
         self._is_constant = (
             self._repeated and not inputs and not (operator.is_random and operator.prepare_function is not None)
         )
-        self._last_plan: tuple[int, Any] = (0, None)
         self._wanted = frozenset(self._kernel.names) & _CONTEXT
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
@@ -133,8 +124,7 @@ class KernelStep:
         try:
             arguments = self._argument_values(frame, count)
             draws = None if self._seed is None else self._draws(frame, frame.positions(branch), arguments)
-            compute = self._batchwise if self._operator.is_batchwise else self._groupwise
-            results = compute(frame, inputs, arguments, draws, count)
+            results = self._compute(frame, inputs, arguments, draws, count)
         except Exception as error:
             if isinstance(error, DalifyError) and failure_context(error).failure is None:
                 note_sample(error, 0, None)  # of an argument: counted from the start of the chunk
@@ -179,7 +169,7 @@ class KernelStep:
                 for name, value in arguments.items()
             }
             try:
-                self._groupwise(alone, xs, one, self._draws(frame, positions[sample : sample + 1], arguments), 1)
+                self._compute(alone, xs, one, self._draws(frame, positions[sample : sample + 1], arguments), 1)
             except Exception as error:
                 failure_context(error).sample = sample
                 raise self._locate_error(error, frame, inputs) from cause(error, self.node)
@@ -220,160 +210,21 @@ class KernelStep:
             sample = int(frame.positions(self.node.branch)[sample])
         return located(error, self.node, sample, origin)
 
-    # -- whole batches
-    # ---------------------------------------------------------------------------------------------------
-
-    def _batchwise(
+    @abstractmethod
+    def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        first = next((batch for batch in inputs if batch is not None), None)
-        specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in inputs)
-        rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
-        extra = self._prepare(inputs, arguments, draws, count)
-
-        def memory(start: int, size: int, shape: tuple[int, ...]) -> Array:
-            self._check_size(shape, rule_specs[0], start)
-            return self._allocate(frame, 0, start, size, rule_specs[0].replace(shape=shape))
-
-        context: dict[str, Any] = {"spec": open_spec_of(inputs), "specs": specs, "draws": draws, "count": count}
-        context |= {"memory": memory, "out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}
-        function = self._kernel_function
-        named = function.named(arguments, count)
-        named |= {name: value for name, value in {**extra, **context}.items() if name in function.names}
-        results: Any = function.function(*inputs, **named)
-        if len(self.outputs) == 1 and not is_tuple(results):
-            results = (results,)
-        origins = None if first is None else first.origins
-        return [self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)]
-
-    def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
-        if isinstance(result, Batch):
-            return result
-        data = (None, result) if is_list(result) else (result, None)
-        fits = origins is not None and len(origins) == len(result)
-        return Batch(*data, spec.layout or "", self.device, origins if fits else None)
-
-    # -- groups
-    # ----------------------------------------------------------------------------------------------------------
-
-    def _groupwise(
-        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> list[Batch]:
-        known, planned = self._last_plan
-        if known != count:
-            planned = self._plan_groups(inputs, arguments, draws, count)
-            if self._is_constant:
-                self._last_plan = (count, planned)
-        runs, specs, arrays = planned
-        if len(runs) == 1 and not self._operator.is_allocating:
-            return self._one_group(frame, inputs, specs[0], arrays, draws, count)
-        outputs = range(len(self.outputs))
-        outs: list[Array | None] = [None] * len(self.outputs)
-        if not self._operator.is_allocating:
-            for output in outputs:
-                shape = specs[0][1][output].shape
-                if all(out_specs[output].shape == shape for _, out_specs in specs):
-                    outs[output] = self._input_memory(frame, inputs, output, count, specs[0][1][output])
-                    if outs[output] is None:
-                        outs[output] = self._allocate(frame, output, 0, count, specs[0][1][output])
-        blocks = [None] * len(outs) if len(runs) < count else self._blocks(frame, inputs, outs, specs)
-        parts: list[list[Array]] = [[] for _ in outputs]
-        for (start, stop), (in_specs, out_specs) in zip(runs, specs, strict=True):
-            size = stop - start
-            xs = [
-                None if batch is None else take_group(batch, start, stop, self._operator.is_elementwise)
-                for batch in inputs
-            ]
-            named = self._group_arguments(arrays, in_specs, out_specs, draws, start, stop, count)
-            filled: list[Array] = []
-            if not self._operator.is_allocating:
-                for output in outputs:
-                    whole, block = outs[output], blocks[output]
-                    if block is not None:
-                        filled.append(block.samples[start][None])
-                    elif whole is None:
-                        filled.append(self._allocate(frame, output, start, size, out_specs[output]))
-                    else:
-                        filled.append(whole if size == count else whole[start:stop])
-            results: Any = ()
-            # Nothing to fill: kernels need not handle samples without elements.
-            if not filled or any(0 not in out.shape for out in filled):
-                results = self._call_kernel(filled, xs, named, start, size)
-            if self._operator.is_allocating:
-                filled = list(results) if len(self.outputs) != 1 or is_tuple(results) else [results]
-            for part, out in zip(parts, filled, strict=True):
-                part.append(out)
-        origins = origins_of(inputs)
-        return [
-            self._joined(outs[output], parts[output], specs[0][1][output], origins, count) if block is None else block
-            for output, block in enumerate(blocks)
-        ]
-
-    def _one_group(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        specs: tuple[tuple[Spec | None, ...], tuple[Spec, ...]],
-        arrays: Mapping[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-    ) -> list[Batch]:
-        """Call the kernel for a chunk that is one group."""
-        in_specs, out_specs = specs
-        filled: list[Array] = []
-        for output, spec in enumerate(out_specs):
-            memory = self._input_memory(frame, inputs, output, count, spec)
-            filled.append(self._allocate(frame, output, 0, count, spec) if memory is None else memory)
-        # Nothing to fill: kernels need not handle samples without elements.
-        if not filled or any(0 not in out.shape for out in filled):
-            is_elementwise = self._operator.is_elementwise
-            xs = [None if batch is None else take_group(batch, 0, count, is_elementwise) for batch in inputs]
-            named = self._group_arguments(arrays, in_specs, out_specs, draws, 0, count, count)
-            self._call_kernel(filled, xs, named, 0, count)
-        origins = origins_of(inputs)
-        return [
-            Batch(out, None, spec.layout or "", self.device, origins, spec.dtype)
-            for out, spec in zip(filled, out_specs, strict=True)
-        ]
-
-    def _blocks(
-        self, frame: Frame, inputs: list[Batch | None], outs: list[Array | None], specs: list[Any]
-    ) -> list[Batch | None]:
-        """Return a batch in one block for each output whose samples all have their own group; None for other outputs.
-
-        Allocating the memory once takes less time than for each sample.
+        """Return the outputs of some samples of a chunk.
 
         Args:
             frame: frame of the chunk.
-            inputs: inputs of the step.
-            outs: dense memory of the outputs that have it.
-            specs: the specs of inputs and outputs of each sample.
+            inputs: inputs; None for absent ones.
+            arguments: all per-sample arguments.
+            draws: random numbers; None for operators without.
+            count: number of samples.
         """
-        blocks: list[Batch | None] = [None] * len(outs)
-        if self._operator.is_allocating or self.device == "gpu":
-            return blocks
-        origins = origins_of(inputs)
-        for output, out in enumerate(outs):
-            shapes = [out_specs[output].shape for _, out_specs in specs]
-            if out is None and len({len(shape) for shape in shapes}) == 1:
-                spec = specs[0][1][output]
-                table = ShapeTable(np.array(shapes, np.int64))
-                blocks[output] = self._ragged(frame, output, spec, table, origins)
-        return blocks
 
-    def _plan_groups(
-        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> tuple[list[tuple[int, int]], list[Any], dict[str, Any]]:
-        """Return the groups, the specs of each, and the per-sample arrays that the kernel declares."""
-        extra = self._prepare(inputs, arguments, draws, count)
-        wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None)) if extra else NOTHING_WANTED
-        varying = {name: arguments[name] for name in self._varying}
-        runs = find_runs(inputs, arguments, varying, wanted.shapes, count)
-        specs = [self._run_specs(inputs, varying, wanted, start) for start, _ in runs]
-        arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
-        return runs, specs, arrays
-
-    def _call_kernel(self, filled: list[Array], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
+    def _call_kernel(self, filled: list[Any], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
         """Call the kernel; add the sample to an error."""
         try:
             return self._kernel.function(*filled, *xs, **named)
@@ -381,60 +232,13 @@ class KernelStep:
             note_sample(error, start, 0 if size == 1 else None)
             raise
 
-    def _group_arguments(
-        self,
-        arrays: Mapping[str, Any],
-        in_specs: tuple[Spec | None, ...],
-        out_specs: tuple[Spec, ...],
-        draws: SampleDraws | None,
-        start: int,
-        stop: int,
-        count: int,
-    ) -> dict[str, Any]:
-        """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop`` of ``count``."""
-        named = dict(self._constants)
-        for name, array in arrays.items():
-            if is_list(array):  # lists of different lengths; in a group they have the same length
-                named[name] = np.stack(array[start:stop])
-            elif stop - start == count or array is None or isinstance(array, str):
-                named[name] = array
-            else:
-                named[name] = array[start:stop]
-        wanted = self._wanted
-        if "spec" in wanted:
-            named["spec"] = in_specs[0] if in_specs else None
-        if "out_spec" in wanted:
-            named["out_spec"] = out_specs[0] if out_specs else None
-        if "specs" in wanted:
-            named["specs"] = in_specs
-        if "out_specs" in wanted:
-            named["out_specs"] = out_specs
-        if "count" in wanted:
-            named["count"] = stop - start
-        if draws is not None and "draws" in wanted:
-            is_all = stop - start == count
-            named["draws"] = draws if is_all else philox.SampleDraws(draws.draws, draws.samples[start:stop])
-        return named
-
-    def _joined(self, whole: Array | None, parts: list[Array], spec: Spec, origins: Any, count: int) -> Batch:
-        dtype = spec.dtype if not self._operator.is_allocating else None
-        layout = spec.layout or ""
-        if whole is not None:
-            return Batch(whole, None, layout, self.device, origins, dtype)
-        if len(parts) == 1 and not is_list(parts[0]) and len(parts[0]) == count:
-            return Batch(parts[0], None, layout, self.device, origins, dtype)
-        samples = [part[index] if is_list(part) else part[index, ...] for part in parts for index in range(len(part))]
-        return Batch(None, samples, layout, self.device, origins, dtype)
-
-    def _input_memory(
-        self, frame: Frame, inputs: list[Batch | None], output: int, count: int, spec: Spec
-    ) -> Array | None:
-        """Return the first input if the output can be written over it, because it is in the CPU cache."""
-        if not self.overwrites or spec.dtype is None or self.outputs[output] in frame.collectors:
-            return None
-        dense = None if inputs[0] is None else inputs[0].dense
-        fits = dense is not None and dense.shape == (count, *(spec.shape or ())) and dense.dtype == spec.dtype.numpy
-        return dense if fits else None
+    def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
+        """Return what an allocating kernel returned for one output: a batch, an array or a list of arrays."""
+        if isinstance(result, Batch):
+            return result
+        data = (None, result) if is_list(result) else (result, None)
+        fits = origins is not None and len(origins) == len(result)
+        return Batch(*data, spec.layout or "", self.device, origins if fits else None)
 
     def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
         assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
@@ -524,32 +328,46 @@ class KernelStep:
             return dict(function.function(*inputs, **named))
         except Exception as error:
             if not self._varying:
-                self._run_specs(inputs, {}, NOTHING_WANTED, 0)  # an input of the wrong type is not a damaged sample
+                self._specs_of_sample(inputs, 0)  # an input of the wrong type is not a damaged sample
             note_sample(error, 0, None)
             raise
 
-    def _run_specs(
-        self, inputs: list[Batch | None], varying: Mapping[str, Any], wanted: Wanted, start: int
-    ) -> tuple[tuple[Spec | None, ...], tuple[Spec, ...]]:
-        """Return the specs of inputs and outputs of the group that starts at ``start``."""
+    def _specs_of_sample(
+        self,
+        inputs: list[Batch | None],
+        sample: int,
+        varying: Mapping[str, Any] = _NOTHING,
+        shape: tuple[int, ...] | None = None,
+        layout: str | None = None,
+    ) -> tuple[Spec, ...]:
+        """Return the specs of the outputs of one sample.
+
+        Args:
+            inputs: inputs of the step.
+            sample: index of the sample.
+            varying: arguments that determine shapes and differ between samples.
+            shape: shape that ``prepare`` specifies; None for that of the rule.
+            layout: layout that ``prepare`` specifies; None for that of the rule.
+        """
         # From lists: a generator is resumed for each element.
-        in_specs = tuple([None if batch is None else self._spec_of(batch, start) for batch in inputs])
-        shaping: tuple[Any, ...] = tuple([_plain(values[start]) for values in varying.values()])
-        shape = wanted.shape_of(start)
+        in_specs = tuple([None if batch is None else self._spec_of(batch, sample) for batch in inputs])
+        shaping: tuple[Any, ...] = tuple([_plain(values[sample]) for values in varying.values()])
         described = [None if x is None else (x.dtype, x.layout, x.ndim, x.shape) for x in in_specs]
-        key = (*described, shaping, shape, wanted.layout)
+        key = (*described, shaping, shape, layout)
         out_specs = self._specs.get(key)
         if out_specs is None:
             rule_arguments = {**self._rule_arguments, **dict(zip(self._varying, shaping, strict=True))}
             try:
-                out_specs = wanted.applied(self._operator.apply_rule(in_specs, rule_arguments), shape)
+                out_specs = with_layout(self._operator.apply_rule(in_specs, rule_arguments), layout)
             except DalifyError as error:
-                failure_context(error).sample = start
+                failure_context(error).sample = sample
                 raise
+            if shape is not None:
+                out_specs = tuple(spec.replace(shape=shape) for spec in out_specs)
             for spec in out_specs:
-                self._check_size(spec.shape, spec, start)
+                self._check_size(spec.shape, spec, sample)
             self._specs.put(key, out_specs)
-        return in_specs, out_specs
+        return out_specs
 
     def _open_specs(self, inputs: list[Batch | None], layout: str | None = None) -> tuple[Spec, ...]:
         """Return the specs of the results without their shapes.
@@ -562,7 +380,7 @@ class KernelStep:
         specs = self._specs.get(key)
         if specs is None:
             opened = tuple(None if batch is None else batch.open_spec() for batch in inputs)
-            specs = Wanted(None, layout).applied(self._operator.apply_rule(opened, self._rule_arguments), None)
+            specs = with_layout(self._operator.apply_rule(opened, self._rule_arguments), layout)
             self._specs.put(key, specs)
         return specs
 
@@ -590,6 +408,19 @@ class KernelStep:
                 (name for name in reversed(self._operator.shaping) if name in self.node.arguments), None
             )
             raise
+
+
+def open_spec_of(inputs: Sequence[Batch | None]) -> Spec | None:
+    """Return the spec of the first input that is not absent, without shapes."""
+    for batch in inputs:
+        if batch is not None:
+            return batch.open_spec()
+    return None
+
+
+def with_layout(specs: tuple[Spec, ...], layout: str | None) -> tuple[Spec, ...]:
+    """Return specs with the layout that ``prepare`` specifies; None for that of the rule."""
+    return specs if layout is None else tuple(spec.replace(layout=layout) for spec in specs)
 
 
 def _plain(value: Any) -> Any:

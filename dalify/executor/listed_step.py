@@ -1,6 +1,6 @@
 """The step of operators that process samples separately: decoders, and operators that read files.
 
-There are no groups, and results of different shapes are stored in one block.
+Results of different shapes are stored in one block.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dalify.base.narrow import is_tuple
 from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import Wanted
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
@@ -33,22 +32,22 @@ class ListedStep(KernelStep):
     A kernel that allocates its results may return a `Batch` in memory that is not used again.
     """
 
-    def _groupwise(
+    def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         extra = self._prepare(inputs, arguments, draws, count)
-        wanted = Wanted(extra.pop("out_shapes", None), extra.pop("out_layout", None))
+        wanted, layout = extra.pop("out_shapes", None), extra.pop("out_layout", None)
         arrays = {name: value for name, value in {**arguments, **extra}.items() if name in self._kernel.names}
         xs = [None if batch is None else _arrays(batch) for batch in inputs]
         named = {**self._constants, **arrays}
         origins = origins_of(inputs)
         if self._operator.is_allocating:
-            _, specs = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)
+            specs = self._specs_of_sample(inputs, 0, layout=layout)
             results = self._call_kernel([], xs, named, 0, count)
             if isinstance(results, Batch):
                 samples = results.samples if results.ragged is None else None
-                layout, ragged = specs[0].layout or "", results.ragged
-                batch = Batch(None, samples, layout, self.device, origins, results.dtype, ragged)
+                ragged = results.ragged
+                batch = Batch(None, samples, specs[0].layout or "", self.device, origins, results.dtype, ragged)
                 batch.is_lasting = not batch.is_uniform  # a uniform one becomes an array
                 return [batch]
             parts: Sequence[Any] = results if is_tuple(results) else (results,)
@@ -57,15 +56,11 @@ class ListedStep(KernelStep):
                     self._agreed(part, slot, frame, inputs) if spec.dtype is None or spec.ndim is None else part
                     for part, slot, spec in zip(parts, self.outputs, specs, strict=True)
                 ]
-            return [self._joined(None, [part], spec, origins, count) for part, spec in zip(parts, specs, strict=True)]
-        spec, shapes = self._out_shapes(inputs, arguments, wanted, count)
-        if isinstance(shapes, tuple):
-            out = self._allocate(frame, 0, 0, count, spec)
-            if 0 not in shapes:
-                self._call_kernel([out], xs, named, 0, count)
-            return [self._joined(out, [], spec, origins, count)]
-        batch = self._ragged(frame, 0, spec, shapes, origins)
-        self._call_kernel([batch.samples], xs, named, 0, count)
+            return [self._as_batch(part, spec, origins) for part, spec in zip(parts, specs, strict=True)]
+        spec, shapes = self._out_shapes(inputs, arguments, wanted, layout, count)
+        batch = self._memory_of(frame, 0, spec, shapes, origins, count, None)
+        if not is_tuple(shapes) or 0 not in shapes:
+            self._call_kernel([batch.samples if batch.dense is None else batch.dense], xs, named, 0, count)
         return [batch]
 
     def _agreed(self, samples: list[Array], slot: int, frame: Frame, inputs: list[Batch | None]) -> list[Array]:
@@ -89,21 +84,18 @@ class ListedStep(KernelStep):
         return batch.open_spec()
 
     def _out_shapes(
-        self, inputs: list[Batch | None], arguments: dict[str, Any], wanted: Wanted, count: int
+        self, inputs: list[Batch | None], arguments: dict[str, Any], wanted: Any, layout: str | None, count: int
     ) -> tuple[Spec, tuple[int, ...] | ShapeTable]:
         """Return the spec of the first sample's result, and the shapes: a tuple if they are equal."""
         varying = {name: arguments[name] for name in self._varying}
         if varying:
-            specs = [self._run_specs(inputs, varying, wanted, sample)[1][0] for sample in range(count)]
+            specs = [self._specs_of_sample(inputs, n, varying, None, layout)[0] for n in range(count)]
             spec, shapes = specs[0], np.array([spec.shape or () for spec in specs], np.int64).reshape(count, -1)
         else:
-            spec = self._run_specs(inputs, {}, Wanted(None, wanted.layout), 0)[1][0]
-            if wanted.shapes is None:
+            spec = self._specs_of_sample(inputs, 0, layout=layout)[0]
+            if wanted is None:
                 return spec, spec.shape or ()
-            if is_tuple(wanted.shapes):
-                shapes = np.array([wanted.shapes], np.int64)
-            else:
-                shapes = np.asarray(wanted.shapes, np.int64)
+            shapes = np.array([wanted] if is_tuple(wanted) else wanted, np.int64)
         table = ShapeTable(shapes, 1 if spec.dtype is None else spec.dtype.numpy.itemsize)
         self._check_sizes(table, spec)
         shape = table.shape(0)

@@ -13,19 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dalify.base.processors import emulated
+from dalify.executor.batch_step import BatchStep
 from dalify.executor.branch_steps import MergeStep, SplitStep
 from dalify.executor.cache_step import CacheStep, SerialStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
 from dalify.executor.device_samples_step import (
     CompiledElementwiseStep,
-    CompiledGroupStep,
     CompiledStep,
     DeviceSamplesStep,
     step_class,
 )
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.elementwise_step import ElementwiseStep
-from dalify.executor.kernel_step import KernelStep
 from dalify.executor.listed_step import ListedStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
@@ -107,7 +106,7 @@ class Plan:
             else "torch kernels"
         )
         lines: list[str] = []
-        compiled = (CompiledStep, CompiledGroupStep, CompiledElementwiseStep)
+        compiled = (CompiledStep, CompiledElementwiseStep)
         for kinds, kernels, note in ((compiled, "CPU kernels", "emulation"), ((DeviceSamplesStep,), on_device, reason)):
             steps = [step for stage in self.stages for step in stage.steps if type(step) in kinds]
             names = ", ".join(sorted({step.node.operator.name for step in steps}))
@@ -216,7 +215,7 @@ class _Planner:
         self._stage_of[node] = index
         for edge in edges:
             self._import(edge, stage, index)
-        if isinstance(step, KernelStep):
+        if isinstance(step, ElementwiseStep):
             step.overwrites = self._can_overwrite(node, index)
         stage.steps.append(step)
 
@@ -288,11 +287,9 @@ class _Planner:
             decoder = CachedMixedStep(node, reader, inputs, outputs, slots, node.device, seed, stream)
             self._device_caches.append(decoder)
             return decoder
-        step = KernelStep
+        step = BatchStep
         if operator.is_ragged or operator.is_listed:
             step = RaggedStep if operator.is_ragged else ListedStep
-        elif operator.is_elementwise and node.device == "cpu":
-            step = ElementwiseStep
         elif operator.selection is not None and node.device == "cpu":
             step = SelectionStep
         elif operator.is_view:

@@ -5,21 +5,22 @@ It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
-from dalify.base.narrow import is_tuple
+from dalify.base.narrow import is_list, is_tuple
 from dalify.base.optional import torch
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import NOTHING_WANTED, find_runs
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.graph import Node
+from dalify.registry.groups import find_runs
 
 __all__ = ["RaggedStep"]
 
@@ -39,12 +40,12 @@ class RaggedStep(KernelStep):
         self._known_rows: tuple[Any, dict[Any, tuple[Spec, ...]]] = (None, {})
         self._takes_specs = not self._wanted.isdisjoint({"spec", "specs"})
 
-    def _groupwise(
+    def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
         parts: list[list[Any]] = [[] for _ in self.outputs]
-        runs = find_runs([], arrays, {}, _row_shapes(inputs), count)
+        runs = _runs(inputs, arrays, count)
         kept = self.device == "cpu" and frame.collectors.keys() >= {*self.outputs}
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
@@ -54,7 +55,7 @@ class RaggedStep(KernelStep):
             in_specs: tuple[Spec | None, ...] = ()
             if self._takes_specs:
                 in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
-            named = self._group_arguments(arrays, in_specs, specs, draws, start, stop, count)
+            named = self._arguments_of_run(arrays, in_specs, specs, draws, start, stop, count)
             if self._operator.is_allocating:
                 results = self._call_kernel([], xs, named, start, stop - start)
                 filled: list[Any] = list(results) if is_tuple(results) else [results]
@@ -78,7 +79,7 @@ class RaggedStep(KernelStep):
         for batch in inputs:
             is_uniform &= batch is None or batch.dense is not None
         if is_uniform or stop - start == 1:
-            return [self._run_specs(inputs, {}, NOTHING_WANTED, start)[1]] * (stop - start)
+            return [self._specs_of_sample(inputs, start)] * (stop - start)
         keys = list(zip(*[batch.shapes()[start:stop] for batch in inputs if batch is not None], strict=True))
         types = tuple([None if batch is None else (batch.dtype, batch.layout) for batch in inputs])
         known_types, known = self._known_rows  # another thread may replace them
@@ -87,8 +88,31 @@ class RaggedStep(KernelStep):
             self._known_rows = types, known
         for sample, key in enumerate(keys, start):
             if key not in known:
-                known[key] = self._run_specs(inputs, {}, NOTHING_WANTED, sample)[1]
+                known[key] = self._specs_of_sample(inputs, sample)
         return [known[key] for key in keys]
+
+    def _arguments_of_run(
+        self,
+        arrays: Mapping[str, Any],
+        in_specs: tuple[Spec | None, ...],
+        out_specs: tuple[Spec, ...],
+        draws: SampleDraws | None,
+        start: int,
+        stop: int,
+        count: int,
+    ) -> dict[str, Any]:
+        """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop`` of ``count``."""
+        named = dict(self._constants)
+        for name, array in arrays.items():
+            if is_list(array):  # vectors of different lengths, of one length in a run
+                named[name] = np.stack(array[start:stop])
+            else:
+                named[name] = array if array is None or isinstance(array, str) else array[start:stop]
+        context: dict[str, Any] = {"spec": in_specs[0] if in_specs else None, "specs": in_specs}
+        context |= {"out_spec": out_specs[0], "out_specs": out_specs, "count": stop - start}
+        if draws is not None:
+            context["draws"] = draws if stop - start == count else draws.take(np.arange(start, stop))
+        return named | {name: value for name, value in context.items() if name in self._wanted}
 
     def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
         """Return memory for one output of some samples."""
@@ -124,6 +148,13 @@ class RaggedStep(KernelStep):
         batch = Batch(None, samples, layout, self.device, origins, spec.dtype)
         batch.is_lasting = is_fresh
         return batch
+
+
+def _runs(inputs: list[Batch | None], arrays: Mapping[str, Any], count: int) -> list[tuple[int, int]]:
+    """Return ranges of consecutive samples whose other extents agree, and the lengths of their arguments."""
+    shapes = _row_shapes(inputs)
+    keys = [[vector.shape for vector in array] for array in arrays.values() if is_list(array)]
+    return find_runs(keys if shapes is None else [shapes, *keys], count)
 
 
 def _row_shapes(inputs: list[Batch | None]) -> Any:

@@ -15,8 +15,7 @@ from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import Wanted, open_spec_of
-from dalify.executor.kernel_step import KernelStep
+from dalify.executor.kernel_step import KernelStep, open_spec_of, with_layout
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace, TracedShapes
@@ -81,10 +80,12 @@ class SamplesStep(KernelStep):
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
-    def _groupwise(
+    def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
+        if self._operator.is_allocating:
+            return self._allocated(inputs, xs, arguments, draws, count)
         key = self._plan_key(inputs, xs, count)
         known, plan = self._known_plan
         if plan is None or key is None or known != key:
@@ -103,20 +104,59 @@ class SamplesStep(KernelStep):
             batches.append(batch)
             outs.append(self._samples(batch))
         extra = self._add_cache(plan.named, frame, inputs, count)
-        if not plan.is_full:
+        if plan.is_full:
+            self._call([*outs, *xs], arguments, extra, draws, count)
+        else:
             self._fill_others(outs, xs, arguments, extra, draws, count)
-            return batches
+        return batches
+
+    def _call(
+        self,
+        samples: list[Any],
+        arguments: dict[str, Any],
+        extra: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> Any:
+        """Call the kernel for all samples."""
         named = self._kernel_function.named(arguments, count)
         if extra:
             named.update(extra)
         if self._takes_draws:
             named["draws"] = draws
         try:
-            self._kernel_function.function(*outs, *xs, **named)
+            return self._kernel_function.function(*samples, **named)
         except Exception as error:
             note_sample(error, 0, 0 if count == 1 else None)
             raise
-        return batches
+
+    def _allocated(
+        self,
+        inputs: list[Batch | None],
+        xs: list[Any],
+        arguments: dict[str, Any],
+        draws: SampleDraws | None,
+        count: int,
+    ) -> list[Batch]:
+        """Return the results of a kernel that allocates them. The rule checks each sample."""
+        prepared = self._prepare_cached(inputs, arguments, draws, count)
+        varying = {name: arguments[name] for name in self._varying}
+        is_one = not varying and all(x is None or _is_uniform(x) for x in xs)
+        layout = prepared.get("out_layout")
+        found = [self._specs_of_sample(inputs, n, varying, None, layout) for n in range(1 if is_one else count)]
+        results = self._call(xs, arguments, self._extra(prepared, inputs, found[0], count), draws, count)
+        parts: Sequence[Any] = results if is_tuple(results) else (results,)
+        origins = origins_of(inputs)
+        return [self._as_batch(part, spec, origins) for part, spec in zip(parts, found[0], strict=True)]
+
+    def _extra(
+        self, prepared: dict[str, Any], inputs: list[Batch | None], specs: tuple[Spec, ...], count: int
+    ) -> dict[str, Any]:
+        """Return the arguments of the kernel that are not those of the operator, except random numbers."""
+        named = {name: value for name, value in prepared.items() if name in self._kernel_function.names}
+        for name in self._context_names:
+            named[name] = self._context(name, inputs, specs, count)
+        return named
 
     def _plan(
         self,
@@ -132,10 +172,8 @@ class SamplesStep(KernelStep):
             spec if isinstance(found, ShapeTable) or spec.shape == found else spec.replace(shape=found)
             for spec, found in zip(specs, shapes, strict=True)
         ]
-        named = {name: value for name, value in prepared.items() if name in self._kernel_function.names}
-        for name in self._context_names:
-            named[name] = self._context(name, inputs, specs, count)
-        return _Plan(closed, shapes, _has_elements(shapes), named, traced)
+        extra = self._extra(prepared, inputs, specs, count)
+        return _Plan(closed, shapes, _has_elements(shapes), extra, traced)
 
     def _fill_others(
         self,
@@ -245,18 +283,19 @@ class SamplesStep(KernelStep):
             self._check_sizes(table, specs[0])
             all_shapes = table.extents if table.is_uniform else table
             return specs, [() if spec.ndim == 0 else all_shapes for spec in specs], None
-        wanted = Wanted(shapes, layout)
+        shape = tuple(map(int, shapes)) if is_tuple(shapes) else None
         is_dense = all(batch is None or batch.dense is not None for batch in inputs)
-        if is_tuple(shapes) and not self._varying and not is_dense:
+        if shape is not None and not self._varying and not is_dense:
             specs = self._open_specs(inputs, layout)
-            self._check_size(shapes, specs[0], 0)
-            return specs, [() if spec.ndim == 0 else shapes for spec in specs], None
-        if not self._varying and (is_dense or all(x is None or _table_of(x).is_uniform for x in xs)):
-            specs = self._run_specs(inputs, {}, wanted, 0)[1]
+            self._check_size(shape, specs[0], 0)
+            return specs, [() if spec.ndim == 0 else shape for spec in specs], None
+        is_uniform = is_dense or all(x is None or _table_of(x).is_uniform for x in xs)
+        if is_uniform and not self._varying and not is_list(shapes):
+            specs = self._specs_of_sample(inputs, 0, {}, shape, layout)
             return specs, [spec.shape for spec in specs], None
         tables = [None if x is None else _table_of(x) for x in xs]
         if shapes is None and not self._varying and (traced := self._trace.of(inputs, tables)) is not None:
-            specs = wanted.applied(traced.specs, None)
+            specs = with_layout(traced.specs, layout)
             found_shapes = self._traced_shapes(traced, specs, xs, count)
             for spec, each in zip(specs, found_shapes, strict=True):
                 if is_tuple(each):
@@ -270,11 +309,13 @@ class SamplesStep(KernelStep):
         kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
         uniform = tuple(table.extents for table in tables if table is not None and table.is_uniform)
         found: list[tuple[Spec, ...]] = []
-        for sample, row in enumerate(zip(*columns, strict=True)):
-            key = (kinds, uniform, str(row), layout)
+        for sample, row in enumerate(zip(*columns, strict=True) if columns else [()] * count):
+            if is_list(shapes):
+                shape = tuple(map(int, shapes[sample]))
+            key = (kinds, uniform, str(row), shape, layout)
             specs = self._known_results.get(key)
             if specs is None:
-                specs = self._run_specs(inputs, varying, wanted, sample)[1]
+                specs = self._specs_of_sample(inputs, sample, varying, shape, layout)
                 self._known_results.put(key, specs)
             found.append(specs)
         by_output = [[of_sample[output].shape for of_sample in found] for output in range(len(found[0]))]

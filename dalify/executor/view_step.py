@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.narrow import is_array
-from dalify.data import Batch, Spec
+from dalify.base.narrow import is_array, is_list
+from dalify.data import Array, Batch, Spec
 from dalify.executor.frame import Frame
-from dalify.executor.grouping import NOTHING_WANTED
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
@@ -38,7 +37,7 @@ class ViewStep(KernelStep):
         prepare = self._operator.prepare_function
         self._exact_prepare = self._bound(prepare) if prepare is not None and self._exact else None
 
-    def _groupwise(
+    def _compute(
         self,
         frame: Frame,
         inputs: list[Batch | None],
@@ -47,7 +46,7 @@ class ViewStep(KernelStep):
         count: int,
     ) -> list[Batch]:
         x = inputs[0]
-        if x is not None and x.dense is None and len(self.outputs) == 1:
+        if x is not None and x.dense is None:
             found = self._shapes(inputs, x, arguments, draws, count)
             if found is not None:
                 shapes, spec = found
@@ -64,7 +63,35 @@ class ViewStep(KernelStep):
                     for sample, shape in zip(samples, shapes.tolist(), strict=True)
                 ]
                 return [Batch(None, samples, layout, self.device, x.origins, spec.dtype)]
-        return super()._groupwise(frame, inputs, arguments, draws, count)
+        return [self._views(inputs, arguments, count)]
+
+    def _views(self, inputs: list[Batch | None], arguments: dict[str, Any], count: int) -> Batch:
+        """Return what the kernel makes of the whole chunk or, if shapes of inputs or results differ, of each sample."""
+        varying = {name: arguments[name] for name in self._varying}
+        denses = [None if batch is None else batch.dense for batch in inputs]
+        is_dense = all(batch is None or batch.dense is not None for batch in inputs)
+        numbers = range(count if varying or not is_dense else 1)
+        specs = [self._specs_of_sample(inputs, sample, varying)[0] for sample in numbers]
+        x = inputs[0]
+        assert x is not None, "dalify bug: a view without data"
+        if is_dense and specs.count(specs[0]) == len(specs):
+            return self._as_batch(self._view(denses, specs[0], 0, count), specs[0], x.origins)
+        samples: list[Array] = []
+        for n, spec in enumerate(specs):
+            given = [None if batch is None else batch.slice(n, n + 1).samples[0][None] for batch in inputs]
+            found = self._view(given, spec, n, 1)
+            samples.append(found[0] if is_list(found) else found[0, ...])
+        return self._as_batch(samples, specs[0], x.origins)
+
+    def _view(self, arrays: list[Array | None], spec: Spec, start: int, size: int) -> Any:
+        if self.device == "gpu":
+            xs = [None if array is None else array.contiguous() for array in arrays]
+        else:
+            xs = [None if array is None else np.ascontiguousarray(array) for array in arrays]
+        named = dict(self._constants)
+        if "out_spec" in self._wanted:
+            named["out_spec"] = spec
+        return self._call_kernel([], xs, named, start, size)
 
     def _shapes(
         self,
@@ -83,7 +110,7 @@ class ViewStep(KernelStep):
             if x.is_uniform if shapes is old else ShapeTable(shapes).is_uniform:
                 return None
             varying = {name: arguments[name] for name in self._varying}
-            return shapes, self._run_specs(inputs, varying, NOTHING_WANTED, 0)[1][0]
+            return shapes, self._specs_of_sample(inputs, 0, varying)[0]
         if self._varying or any(inputs[1:]):
             return None
         table = ShapeTable(old)

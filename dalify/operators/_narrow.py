@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
 
 
@@ -25,9 +24,9 @@ def _narrow(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     return x.replace(dtype=dtype) if x.dtype is DALIDataType.FLOAT and is_image else x
 
 
-@_narrow.cpu
-def _(out: np.ndarray, x: np.ndarray) -> None:
-    saturate_cast(out, x)
+@_narrow.cpu_samples
+def _(out: Samples, x: Samples) -> None:
+    saturate_cast_samples(out, x)
 
 
 @_narrow.gpu_samples

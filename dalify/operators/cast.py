@@ -8,6 +8,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator(elementwise=True)
@@ -31,7 +32,8 @@ def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     return x.replace(dtype=dtype)
 
 
-@cast.cpu
+@cast.cpu_samples
+@on_groups(repeats=True)
 def _(out: np.ndarray, x: np.ndarray) -> None:
     saturate_cast(out, x)
 

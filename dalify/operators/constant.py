@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import check_layout
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -55,19 +56,21 @@ def constant(
     return Spec(default if dtype is None else dtype, None, layout, extents)
 
 
-def _value(shape, dtype, fdata, idata):
+def _value(out: Samples | DeviceSamples, dtype: DALIDataType | None, fdata: object, idata: object) -> np.ndarray:
+    assert dtype is not None, "dalify bug: a kernel without the type of its output"
     values = np.asarray(fdata, np.float32) if fdata is not None else np.asarray(idata, np.int64)
-    typed = np.empty(values.shape, dtype)
+    typed = np.empty(values.shape, dtype.numpy)
     saturate_cast(typed, values)
+    shape = out.shapes[0]
     return np.broadcast_to(typed.reshape(()), shape) if len(typed) == 1 else typed.reshape(shape)
 
 
-@constant.cpu
-def _(out: np.ndarray, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...] | None, out_spec: Spec) -> None:
-    np.copyto(out, _value(out_spec.shape, out.dtype, fdata, idata))
+@constant.cpu_samples
+def _(out: Samples, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...] | None, out_spec: Spec) -> None:
+    assert out.dense is not None, "dalify bug: constants of different shapes"
+    np.copyto(out.dense, _value(out, out_spec.dtype, fdata, idata))
 
 
-@constant.gpu
-def _(out: torch.Tensor, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...] | None, out_spec: Spec) -> None:
-    assert out_spec.dtype is not None, "dalify bug: a kernel without the type of its output"
-    out.copy_(uploaded(_value(out_spec.shape, out_spec.dtype.numpy, fdata, idata), out.device))
+@constant.gpu_samples
+def _(out: DeviceSamples, *, fdata: tuple[float, ...] | None, idata: tuple[int, ...] | None, out_spec: Spec) -> None:
+    out.dense.copy_(uploaded(_value(out, out_spec.dtype, fdata, idata), out.device))

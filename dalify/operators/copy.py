@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.data.device_samples import DeviceSamples
 from dalify.registry import Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator(elementwise=True)
@@ -24,7 +25,8 @@ def copy(x: Spec, /) -> Spec:
     return x
 
 
-@copy.cpu
+@copy.cpu_samples
+@on_groups(repeats=True)
 def _(out: np.ndarray, x: np.ndarray) -> None:
     np.copyto(out, x)
 

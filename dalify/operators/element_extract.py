@@ -11,6 +11,7 @@ from dalify.base.errors import IndexingError
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator(outputs=lambda arguments: len(arguments["element_map"]), allocating=True)
@@ -58,6 +59,12 @@ def _(x: Samples, *, element_map: tuple[int, ...]) -> list[Samples]:
     ]
 
 
-@element_extract.view
-def _(x: np.ndarray | torch.Tensor, *, element_map: tuple[int, ...]) -> Any:
+@element_extract.cpu
+def _(x: np.ndarray, *, element_map: tuple[int, ...]) -> Any:
+    return tuple(x[:, number] for number in element_map)
+
+
+@element_extract.gpu_samples
+@on_groups(outputs=0)
+def _(x: torch.Tensor, *, element_map: tuple[int, ...]) -> Any:
     return tuple(x[:, number] for number in element_map)

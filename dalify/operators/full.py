@@ -10,6 +10,7 @@ from dalify.kernels.arrays.filling import repeat_samples
 from dalify.kernels.arrays.promotion import broadcast_shape
 from dalify.kernels.random.random_shapes import requested_shape
 from dalify.registry import VARIES, Shaping, Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator
@@ -48,7 +49,8 @@ def _(out: Samples, value: Samples) -> None:
     repeat_samples(out, value)
 
 
-@full.gpu
+@full.gpu_samples
+@on_groups()
 def _(out: torch.Tensor, value: torch.Tensor) -> None:
     missing = out.dim() - value.dim()
     out.copy_(value.reshape(value.shape[:1] + (1,) * missing + value.shape[1:]))

@@ -15,6 +15,7 @@ from dalify.kernels.arrays.pointwise import apply_table, look_up
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
+from dalify.registry.groups import on_groups
 
 _MAX_KEY = 65535
 
@@ -70,7 +71,8 @@ def _table(
     return table
 
 
-@lookup_table.cpu
+@lookup_table.cpu_samples
+@on_groups(repeats=True)
 def _(
     out: np.ndarray,
     x: np.ndarray,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import check_layout
@@ -44,6 +44,6 @@ def _(out: Samples) -> None:
     fill_samples(out, np.ones(len(out), out.dtype))
 
 
-@ones.gpu
-def _(out: torch.Tensor) -> None:
-    out.fill_(1)
+@ones.gpu_samples
+def _(out: DeviceSamples) -> None:
+    out.block.fill_(1)

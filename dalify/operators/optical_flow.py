@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
 from dalify.data import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
 
 _PRESETS = {
@@ -101,11 +102,11 @@ def optical_flow(
     return result.replace(shape=(frames - 1, -(-height // output_grid), -(-width // output_grid), 2))
 
 
-@optical_flow.cpu
+@optical_flow.cpu_samples
 def _(
-    out: np.ndarray,
-    x: np.ndarray,
-    hints: np.ndarray | None,
+    out: Samples,
+    x: Samples,
+    hints: Samples | None,
     *,
     enable_temporal_hints: bool,
     hint_grid: int,
@@ -113,19 +114,20 @@ def _(
     output_grid: int,
     preset: float,
 ) -> None:
-    for index, frames in enumerate(x):
+    given_hints = [None] * len(x) if hints is None else hints.arrays()
+    for flows, frames, own_hints in zip(out.arrays(), x.arrays(), given_hints, strict=True):
         gray = [_prepare(frame, image_type) for frame in frames]
         height, width = frames.shape[1:3]
         last: Any = None
         for number in range(len(gray) - 1):
             begin = last if enable_temporal_hints else None
-            if hints is not None:
-                begin = _expand_hints(hints[index, number], hint_grid, gray[0].shape)
+            if own_hints is not None:
+                begin = _expand_hints(own_hints[number], hint_grid, gray[0].shape)
             # A new object each time, since it keeps its initial flow.
             search = cv2.DISOpticalFlow.create(_PRESETS[preset])
             given: Any = None if begin is None else begin.copy()
             last = search.calc(gray[number], gray[number + 1], given)
-            out[index, number] = _cells(last[:height, :width], output_grid)
+            flows[number] = _cells(last[:height, :width], output_grid)
 
 
 def _prepare(frame: np.ndarray[Any, Any], image_type: DALIImageType) -> np.ndarray[Any, Any]:

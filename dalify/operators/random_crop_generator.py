@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.registry import Spec, operator
@@ -47,16 +49,21 @@ def random_crop_generator(shape: Spec, /, *, random_crop: RandomCrop) -> tuple[S
     return pair, pair
 
 
-@random_crop_generator.cpu
-def _(anchor: np.ndarray, extents: np.ndarray, shape: np.ndarray, *, draws: Any, random_crop: RandomCrop) -> None:
-    windows = random_crop.windows(shape[:, :2].astype(np.int64), draws)
-    anchor[:], extents[:] = windows[:, :2], windows[:, 2:]
+@random_crop_generator.cpu_samples
+def _(anchor: Samples, extents: Samples, shape: Samples, *, draws: Any, random_crop: RandomCrop) -> None:
+    assert anchor.dense is not None, "dalify bug: windows of different numbers of axes"
+    assert extents.dense is not None, "dalify bug: windows of different numbers of axes"
+    given = np.array([numbers[:2] for numbers in shape.arrays()] if shape.dense is None else shape.dense[:, :2])
+    windows = random_crop.windows(given.astype(np.int64), draws)
+    anchor.dense[:], extents.dense[:] = windows[:, :2], windows[:, 2:]
 
 
-@random_crop_generator.gpu
-def _(anchor: Any, extents: Any, shape: Any, *, draws: Any, random_crop: RandomCrop) -> None:
+@random_crop_generator.gpu_samples
+def _(
+    anchor: DeviceSamples, extents: DeviceSamples, shape: DeviceSamples, *, draws: Any, random_crop: RandomCrop
+) -> None:
     # A sequential search over a few numbers: faster on the CPU than one kernel launch per attempt.
-    windows = random_crop.windows(shape.cpu().numpy()[:, :2].astype(np.int64), draws)
-    found = uploaded(windows, anchor.device)
-    anchor.copy_(found[:, :2])
-    extents.copy_(found[:, 2:])
+    numbers = shape.block.cpu().numpy()[shape.offsets[:, None] + np.arange(2)]
+    found = uploaded(random_crop.windows(numbers.astype(np.int64), draws), anchor.device)
+    anchor.dense.copy_(found[:, :2])
+    extents.dense.copy_(found[:, 2:])

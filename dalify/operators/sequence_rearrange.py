@@ -12,6 +12,7 @@ from dalify.kernels.arrays.strided import take_rows
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import VARIES, Shaping, Spec, Vectors, operator
+from dalify.registry.groups import on_groups
 
 
 @operator
@@ -50,8 +51,8 @@ def _(out: Samples, x: Samples, *, new_order: Vectors) -> None:
     take_rows(out, x, indices.astype(np.int64), out.extents(0))
 
 
-# The executor groups samples by new_order, so that the first row applies to the whole group.
-@sequence_rearrange.gpu
+@sequence_rearrange.gpu_samples
+@on_groups(shaping=("new_order",))  # the first row applies to the whole group
 def _(out: torch.Tensor, x: torch.Tensor, *, new_order: np.ndarray) -> None:
     order = uploaded(new_order[0], x.device, np.int64)
     movable_torch(out).copy_(movable_torch(x).index_select(1, order))

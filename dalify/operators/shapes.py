@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import IntegerRangeError
-from dalify.base.optional import torch
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -44,6 +44,6 @@ def _(out: Samples, x: Samples) -> None:
     out.dense[...] = x.shapes.astype(out.dtype)
 
 
-@shapes.gpu
-def _(out: torch.Tensor, _x: torch.Tensor, *, spec: Spec) -> None:
-    out[...] = uploaded(spec.shape, out.device, np.int64)
+@shapes.gpu_samples
+def _(out: DeviceSamples, x: DeviceSamples) -> None:
+    out.dense.copy_(uploaded(x.shapes, out.device, np.int64))

@@ -19,6 +19,7 @@ from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
+from dalify.registry.groups import on_groups
 
 _FAR = 1 << 62
 
@@ -153,7 +154,8 @@ def _python_index(items: Any, shape: tuple[int, ...], values: list[int]) -> tupl
     return tuple(result)
 
 
-@tensor_subscript.gpu
+@tensor_subscript.gpu_samples
+@on_groups(outputs=0)
 def _(x: torch.Tensor, *indices: torch.Tensor, items: Any) -> Any:
     """Index all samples at once if their indices are equal, otherwise one by one."""
     values = [index.tolist() for index in indices]

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.data import Spec, array_dtype
+from dalify.data.samples import Samples
 from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments
 from dalify.passes.report import Report
 from dalify.registry import Role
@@ -59,7 +60,8 @@ def _evaluated(node: Node) -> np.ndarray[Any, Any] | None:
     if out.nbytes > _LIMIT_BYTES or not set(kernel.names) <= set(known):
         return None
     try:
-        kernel.function(out, *(value[None] for value in values), **{name: known[name] for name in kernel.names})
+        xs = [Samples.of_dense(np.ascontiguousarray(value[None])) for value in values]
+        kernel.function(Samples.of_dense(out), *xs, **{name: known[name] for name in kernel.names})
     except (DalifyError, ArithmeticError, ValueError):
         return None  # the first batch raises the same error, with its sample
     result = out[0, ...]

@@ -1,23 +1,27 @@
 """The definition of operators and their lookup by name, independent of individual operators.
 
 How a kernel is called
-    A *group* is N samples whose inputs have one shape (and whose shaping arguments are equal). A filling kernel is
-    called as ``kernel(out[, out2 ...], x[, y ...], *, names)`` with arrays ``[N, ...]``, C-contiguous per sample. It
-    fills ``out`` completely. An allocating kernel has no ``out`` and returns its results: an array ``[N, ...]`` or a
-    list of N arrays (a tuple of these for several outputs). A missing optional input is None. A batchwise kernel
-    takes Batches and returns Batches, arrays or lists.
+    A filling kernel is called as ``kernel(out[, out2 ...], x[, y ...], *, names)`` and fills ``out`` completely. An
+    allocating kernel has no ``out`` and returns its results: an array ``[N, ...]`` or a list of N arrays (a tuple of
+    these for several outputs). A missing optional input is None.
 
     A kernel attached by ``cpu_samples`` receives all samples of a chunk in one call, with any shapes: ``out`` and ``x``
     are `Samples` (addresses, shapes), which compiled loops iterate over. ``spec`` and ``out_spec`` have no shape.
     ``prepare`` returns ``out_shapes`` as int64 ``[N, ndim]``; if it depends only on shapes and arguments, it is
-    attached by ``geometry``. New image and audio operators use this form; groups remain for operators that have not
-    been converted.
+    attached by ``geometry``.
 
     A kernel attached by ``gpu_samples`` is the same for the GPU: ``out`` and ``x`` are `DeviceSamples`: one buffer on
     the device, ``block``, and ``offsets`` and ``shapes`` as NumPy arrays. The number of its launches must not grow with
     the number of samples, and it must not wait for the device. If ``out`` and ``x`` have the same shapes, they have the
     same offsets, so what treats elements alone can treat ``block`` as a whole; unused elements between samples may be
     overwritten.
+
+    `on_groups` makes such a kernel of one that takes arrays or tensors ``[N, ...]`` and is called for each run of
+    samples with equal shapes. The kernels of users' operators are of this kind.
+
+    Kernels of these operators are attached by ``cpu`` and ``gpu``: a *batchwise* one takes Batches and returns Batches,
+    arrays or lists. One of a *view* takes arrays or tensors ``[N, ...]``, all samples of a chunk or one, and returns
+    a view.
 
     A *listed* operator (such as ``decoders.numpy``) processes samples independently, so that stacking them would only
     be a copy. Its kernel receives all samples of a chunk in one call, as a list of contiguous arrays per input, and
@@ -36,7 +40,7 @@ How a kernel is called
     normalized static parameters (int, float, bool, str, enum, tuple, None);
     per-sample ones as arrays: ``[N]`` of int32, float32 or bool, ``[N, k]`` for lists (None if not specified);
     the results of ``prepare``; and from the executor:
-    ``spec``/``specs`` (of the first input / all inputs, with shape), ``out_spec``/``out_specs``,
+    ``spec``/``specs`` (of the first input / all inputs), ``out_spec``/``out_specs``,
     ``draws`` (random operators: ``draws.uniform(count) -> float64[N, count]`` in [0, 1), ``draws.bits(count) ->
     uint32[N, count]``), ``count`` (N); batchwise operators: ``memory(start, count, shape) -> [count, *shape]``, memory
     for the samples from ``start`` of the only output, which saves a copy.
@@ -47,7 +51,7 @@ How a kernel is called
 
     Kernels annotate what they receive: data as ``np.ndarray``, ``torch.Tensor``, `Samples`, `DeviceSamples`, `Rows` or
     `Batch`; per-sample arguments as ``np.ndarray``, or as `Vectors` where lists of different lengths are possible (not
-    in groups of samples, whose lists have one length); constants as ``int``, ``str`` or ``tuple[float, ...]``. Fields
+    with `on_groups`); constants as ``int``, ``str`` or ``tuple[float, ...]``. Fields
     of a group are annotated for users, so a kernel lists a per-sample field by its own name, as an array.
 
 How a reader is called

@@ -22,7 +22,9 @@ from dalify.base.source_line import SourceLine
 from dalify.data.batch import array_dtype
 from dalify.data.spec import Spec
 from dalify.registry import catalog
+from dalify.registry.groups import on_groups
 from dalify.registry.operator import COMMON_PARAMETERS, Kernel, Operator
+from dalify.registry.parameter_group import packing
 from dalify.registry.parameters import VARIES
 
 __all__ = ["CONTEXT_NAMES", "CustomOperator"]
@@ -181,7 +183,12 @@ class CustomOperator(Operator):
         checked.__signature__ = own.replace(  # pyright: ignore[reportAttributeAccessIssue]
             parameters=[*own.parameters.values(), *keywords]
         )
-        return Kernel(checked, device, groups=self.groups)
+        grouped = on_groups(
+            outputs=0 if self.is_allocating else typing.cast("int", self.outputs),
+            shaping=self.shaping,
+            constants=[item.name for item in self.parameters.values() if item.kind == "static"],
+        )
+        return Kernel(grouped(packing(checked, self.groups)), device, takes_samples=True)
 
     def _check_kernel(self, function: Callable[..., Any], device: str, line: SourceLine | None) -> None:
         """Compare the signature of a kernel with inputs, outputs and arguments."""

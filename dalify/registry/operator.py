@@ -122,7 +122,7 @@ class Operator:
         pairs: how the operator is changed before other operators, by their names and kind; see ``before``.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         is_batchwise: kernels take and return whole batches.
-        whole_batch: function of the constant arguments and ``on_error`` that returns whether a groupwise operator
+        whole_batch: function of the constant arguments and ``on_error`` that returns whether a per-sample operator
             must receive the whole batch in one chunk.
         is_allocating: kernels return their results instead of filling output arrays.
         selection: see ``selects``.
@@ -132,8 +132,8 @@ class Operator:
         is_random: draws random numbers; takes ``seed``.
         role: what it is for in a graph. A reader has ``index`` and ``read`` and takes the common reader arguments.
         is_foldable: computed when the graph is built if all inputs are constants.
-        is_elementwise: kernels for groups compute each element by itself. They may get their first input as the
-            output, and an input whose samples are one, as a view with stride 0.
+        is_elementwise: the kernel of the CPU, made by `on_groups`, computes each element by itself. It may get its
+            first input as the output.
         is_serial: runs for one batch at a time, in order, as required by Python functions of users.
         has_side_effect: kept even if its outputs are not used.
         takes_mixed: whether the device ``mixed`` is supported: CPU inputs, GPU outputs.

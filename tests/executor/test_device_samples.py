@@ -18,17 +18,19 @@ from dalify.base.errors import ShapeError
 from dalify.data import Batch, DALIDataType
 from dalify.data.batch import block_offsets
 from dalify.data.device_samples import DeviceSamples
+from dalify.executor.batch_step import BatchStep
 from dalify.executor.branch_steps import MergeStep
 from dalify.executor.device_samples_step import (
+    CompiledBatchStep,
     CompiledElementwiseStep,
-    CompiledGroupStep,
     CompiledRaggedStep,
     CompiledSelectionStep,
     CompiledStep,
     DeviceSamplesStep,
     step_class,
 )
-from dalify.executor.kernel_step import KernelStep
+from dalify.executor.view_step import ViewStep
+from dalify.registry import groups
 from dalify.registry.catalog import find
 
 Operation = Callable[[Any], Any]
@@ -300,7 +302,7 @@ def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyP
         return called
 
     with monkeypatch.context() as patch:
-        for step, name in ((DeviceSamplesStep, "_groupwise"), (KernelStep, "_batchwise")):
+        for step, name in ((DeviceSamplesStep, "_compute"), (BatchStep, "_compute")):
             patch.setattr(step, name, counted(getattr(step, name)))
         results(operation, given, layout)
     return [name for names in calls for name in names]
@@ -480,14 +482,14 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
     assert step_class(resize, "gpu", is_emulated=False) is DeviceSamplesStep
     assert step_class(resize, "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("clahe"), "gpu", is_emulated=True) is CompiledStep
-    assert step_class(find("multi_paste"), "gpu", is_emulated=True) is CompiledGroupStep
+    assert step_class(find("multi_paste"), "gpu", is_emulated=True) is CompiledBatchStep
     assert step_class(find("multi_paste"), "gpu", is_emulated=False) is None
     assert step_class(find("random.uniform"), "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("bbox_rotate"), "gpu", is_emulated=True) is CompiledRaggedStep
     assert step_class(find("bbox_rotate"), "gpu", is_emulated=False) is None
     assert step_class(find("cast"), "gpu", is_emulated=True) is CompiledElementwiseStep
     assert step_class(find("element_extract"), "gpu", is_emulated=True) is CompiledSelectionStep
-    assert step_class(find("element_extract"), "gpu", is_emulated=False) is None
+    assert step_class(find("element_extract"), "gpu", is_emulated=False) is DeviceSamplesStep
     assert step_class(find("python_function"), "gpu", is_emulated=True) is None  # users' functions get tensors
     monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")
     assert step_class(resize, "gpu", is_emulated=True) is DeviceSamplesStep
@@ -510,10 +512,7 @@ def test_views_of_samples_of_several_shapes_need_no_call_for_each(name: str, mon
     given = images(4)
     expected = results(VIEWS[name], given, device="cpu")
 
-    def refused(*_: Any) -> Any:
-        raise AssertionError("a group of samples was computed")
-
-    monkeypatch.setattr(KernelStep, "_groupwise", refused)
+    monkeypatch.setattr(ViewStep, "_views", mock.Mock(side_effect=AssertionError("samples were viewed one by one")))
     for found, other in zip(results(VIEWS[name], given), expected, strict=True):
         np.testing.assert_array_equal(found, other, strict=True)
 
@@ -554,7 +553,14 @@ def test_emulation_computes_samples_of_several_shapes_in_one_call(name: str, mon
     monkeypatch.delenv("DALIFY_EMULATED_KERNELS")
     given = images(4)
     expected = results(IN_ONE_CALL[name], given, device="cpu")
-    monkeypatch.setattr(KernelStep, "_groupwise", mock.Mock(side_effect=AssertionError("a group was computed")))
+    find_runs = groups._runs
+
+    def one_run(*arguments: Any) -> Any:
+        found = find_runs(*arguments)
+        assert len(found) == 1
+        return found
+
+    monkeypatch.setattr(groups, "_runs", one_run)
     for found, other in zip(results(IN_ONE_CALL[name], given), expected, strict=True):
         np.testing.assert_array_equal(found, other, strict=True)
 

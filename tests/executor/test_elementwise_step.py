@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from dalify.base.errors import DalifyError
 from dalify.executor import elementwise_step
 from dalify.pipeline.pipeline import parts_of
 from dalify.registry import catalog
+from dalify.registry.groups import on_groups
 
 RANDOM = np.random.default_rng(3)
 Images = list[np.ndarray]
@@ -96,13 +98,16 @@ def test_results(define: Callable[..., Any], expected: Callable[[np.ndarray, Any
 def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
     calls: list[int] = []
     kernel = catalog.find(name).kernels["cpu"]
-    function = kernel.function
+    function = inspect.unwrap(kernel.function)
 
     def call(*arrays: Any, **named: Any) -> Any:
         calls.append(len(arrays[0]))
         return function(*arrays, **named)
 
-    monkeypatch.setattr(kernel, "function", call)
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    grouped = on_groups(repeats=True)(call)
+    monkeypatch.setattr(kernel, "inner", grouped)
+    monkeypatch.setattr(kernel, "function", grouped)
     return calls
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dalify import fn, pipeline_def, types
 from dalify.executor.arena import Arena
-from dalify.executor.kernel_step import KernelStep
+from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.pipeline.pipeline import parts_of
 
 RANDOM = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def _run(samples: list[np.ndarray], expression: Callable[[Any], Any]) -> tuple[l
         for _ in range(3):
             outputs = [[np.array(sample) for sample in output] for output in pipe.run()]
         steps = [step for stage in parts_of(pipe).builder.engine().plan.stages for step in stage.steps]
-    return outputs, sum(isinstance(step, KernelStep) and step.overwrites for step in steps)
+    return outputs, sum(isinstance(step, ElementwiseStep) and step.overwrites for step in steps)
 
 
 @pytest.mark.parametrize("expression", STEPS)

@@ -72,5 +72,3 @@ def test_flat_frames():
     x = np.zeros((2, 3, 4, 5, 1))
     assert frames.flat_frames(x, "FHWC").shape == (6, 4, 5, 1)
     assert frames.flat_frames(x[0], "HWC") is not None
-    assert frames.frame_count("FHWC", (3, 4, 5, 1)) == 3
-    assert frames.frame_count("DHWC", (3, 4, 5, 1)) == 1

@@ -6,16 +6,18 @@ pixels at a time take five times as long).
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 
+from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import to_uint8
-from dalify.kernels.arrays.frozen import read_only
 
 __all__ = ["channel_limits", "channel_lines", "channel_means"]
 
 _PIXELS = 256
+# Sums of so many rows of uint8 fit into uint32.
+_ROWS = 1 << 24
 
 
 @njit(nogil=True, cache=True)
@@ -25,58 +27,87 @@ def _line(target: np.ndarray, source: np.ndarray, factor: np.ndarray, summand: n
 
 
 @njit(nogil=True, cache=True)
-def _lines(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarray) -> None:
-    width = factor.shape[1]
-    for m in range(x.shape[0]):
-        source, target, a, b = x[m], out[m], factor[m], summand[m]
+def _lines(out_at, out_shapes, out_like, x_at, x_shapes, x_like, factor, summand):
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
+        channels = x_shapes[n, -1]
+        width = _PIXELS * channels
+        a, b = np.empty(width, np.float32), np.empty(width, np.float32)
+        for j in range(width):
+            a[j], b[j] = factor[n, j % channels], summand[n, j % channels]
         for start in range(0, source.size, width):
             # A separate function: aliasing is checked once per row, so the loop is vectorized.
             _line(target[start : start + width], source[start : start + width], a, b)
 
 
-def channel_limits(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+@njit(nogil=True, cache=True)
+def _limits(lows, highs, x_at, x_shapes, x_like):
+    for n in range(len(x_at)):
+        values, channels = flat_at(x_at[n], x_shapes[n], x_like), x_shapes[n, -1]
+        width = min(_PIXELS * channels, values.size)
+        low, high = values[:width].copy(), values[:width].copy()
+        for start in range(width, values.size, width):
+            row = values[start : start + width]
+            for j in range(row.size):
+                low[j], high[j] = min(low[j], row[j]), max(high[j], row[j])
+        for j in range(width):
+            channel = j % channels
+            lows[n, channel] = min(lows[n, channel], low[j])
+            highs[n, channel] = max(highs[n, channel], high[j])
+
+
+@njit(nogil=True, cache=True)
+def _sums(totals, x_at, x_shapes, x_like):
+    for n in range(len(x_at)):
+        values, channels = flat_at(x_at[n], x_shapes[n], x_like), x_shapes[n, -1]
+        width = _PIXELS * channels
+        for first in range(0, values.size, width * _ROWS):
+            part = values[first : first + width * _ROWS]
+            sums = np.zeros(width, np.uint32)
+            for start in range(0, part.size, width):
+                row = part[start : start + width]
+                for j in range(row.size):
+                    sums[j] += row[j]
+            for j in range(width):
+                totals[n, j % channels] += sums[j]
+
+
+def channel_limits(x: Samples) -> tuple[np.ndarray, np.ndarray]:
     """Return the minimum and maximum of each channel.
 
     Args:
-        x: uint8 [M, ..., C], C-contiguous, with at least one pixel.
+        x: uint8 [..., C] each, with at least one pixel.
 
     Returns:
-        two arrays uint8 [M, C].
+        two arrays uint8 [N, largest C]; 255 and 0 for channels that a sample does not have.
     """
-    count, channels = x.shape[0], x.shape[-1]
-    flat = x.reshape(count, -1)
-    width = _PIXELS * channels
-    whole = flat.shape[1] // width * width
-    parts = [flat[:, whole:].reshape(count, -1, channels)]
-    if whole:
-        rows = flat[:, :whole].reshape(count, -1, width)
-        parts += [limit(1).reshape(count, -1, channels) for limit in (rows.min, rows.max)]
-    gathered = np.concatenate(parts, axis=1)
-    return gathered.min(1), gathered.max(1)
+    form = len(x), int(x.extents(-1).max())
+    lows, highs = np.full(form, 255, np.uint8), np.zeros(form, np.uint8)
+    _limits(lows, highs, *x.compiled)
+    return lows, highs
 
 
-def channel_means(x: np.ndarray) -> np.ndarray:
+def channel_means(x: Samples) -> np.ndarray:
     """Return the mean of each channel.
 
     Args:
-        x: uint8 [M, H, W, C], C-contiguous, with at least one pixel and at most 4 channels.
+        x: uint8 [..., C] each, with at least one pixel.
 
     Returns:
-        float64 [M, C], from exact sums.
+        float64 [N, largest C], from exact sums; 0 for channels that a sample does not have.
     """
-    _, height, width, channels = x.shape
-    return np.array([cv2.sumElems(image)[:channels] for image in x]) / (height * width)
+    totals = np.zeros((len(x), int(x.extents(-1).max())), np.int64)
+    _sums(totals, *x.compiled)
+    return totals / x.shapes[:, :-1].prod(1)[:, None]
 
 
-def channel_lines(out: np.ndarray, x: np.ndarray, factor: np.ndarray, summand: np.ndarray) -> None:
+def channel_lines(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
     """Write ``x * factor + summand``, computed in float32, rounded half away from zero and clamped to 0 … 255.
 
     Args:
-        out: uint8 [M, ..., C], C-contiguous.
-        x: uint8 [M, ..., C], C-contiguous.
-        factor: [M, C].
-        summand: [M, C].
+        out: uint8 [..., C] each.
+        x: uint8 [..., C] each.
+        factor: float32 [N, largest C].
+        summand: float32 [N, largest C].
     """
-    count = x.shape[0]
-    wide = [np.ascontiguousarray(np.tile(values, (1, _PIXELS)), np.float32) for values in (factor, summand)]
-    _lines(out.reshape(count, -1), read_only(x.reshape(count, -1)), *wide)
+    _lines(*out.compiled, *x.compiled, factor, summand)

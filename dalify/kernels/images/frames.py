@@ -19,7 +19,6 @@ __all__ = [
     "default_layout",
     "flat_frames",
     "folded_frames",
-    "frame_count",
     "frame_counts",
     "per_axis",
     "per_axis_of_samples",
@@ -70,11 +69,6 @@ def _to_allowed_layout(given: str, allowed: Sequence[str]) -> str:
 def default_layout(spec: Spec) -> str:
     """Return the layout of an input; without a layout, that of an image or a volume with this number of dimensions."""
     return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
-
-
-def frame_count(layout: str, shape: Sequence[int]) -> int:
-    """Return the number of frames of a sample; 1 without a frame axis."""
-    return int(shape[0]) if layout.startswith("F") else 1
 
 
 def frame_counts(shapes: np.ndarray, layout: str) -> np.ndarray:

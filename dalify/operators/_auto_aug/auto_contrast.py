@@ -7,9 +7,10 @@ import numpy as np
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.channels import channel_limits, channel_lines
-from dalify.kernels.images.frames import flat_frames, visual_layout
+from dalify.kernels.images.frames import folded_frames, visual_layout
 from dalify.registry import Spec, operator
 
 _LAYOUTS = ("FHWC", "HWC")
@@ -38,10 +39,10 @@ def auto_contrast(x: Spec, /) -> Spec:
     return x
 
 
-@auto_contrast.cpu
-def _(out: np.ndarray, x: np.ndarray, *, spec: Spec) -> None:
+@auto_contrast.cpu_samples
+def _(out: Samples, x: Samples, *, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    source, target = flat_frames(x, layout), flat_frames(out, layout)
+    source, target = folded_frames(x, layout), folded_frames(out, layout)
     lows, highs = (limits.astype(np.float32) for limits in channel_limits(source))
     is_flat = highs == lows
     factor = np.where(is_flat, np.float32(1), np.float32(255) / np.where(is_flat, np.float32(1), highs - lows))

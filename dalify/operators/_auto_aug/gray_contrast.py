@@ -16,7 +16,7 @@ from dalify.kernels.arrays.reduce_torch import mean_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.images.channels import channel_means
-from dalify.kernels.images.frames import flat_frames, folded_frames, frame_count, per_frame_of_samples, visual_layout
+from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.registry import PerSample, Spec, operator
 
 _LAYOUTS = ("FHWC", "HWC")
@@ -51,13 +51,16 @@ def gray_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
     return x
 
 
-@gray_contrast.cpu
-def _(out: np.ndarray, x: np.ndarray, *, contrast: np.ndarray, spec: Spec) -> None:
+@gray_contrast.cpu_samples
+def _(out: Samples, x: Samples, *, contrast: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    source, target = flat_frames(x, layout), flat_frames(out, layout)
-    gray = channel_means(source) @ np.array(_WEIGHTS[x.shape[-1]])
-    factor = np.repeat(contrast, frame_count(layout, spec.shape or ()))
-    scale_shift(Samples.of_dense(target), Samples.of_dense(source), factor, gray * (1 - factor))
+    factor = per_frame_of_samples(contrast, x, layout, "contrast")
+    source = folded_frames(x, layout)
+    means = channel_means(source)
+    gray = means[:, 0]
+    if means.shape[1] > 1:
+        gray = np.where(source.extents(-1) == 1, gray, means @ np.array(_WEIGHTS[3]))
+    scale_shift(folded_frames(out, layout), source, factor, gray * (1 - factor))
 
 
 @gray_contrast.gpu_samples

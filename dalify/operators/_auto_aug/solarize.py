@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.frozen import read_only
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import PerSample, Spec, operator
@@ -34,9 +35,9 @@ def solarize(x: Spec, /, *, threshold: PerSample[float] = 256.0) -> Spec:
 
 
 @njit(nogil=True, cache=True)
-def _solarize(out: np.ndarray, x: np.ndarray, limits: np.ndarray) -> None:
-    for n in range(x.shape[0]):
-        source, target = x[n], out[n]
+def _solarize(out_at, out_shapes, out_like, x_at, x_shapes, x_like, limits):
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
         if limits[n] > 255:
             for i in range(source.size):
                 target[i] = source[i]
@@ -47,10 +48,10 @@ def _solarize(out: np.ndarray, x: np.ndarray, limits: np.ndarray) -> None:
             target[i] = value if value < limit else np.uint8(255) - value
 
 
-@solarize.cpu
-def _(out: np.ndarray, x: np.ndarray, *, threshold: np.ndarray) -> None:
+@solarize.cpu_samples
+def _(out: Samples, x: Samples, *, threshold: np.ndarray) -> None:
     limits = np.clip(np.ceil(np.nan_to_num(threshold)), 0, 256).astype(np.int64)
-    _solarize(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), limits)
+    _solarize(*out.compiled, *x.compiled, limits)
 
 
 @solarize.gpu_samples

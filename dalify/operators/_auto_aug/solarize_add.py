@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data.dtypes import DALIDataType
-from dalify.kernels.arrays.frozen import read_only
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import PerSample, Spec, operator
@@ -36,19 +37,20 @@ def solarize_add(x: Spec, /, *, shift: PerSample[int] = 0) -> Spec:
 
 
 @njit(nogil=True, cache=True)
-def _solarize_add(out: np.ndarray, x: np.ndarray, shifts: np.ndarray) -> None:
-    for n in range(x.shape[0]):
-        source, target, shift = x[n], out[n], shifts[n]
+def _solarize_add(out_at, out_shapes, out_like, x_at, x_shapes, x_like, shifts):
+    for n in range(len(x_at)):
+        source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
+        shift = shifts[n]
         for i in range(source.size):
             value = source[i]
             raised = value + min(shift, np.uint8(255) - value)
             target[i] = raised if value < _THRESHOLD else value
 
 
-@solarize_add.cpu
-def _(out: np.ndarray, x: np.ndarray, *, shift: np.ndarray) -> None:
+@solarize_add.cpu_samples
+def _(out: Samples, x: Samples, *, shift: np.ndarray) -> None:
     shifts = np.clip(shift, 0, 255).astype(np.uint8)
-    _solarize_add(out.reshape(len(x), -1), read_only(x.reshape(len(x), -1)), shifts)
+    _solarize_add(*out.compiled, *x.compiled, shifts)
 
 
 @solarize_add.gpu_samples

@@ -6,6 +6,8 @@ import numpy as np
 
 from dalify.base.errors import ConditionError
 from dalify.data import DALIDataType
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.joined import joined
 from dalify.registry import Spec, operator
 
 
@@ -30,6 +32,7 @@ def not_(x: Spec, /) -> Spec:
     return Spec(DALIDataType.BOOL, 0, "", () if x.shape is not None else None)
 
 
-@not_.cpu
-def _(out: np.ndarray, x: np.ndarray) -> None:
-    np.logical_not(x, out=out)
+@not_.cpu_samples
+def _(out: Samples, x: Samples) -> None:
+    assert out.dense is not None, "dalify bug: scalars of different shapes"
+    np.logical_not(joined(x), out=out.dense[:, None])

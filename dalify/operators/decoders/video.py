@@ -15,6 +15,7 @@ from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, pad_numbers
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
+from dalify.data.samples import Samples
 from dalify.registry import PerSample, Spec, Vectors, operator
 
 # The placeholder for a video that cannot be decoded starts with this; height and width follow, 4 bytes each.
@@ -169,18 +170,18 @@ def _(
             raise
         shapes.append((len(numbers), clip.height, clip.width, 3))
         opened.append((clip, numbers))
-    return {"out_shapes": shapes, "opened": tuple(opened)}
+    return {"out_shapes": np.array(shapes, np.int64), "opened": opened}
 
 
-@video.cpu
-def _(out: np.ndarray, encoded: np.ndarray, *, fill_value: tuple[int, ...], opened: Any) -> None:
-    for index, entry in enumerate(opened):
+@video.cpu_samples
+def _(out: Samples, _encoded: Samples, *, fill_value: tuple[int, ...], opened: Any) -> None:
+    for index, (target, entry) in enumerate(zip(out.arrays(), opened, strict=True)):
         try:
             if entry is None:
-                out[index] = 0
+                target[...] = 0
                 continue
             clip, numbers = entry
-            fill_sequence(out[index], clip, numbers, fill_value, FrameConverter())
+            fill_sequence(target, clip, numbers, fill_value, FrameConverter())
             clip.close()
         except Exception as error:
             of_sample(error, index)

@@ -12,6 +12,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from dalify.data import DALIDataType
+from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
 
 
@@ -129,21 +130,20 @@ def output_shapes(
     return result
 
 
-@numba_function.cpu
+@numba_function.cpu_samples
 def _(
-    *xs: np.ndarray,
+    *xs: Samples,
     run_fn: Any,
     out_types: tuple[DALIDataType, ...],
     outs_ndim: tuple[int, ...],
     setup_fn: Any,
-    count: int,
 ) -> Any:
     run = compiled(run_fn)
-    shapes = output_shapes(setup_fn, outs_ndim, [[tuple(x.shape[1:])] * count for x in xs])
+    shapes = output_shapes(setup_fn, outs_ndim, [[*map(tuple, x.shapes.tolist())] for x in xs])
     outs = [
         [np.empty(shape, dtype.numpy) for shape in of_output]
         for dtype, of_output in zip(out_types, shapes, strict=True)
     ]
-    for index in range(count):
-        run(*(out[index] for out in outs), *(x[index, ...] for x in xs))
+    for arrays in zip(*outs, *(x.arrays() for x in xs), strict=True):
+        run(*arrays)
     return tuple(outs)

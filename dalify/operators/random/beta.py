@@ -13,6 +13,7 @@ from dalify.kernels.random import rejection
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator(random=True)
@@ -60,7 +61,8 @@ def _(out: Samples, _like: Samples | None, *, alpha: np.ndarray, beta: np.ndarra
     store_drawn(out, draws, lambda draws, count, n: rejection.beta(draws, count, alpha[n], beta[n]))
 
 
-@beta.gpu
+@beta.gpu_samples
+@on_groups()
 def _(
     out: torch.Tensor, _like: torch.Tensor | None, *, alpha: np.ndarray, beta: np.ndarray, draws: SampleDraws
 ) -> None:

@@ -16,6 +16,7 @@ from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn
 from dalify.registry import VARIES, PerSample, Shaping, Spec, Vectors, operator
+from dalify.registry.groups import on_groups
 
 _MAX_SIZE = 2**31 - 1
 
@@ -101,7 +102,8 @@ def _(out: Samples, a: Samples, _like: Samples | None, *, p: Vectors | None, dra
         take_rows(out.take(numbers), a.take(numbers), index.reshape(-1), counts[numbers])
 
 
-@choice.gpu
+@choice.gpu_samples
+@on_groups()
 def _(
     out: torch.Tensor, a: torch.Tensor, _like: torch.Tensor | None, *, p: np.ndarray | None, draws: SampleDraws
 ) -> None:

@@ -11,6 +11,7 @@ from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator(random=True)
@@ -54,7 +55,8 @@ def _(out: Samples, _like: Samples | None, *, probability: np.ndarray, draws: Sa
     store_drawn(out, draws, lambda draws, count, n: distributions.coin_flip(draws, count, probability[n]))
 
 
-@coin_flip.gpu
+@coin_flip.gpu_samples
+@on_groups()
 def _(out: torch.Tensor, _like: torch.Tensor | None, *, probability: np.ndarray, draws: SampleDraws) -> None:
     _check(probability)
     store_torch(out, distributions.coin_flip_torch(draws, values_per_sample(out), probability, out.device))

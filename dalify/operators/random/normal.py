@@ -13,6 +13,7 @@ from dalify.kernels.random.distributions import column, column_torch, standard_n
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import random_spec, store_drawn, store_torch, values_per_sample
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator(random=True)
@@ -54,7 +55,8 @@ def _(out: Samples, _like: Samples | None, *, mean: np.ndarray, stddev: np.ndarr
     store_drawn(out, draws, draw)
 
 
-@normal.gpu
+@normal.gpu_samples
+@on_groups()
 def _(
     out: torch.Tensor, _like: torch.Tensor | None, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws
 ) -> None:

@@ -23,6 +23,7 @@ from dalify.kernels.random.random_shapes import (
     values_per_sample,
 )
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator(random=True)
@@ -95,7 +96,8 @@ def _(out: Samples, _like: Samples | None, *, range: np.ndarray, values: np.ndar
         store_drawn(out, draws, lambda draws, count, n: distributions.uniform(draws, count, low[n], high[n], dtype))
 
 
-@uniform.gpu
+@uniform.gpu_samples
+@on_groups()
 def _(
     out: torch.Tensor, _like: torch.Tensor | None, *, range: np.ndarray, values: np.ndarray | None, draws: SampleDraws
 ) -> None:

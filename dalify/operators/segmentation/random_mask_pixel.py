@@ -20,6 +20,7 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import PerSample, Spec, operator
+from dalify.registry.groups import on_groups
 
 _BLOCK = 1024
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
@@ -178,7 +179,8 @@ def _in_mask_type(minimum: Any, maximum: Any, dtype: Any) -> tuple[Any, Any]:
     return dtype(max(minimum, info.min)), dtype(min(maximum, info.max))
 
 
-@random_mask_pixel.gpu
+@random_mask_pixel.gpu_samples
+@on_groups()
 def _(
     out: torch.Tensor,
     x: torch.Tensor,

@@ -10,6 +10,7 @@ from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.images.affine import compose, fill_joined
 from dalify.kernels.images.affine_rules import matrix_spec
 from dalify.registry import Spec, operator
+from dalify.registry.groups import on_groups
 
 
 @operator
@@ -42,12 +43,14 @@ def combine(input_0: Spec, input_1: Spec, /, *inputs: Spec, reverse_order: bool 
     return next((spec for spec in specs if spec.ndim == 3), specs[0])
 
 
-@combine.cpu
+@combine.cpu_samples
+@on_groups()
 def _(out: np.ndarray, *inputs: np.ndarray, reverse_order: bool) -> None:
     fill_joined(out, inputs[::-1] if reverse_order else inputs)
 
 
-@combine.gpu
+@combine.gpu_samples
+@on_groups()
 def _(out: torch.Tensor, *inputs: torch.Tensor, reverse_order: bool) -> None:
     result: torch.Tensor | None = None
     for x in inputs[::-1] if reverse_order else inputs:

@@ -10,6 +10,7 @@ from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_crops, fill_transforms
 from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
+from dalify.registry.groups import on_groups
 
 
 @operator
@@ -64,8 +65,9 @@ def _(x: Batch | None, *, from_start: Vectors, from_end: Vectors, to_start: Vect
     return result_shape(x, None if is_ragged else _size(x, *corners), *corners)
 
 
-@crop.cpu
-@crop.gpu
+@crop.cpu_samples
+@crop.gpu_samples
+@on_groups()
 def _(
     out: Any,
     x: Any,

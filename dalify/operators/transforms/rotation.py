@@ -10,6 +10,7 @@ from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_rotations, fill_transforms
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
+from dalify.registry.groups import on_groups
 
 
 @operator
@@ -53,8 +54,9 @@ def _(x: Batch | None, *, angle: Vectors, axis: Vectors | None, center: Vectors 
     return result_shape(x, 2 if axis is None else 3, angle, axis, center)
 
 
-@rotation.cpu
-@rotation.gpu
+@rotation.cpu_samples
+@rotation.gpu_samples
+@on_groups()
 def _(
     out: Any, x: Any, *, angle: np.ndarray, axis: np.ndarray | None, center: np.ndarray | None, reverse_order: bool
 ) -> None:

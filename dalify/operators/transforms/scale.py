@@ -11,6 +11,7 @@ from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_scales, fill_transforms
 from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
+from dalify.registry.groups import on_groups
 
 
 @operator
@@ -66,7 +67,8 @@ def _(x: Batch | None, *, scale: Vectors, center: Vectors | None, ndim: int | No
     return result_shape(x, ndim if ragged else _size(x, scale, center, ndim), scale, center)
 
 
-@scale.cpu
-@scale.gpu
+@scale.cpu_samples
+@scale.gpu_samples
+@on_groups()
 def _(out: Any, x: Any, *, scale: np.ndarray, center: np.ndarray | None, reverse_order: bool) -> None:
     fill_transforms(out, x, reverse_order, fill_scales, scale, center)

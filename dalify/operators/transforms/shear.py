@@ -11,6 +11,7 @@ from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_shears, fill_transforms
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape, shear_size
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
+from dalify.registry.groups import on_groups
 
 
 @operator
@@ -62,8 +63,9 @@ def _(x: Batch | None, *, angles: Vectors | None, center: Vectors | None, shear:
     return result_shape(x, size, factors, center)
 
 
-@shear.cpu
-@shear.gpu
+@shear.cpu_samples
+@shear.gpu_samples
+@on_groups()
 def _(
     out: Any,
     x: Any,

@@ -10,6 +10,7 @@ from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_transforms, fill_translations
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
+from dalify.registry.groups import on_groups
 
 
 @operator
@@ -42,7 +43,8 @@ def _(x: Batch | None, *, offset: Vectors) -> dict[str, Any]:
     return result_shape(x, None if isinstance(offset, list) else offset.shape[-1], offset)
 
 
-@translation.cpu
-@translation.gpu
+@translation.cpu_samples
+@translation.gpu_samples
+@on_groups()
 def _(out: Any, x: Any, *, offset: np.ndarray, reverse_order: bool) -> None:
     fill_transforms(out, x, reverse_order, fill_translations, offset)
