@@ -22,6 +22,7 @@ from dalify.executor.options import PRECISIONS, PipelineOptions
 from dalify.graph import DataNode, Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
+from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import output_edges
 from dalify.pipeline.parts import Parts
@@ -220,7 +221,7 @@ class _RunnerBuilder(EngineBuilder):
 
     def engine(self) -> Any:
         if self.is_closed:
-            raise PipelineStateError("the pipeline has been closed.", line=self._line)
+            raise PipelineStateError("the pipeline has been closed.", line=self._context.line)
         self._runner.seed = self.seed
         return self._runner
 
@@ -248,11 +249,11 @@ class DebugPipeline(Pipeline):
         self._function = function
         super().__init__(**{**options, **_IN_DEBUG_MODE})
 
-    def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
+    def _new_parts(self, context: PipelineContext) -> Parts:
         own = ("output_dtype", "output_ndim", "output_layout", "checkpoint")
-        given = {name: value for name, value in options.given().items() if name not in own}
-        self._runner = _Runner(options, self._function, given)
-        return Parts.of(self, options, line, partial(_RunnerBuilder, self._runner))
+        given = {name: value for name, value in context.options.given().items() if name not in own}
+        self._runner = _Runner(context.options, self._function, given)
+        return Parts.of(context, partial(_RunnerBuilder, self._runner))
 
     def feed_input(
         self,
@@ -283,7 +284,7 @@ class DebugPipeline(Pipeline):
 
     def reset(self) -> None:
         """Begin the next epoch of all external sources."""
-        with self._parts.lock:
+        with self._parts.context.lock:
             self._runner.discard()
             for source in self._runner.sources.values():
                 source.reset()
