@@ -109,7 +109,7 @@ class BatchWorker:
         return Reply(
             {slot: iteration.values[slot] for slot in self._plan.outputs},
             {self._branch_numbers[branch]: positions for branch, positions in iteration.positions.items()},
-            [(sample, attempt, self._node_numbers[node], *rest) for sample, attempt, node, *rest in iteration.bad],
+            [record.with_node(self._node_numbers[record.node]) for record in iteration.bad],
             {self._node_numbers[node]: sorted(positions) for node, positions in iteration.substitutes.items()},
             {} if self._meter is None else self._meter.sizes(),
             [(os.getpid(), *cache.progress()) for cache in self._plan.caches],

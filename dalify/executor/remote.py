@@ -112,7 +112,7 @@ class Replies:
                 for slot, batch in reply.values.items()
             },
             {self._branches[number]: positions for number, positions in reply.positions.items()},
-            [(sample, attempt, self._nodes[number], *rest) for sample, attempt, number, *rest in reply.bad],
+            [record.with_node(self._nodes[record.node]) for record in reply.bad],
             {self._nodes[number]: set(samples) for number, samples in reply.substitutes.items()},
         )
 
