@@ -80,7 +80,7 @@ class ProcessStages:
         self._generation = 0
         self._workers = WorkerPool(count, start_method, parts.callback_pickler, parts.timeout_s)
         self._workers.register(self)
-        self._packed: tuple[bytes, Callable[[bytes], Any]] | None = None
+        self._load_pickled: Callable[[], WorkerSetup] | None = None
         self._owner = Owner()
 
     def renewed(self) -> Self:
@@ -154,10 +154,12 @@ class ProcessStages:
     def runner_factory(self) -> RunnerFactory:
         """Return the function that creates the task runner of a worker; see ``Receiver``."""
         if self._start_method == "fork":
-            return partial(_Worker, self._slots, self._parts.setup)
-        if self._packed is None:
-            self._packed = pickled_setup(self._parts, self._workers.pickler)
-        return partial(_Worker, self._slots, *self._packed)
+            setup = self._parts.setup
+            return partial(_Worker, self._slots, lambda: setup)
+        if self._load_pickled is None:
+            content, unpickle = pickled_setup(self._parts, self._workers.pickler)
+            self._load_pickled = partial(unpickle, content)
+        return partial(_Worker, self._slots, self._load_pickled)
 
     def is_wanted(self, token: _Order) -> bool:
         """Keep every order, because its result releases its slot; see ``Receiver``."""
@@ -219,9 +221,8 @@ class ProcessStages:
 class _Worker:
     """Computes batches in a worker process."""
 
-    def __init__(self, slots: list[Slot], content: Any, load: Callable[[bytes], WorkerSetup] | None = None) -> None:
+    def __init__(self, slots: list[Slot], load: Callable[[], WorkerSetup]) -> None:
         self._slots = slots
-        self._content = content  # a WorkerSetup; pickled, if there is a function that loads it
         self._load = load
         self._worker: BatchWorker | None = None
         with suppress(Exception):  # tried again with the first batch, which then raises the error
@@ -229,7 +230,7 @@ class _Worker:
 
     def _begin(self) -> BatchWorker:
         if self._worker is None:
-            self._worker = BatchWorker(self._content if self._load is None else self._load(self._content))
+            self._worker = BatchWorker(self._load())
         return self._worker
 
     def run(self, task: Task, calls: Calls) -> Any:
