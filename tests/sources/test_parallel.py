@@ -27,10 +27,11 @@ from dalify.sources.convert import to_batch
 from dalify.sources.external import ExternalSource, SourceOptions
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.worker_pool import WorkerPool
+from tests.helpers.platforms import needs_linux, needs_posix
 from tests.helpers.processes import is_running
 from tests.helpers.programs import running
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need Linux or macOS")
+pytestmark = needs_posix
 
 BATCH_SIZE = 5
 # Much longer than any test takes: a hang fails instead of blocking.
@@ -401,10 +402,9 @@ def test_batches_outlive_pool_and_source(make_pool):
     assert (batch == 1).all()
 
 
+@needs_linux
 def test_nothing_is_left_open(make_pool):
     descriptors = "/proc/self/fd"
-    if not os.path.isdir(descriptors):  # noqa: PTH112 -- no path of a file
-        pytest.skip("needs /proc")
     gc.collect()
     before = len(os.listdir(descriptors))  # noqa: PTH208
     for _ in range(3):
@@ -515,10 +515,7 @@ def assert_all_ended(out):
             time.sleep(0.01)
 
 
-linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")  # noqa: PTH112
-
-
-@linux
+@needs_linux
 def test_a_program_that_closes_nothing_ends_silently():
     code, out, errors = run_script(
         SCRIPT
@@ -532,7 +529,7 @@ def test_a_program_that_closes_nothing_ends_silently():
     assert_all_ended(out)
 
 
-@linux
+@needs_linux
 def test_ctrl_c_ends_program_and_workers():
     code, out, errors = run_script(
         SCRIPT
@@ -550,7 +547,7 @@ def test_ctrl_c_ends_program_and_workers():
     assert_all_ended(out)
 
 
-@linux
+@needs_linux
 def test_workers_end_when_their_parent_is_killed():
     code, out, _ = run_script(
         SCRIPT
@@ -565,7 +562,7 @@ def test_workers_end_when_their_parent_is_killed():
     assert_all_ended(out)
 
 
-@linux
+@needs_linux
 def test_a_fork_of_the_program_leaves_the_workers_alone():
     code, out, errors = run_script(
         SCRIPT
@@ -593,7 +590,7 @@ def test_a_fork_of_the_program_leaves_the_workers_alone():
     assert_all_ended(out)
 
 
-@linux
+@needs_linux
 def test_functions_of_a_session_without_a_file_travel_by_value():
     # As in a notebook: the worker has no main module to import.
     code, out, errors = run_script(
