@@ -20,6 +20,8 @@ from dalify.base.errors import (
     NoDataError,
     PipelineStateError,
     SourceError,
+    UnknownInputError,
+    suggestion,
 )
 from dalify.base.first_error import FirstError
 from dalify.base.narrow import is_list
@@ -405,6 +407,22 @@ class Feeds:
                     feed.restore(states[feed.number])
                 raise
         return fed, failure
+
+    def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
+        """Add a batch to an external source, by its name or its node as traced; see ``ExternalFeed.feed``.
+
+        Raises:
+            UnknownInputError: there is no such external source.
+        """
+        for feed in self.externals:
+            if feed.node.number == source.number if isinstance(source, Node) else feed.name == source:
+                feed.feed(data, layout)
+                return
+        names = [feed.name for feed in self.externals if feed.name]
+        known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
+        raise UnknownInputError(
+            f"the pipeline has no external_source {source!r}.{suggestion(str(source), names)}", hint=known
+        )
 
     def state(self) -> list[Any]:
         """Return the state of each feed; see ``Pipeline.state_dict``."""

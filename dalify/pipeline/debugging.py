@@ -19,7 +19,7 @@ from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, batch_of
 from dalify.executor.options import PRECISIONS, PipelineOptions
-from dalify.graph import DataNode, Edge, Graph, Node, evaluating
+from dalify.graph import Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.context import PipelineContext
@@ -89,7 +89,7 @@ class _Runner:
         feeds = [parts_of(source).builder.engine().feeds for source in self.sources.values()]
         readers = [reader for feed in feeds for reader in feed.readers.values()]
         externals = [external for feed in feeds for external in feed.externals]
-        return SimpleNamespace(externals=externals, readers=dict(enumerate(readers)))
+        return SimpleNamespace(externals=externals, readers=dict(enumerate(readers)), feed=self._feed)
 
     @property
     def recovery(self) -> Any:
@@ -97,11 +97,18 @@ class _Runner:
         found = [bad for source in self.sources.values() for bad in source.bad_samples()]
         return SimpleNamespace(bad_samples=found, bad_count=len(found))
 
-    def feed(self, name: str, data: Any, layout: str | None) -> None:
-        """Accept data for a source, even before the function has created it."""
-        source = self.sources.get(name)
-        if source is not None:
-            source.feed_input(name, data, layout)
+    def _feed(self, source: str | Node, data: Any, layout: str | None) -> None:
+        """Accept data for a source by its name, even before the function has created it."""
+        name = source.name if isinstance(source, Node) else source
+        if name is None:
+            raise PipelineStateError(
+                "in debug mode sources are fed by name.",
+                line=SourceLine.capture(),
+                hint="Write fn.external_source(name='images').",
+            )
+        known = self.sources.get(name)
+        if known is not None:
+            known.feed_input(name, data, layout)
         elif self._number or self._ready:
             raise UnknownInputError(f"the pipeline has no external_source {name!r}.")
         else:
@@ -254,28 +261,6 @@ class DebugPipeline(Pipeline):
         given = {name: value for name, value in context.options.given().items() if name not in own}
         self._runner = _Runner(context.options, self._function, given)
         return Parts.of(context, partial(_RunnerBuilder, self._runner))
-
-    def feed_input(
-        self,
-        data_node: str | DataNode,
-        data: Any,
-        layout: str | None = None,
-        cuda_stream: Any = None,
-        use_copy_kernel: bool = False,
-    ) -> None:
-        """Feed a batch to an external source by its name, even before the function has created it.
-
-        Raises:
-            PipelineStateError: there is no such external source.
-        """
-        name = data_node if isinstance(data_node, str) else data_node.edge.node.name
-        if name is None:
-            raise PipelineStateError(
-                "in debug mode sources are fed by name.",
-                line=SourceLine.capture(),
-                hint="Write fn.external_source(name='images').",
-            )
-        self._runner.feed(name, data, layout)
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """Return sizes and sharding of a reader, or of all readers by name; runs the function if it has not run."""

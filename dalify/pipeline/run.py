@@ -10,8 +10,6 @@ from dalify.base.errors import (
     LayoutError,
     PipelineStateError,
     ShapeError,
-    UnknownInputError,
-    suggestion,
 )
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
 from dalify.graph import DataNode
@@ -111,20 +109,11 @@ class Run:
             UnknownInputError: there is no such external source.
             PipelineStateError: it has a ``source``.
         """
-        externals = self._builder.engine().feeds.externals
-        for feed in externals:
-            if isinstance(data_node, DataNode):
-                if feed.node.number != data_node.edge.node.number:
-                    continue
-            elif feed.name != data_node:
-                continue
-            feed.feed(data, layout)
-            return
-        names = [feed.name for feed in externals if feed.name]
-        known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
-        raise UnknownInputError(
-            f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
-        )
+        engine = self._builder.engine()
+        if isinstance(data_node, DataNode):
+            engine.feeds.feed(data_node.edge.node, data, layout)
+        else:
+            engine.feeds.feed(data_node, data, layout)
 
     def reset(self) -> None:
         """Begin the next epoch of all external sources, unless this one has not returned anything."""
