@@ -84,8 +84,10 @@ def _limits(given: Any, default: float, name: str) -> tuple[float, float]:
     return float(pair[0]), float(pair[1])
 
 
-def geometric_arguments(shape: Any, fill_value: int | None, interp_type: Any) -> dict[str, Any]:
-    """Return the arguments for the geometric augmentations of a scheme.
+def geometric_arguments(
+    suite: Sequence[Augmentation], shape: Any, fill_value: int | None, interp_type: Any
+) -> dict[str, Any]:
+    """Return the arguments for the geometric augmentations of a suite, as far as one of them takes each.
 
     Raises:
         ArgumentTypeError: the shape is neither a graph value nor (height, width).
@@ -97,7 +99,7 @@ def geometric_arguments(shape: Any, fill_value: int | None, interp_type: Any) ->
                 f"shape must be a graph value or (height, width); got {shape!r}.", line=SourceLine.capture()
             )
         result["shape"] = shape if isinstance(shape, DataNode) else tuple(shape)
-    return result
+    return {name: value for name, value in result.items() if any(item.takes(name) for item in suite)}
 
 
 def remaining(suite: list[Augmentation], excluded: Sequence[str] | None, scheme: str) -> list[Augmentation]:

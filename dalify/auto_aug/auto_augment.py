@@ -86,7 +86,6 @@ def auto_augment(
     make = _POLICIES.get(policy_name) if isinstance(policy_name, str) else None
     if make is None:
         raise ArgumentValueError(option_error_text("policy_name", policy_name, _POLICIES), line=SourceLine.capture())
-    named = geometric_arguments(shape, fill_value, interp_type)
     if make is get_reduced_image_net_policy:
         for name, value in (
             ("shape", shape), ("max_translate_abs", max_translate_abs), ("max_translate_rel", max_translate_rel)
@@ -97,8 +96,10 @@ def auto_augment(
                     line=SourceLine.capture(),
                     hint=f"Omit {name}.",
                 )
-        return apply_auto_augment(get_reduced_image_net_policy(), data, seed, **named)
-    policy = make(shape is not None, max_translate_abs, max_translate_rel)
+        policy = get_reduced_image_net_policy()
+    else:
+        policy = make(shape is not None, max_translate_abs, max_translate_rel)
+    named = geometric_arguments(list(policy.augmentations.values()), shape, fill_value, interp_type)
     return apply_auto_augment(policy, data, seed, **named)
 
 

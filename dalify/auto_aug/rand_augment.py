@@ -77,8 +77,7 @@ def rand_augment(
     """
     make = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
     suite = remaining(make(shape is not None, max_translate_abs, max_translate_rel), excluded, "RandAugment")
-    named = geometric_arguments(shape, fill_value, interp_type)
-    named = {name: value for name, value in named.items() if any(item.takes(name) for item in suite)}
+    named = geometric_arguments(suite, shape, fill_value, interp_type)
     return apply_rand_augment(suite, data, n, m, num_magnitude_bins=num_magnitude_bins, seed=seed, **named)
 
 

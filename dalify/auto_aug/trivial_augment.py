@@ -57,8 +57,7 @@ def trivial_augment_wide(
     """
     suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
     suite = remaining(suite, excluded, "TrivialAugmentWide")
-    named = geometric_arguments(shape, fill_value, interp_type)
-    named = {name: value for name, value in named.items() if any(item.takes(name) for item in suite)}
+    named = geometric_arguments(suite, shape, fill_value, interp_type)
     return apply_trivial_augment(suite, data, num_magnitude_bins=num_magnitude_bins, seed=seed, **named)
 
 

@@ -19,7 +19,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, Checkpoint
 from dalify.base.interrupts import deferred_interrupts
 from dalify.sources.callback import Cycle, SourceKind
 from dalify.sources.external import SourceOptions, UserSource, position_in
-from dalify.sources.shared_memory import Slot, SlotReference, array_in
+from dalify.sources.shared_memory import HELD_BATCHES, Slot, SlotReference, array_in
 from dalify.sources.source_worker import (
     IN_PLACE,
     Chunk,
@@ -36,8 +36,6 @@ from dalify.sources.worker_process import Failure, RunnerFactory, error_of
 
 __all__ = ["ParallelSource"]
 
-# Number of batches that consumers may hold without a copy, in addition to those in progress.
-_SLOTS_IN_USE = 4
 # Chunks of a batch per worker: more than one, so that a worker that finishes early takes another.
 _CHUNKS_PER_WORKER = 2
 
@@ -111,7 +109,7 @@ class ParallelSource(UserSource):
         pieces = 1 if options.batch or not self._is_callable else min(batch_size, pool.num_workers * _CHUNKS_PER_WORKER)
         edges = np.linspace(0, batch_size, pieces + 1).astype(int).tolist()
         self._chunks = [(first, stop - first) for first, stop in pairwise(edges)]
-        self._slots = [Slot(pieces) for _ in range(prefetch_queue_depth + _SLOTS_IN_USE)]
+        self._slots = [Slot(pieces) for _ in range(prefetch_queue_depth + HELD_BATCHES)]
         self._free: deque[int] = deque(range(len(self._slots)))
         self._number = pool.register(self)
 
@@ -212,7 +210,7 @@ class ParallelSource(UserSource):
         in_use = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._pending)
         memory = SlotReference(self._free, pending.slot, self._slots[pending.slot]).memory()
         outputs = self._outputs_in(memory, pending)
-        if in_use > _SLOTS_IN_USE:
+        if in_use > HELD_BATCHES:
             outputs = [
                 each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each] for each in outputs
             ]
