@@ -130,7 +130,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _find_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch", reason="GPU kernels are written for torch")
+    import torch  # not for every test: it takes a second
+
     if not torch.accelerator.is_available():
         monkeypatch.setenv("DALIFY_DEVICE", "cpu")
 

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-__all__ = ["is_array", "is_dictionary", "is_list", "is_list_or_tuple", "is_tuple"]
+__all__ = ["is_array", "is_dictionary", "is_integer", "is_list", "is_list_or_tuple", "is_number", "is_tuple"]
 
 
 def is_array(value: object) -> TypeGuard[np.ndarray]:
@@ -20,6 +20,16 @@ def is_array(value: object) -> TypeGuard[np.ndarray]:
 def is_dictionary(value: object) -> TypeGuard[dict[Any, Any]]:
     """Return whether a value is a dictionary."""
     return isinstance(value, dict)
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Return whether a value is an integer. True and False are none, although Python derives bool from int."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether a value is an integer or a float; see ``is_integer``."""
+    return is_integer(value) or isinstance(value, float)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:

@@ -73,9 +73,8 @@ def margins(padding: Any) -> Margins:
     found = integers(padding, 1, 2, 4, name="padding")
     if min(found) < 0:
         raise ArgumentValueError(f"padding must not be negative; got {padding!r}.")
-    if len(found) == 1:
-        return found * 4  # type: ignore[return-value]
-    return (*found, *found) if len(found) == 2 else found  # type: ignore[return-value]
+    left, top, right, bottom = found * (4 // len(found))
+    return left, top, right, bottom
 
 
 def padding_mode(mode: Any) -> str:

@@ -1,4 +1,4 @@
-"""Create an engine from an optimized graph: device, seeds, indices of readers, sources.
+"""Create an engine from an optimized graph: device, indices of readers, sources.
 
 ``executor/process_assembly.py`` creates the worker processes. It is imported for pipelines that have some: the modules
 that it needs take 20 ms.
@@ -6,8 +6,6 @@ that it needs take 20 ms.
 
 from __future__ import annotations
 
-import zlib
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 else:
     process_assembly = LazyModule("dalify.executor.process_assembly", "creating worker processes")
 
-__all__ = ["assemble", "node_seeds", "shard_of"]
+__all__ = ["assemble", "shard_of"]
 
 
 def assemble(
@@ -144,29 +142,6 @@ def _check_timeout(options: PipelineOptions, has_processes: bool) -> None:
             hint="Write fn.external_source(..., parallel=True) or fn.readers.dataset(..., processes=2); a Python "
             "function in this process cannot be interrupted. Or omit callback_timeout_s.",
         )
-
-
-def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
-    """Return seed and stream number of every random node and reader.
-
-    A stream depends on the operator's name and its occurrence (or on the name specified by the user), so that an
-    operator that is added to the graph does not change the random numbers of others. Two operators with the same
-    explicit seed draw the same numbers.
-    """
-    found: dict[Node, tuple[int, int]] = {}
-    occurrences: Counter[str] = Counter()
-    nodes = [node for node in graph.nodes() if node.operator.is_random or node.operator.is_reader]
-    for node in sorted(nodes, key=lambda item: item.number):
-        operator_name = node.operator.name
-        label = node.name or f"{operator_name}#{occurrences[operator_name]}"
-        occurrences[operator_name] += 1
-        if node.seed is not None:
-            found[node] = (node.seed, 0)
-        elif node.operator.is_reader:
-            found[node] = (seed ^ zlib.crc32(label.encode(errors="surrogatepass")), 0)
-        else:
-            found[node] = (seed, zlib.crc32(label.encode(errors="surrogatepass")))
-    return found
 
 
 def shard_of(graph: Graph) -> tuple[int, int] | None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.data import Batch
-from dalify.executor.iteration import Iteration
+from dalify.executor.iteration import BadRecord, Iteration
 
 __all__ = ["RemoteStages", "Reply", "Request"]
 
@@ -84,7 +84,7 @@ class Reply(NamedTuple):
 
     values: Mapping[int, Batch | None]
     positions: Mapping[int, NDArray[np.int64]]
-    bad: Sequence[tuple[Any, ...]]
+    bad: Sequence[BadRecord[int]]
     substitutes: Mapping[int, Sequence[int]]
     sizes: Mapping[int, tuple[int, int]]
     kept: Sequence[tuple[int, int, int, int]]

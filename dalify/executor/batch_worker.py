@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 from dataclasses import dataclass
-from typing import Any, cast
-
-import numpy as np
 
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import is_loaded, torch
@@ -24,6 +20,7 @@ from dalify.executor.steps import walk
 from dalify.executor.threads import AwaitedThreads
 from dalify.graph.packing import branches_of
 from dalify.sources.permutation import mixed_key
+from dalify.sources.worker_process import seed_generators
 
 __all__ = ["BatchWorker", "WorkerSetup"]
 
@@ -87,11 +84,7 @@ class BatchWorker:
             Exception: the error of the batch.
         """
         if self._runs_user_code:  # the same numbers in every process
-            seed = mixed_key(self._seed, request.number)
-            random.seed(seed)
-            np.random.seed(seed % 2**32)
-            if is_loaded("torch"):
-                cast("Any", torch).manual_seed(seed >> 1)  # its parameter has no type
+            seed_generators(mixed_key(self._seed, request.number))
         iteration = Iteration(
             request.number,
             request.size,
@@ -109,7 +102,7 @@ class BatchWorker:
         return Reply(
             {slot: iteration.values[slot] for slot in self._plan.outputs},
             {self._branch_numbers[branch]: positions for branch, positions in iteration.positions.items()},
-            [(sample, attempt, self._node_numbers[node], *rest) for sample, attempt, node, *rest in iteration.bad],
+            [record.with_node(self._node_numbers[record.node]) for record in iteration.bad],
             {self._node_numbers[node]: sorted(positions) for node, positions in iteration.substitutes.items()},
             {} if self._meter is None else self._meter.sizes(),
             [(os.getpid(), *cache.progress()) for cache in self._plan.caches],

@@ -91,6 +91,38 @@ def _close_engines() -> None:
 _FORGETTING = 1.05
 
 
+class _StageState:
+    """What the engine knows of a stage.
+
+    Attributes:
+        operator_count: number of operators whose Python code a chunk runs.
+        may_be_brief: whether it may run in the thread that would pass it to another one.
+        publishes_directly: whether its results are not in scratch memory, and need no buffer that collects them.
+        is_uneven: whether the time per sample varies: cached samples take a hundredth of the time of others.
+        turn: order of the iteration that may enter it, if it is serial.
+        parked: iterations that wait for their turn, by order.
+    """
+
+    __slots__ = ("is_uneven", "may_be_brief", "operator_count", "parked", "publishes_directly", "turn")
+
+    def __init__(self, stage: Stage, plan: Plan, torch_device: str | None) -> None:
+        self.operator_count = sum(step.node.operator.operator_count for step in stage.steps)
+        self.may_be_brief = _may_be_brief(stage, torch_device)
+        # Random numbers of a batch, for example, are small.
+        self.publishes_directly = (
+            stage.kind == "batch"
+            and all(isinstance(step, SamplesStep) and step.fills_memory for step in stage.steps)
+            and stage.publishes.keys().isdisjoint((*plan.outputs, *plan.pinned))
+        )
+        self.is_uneven = any(step in plan.caches for step in stage.steps)
+        self.begin(0)
+
+    def begin(self, turn: int) -> None:
+        """Begin without iterations; the next one has this order."""
+        self.turn = turn
+        self.parked: dict[int, Iteration] = {}
+
+
 class Engine:
     """Executes a plan.
 
@@ -146,25 +178,9 @@ class Engine:
         self._threads = threads or ThreadPool(num_threads, name)
         self._owner = Owner()
         self._lock = threading.Lock()
-        # The number of operators whose Python code a chunk runs.
-        self._operator_counts = [
-            sum(step.node.operator.operator_count for step in stage.steps) for stage in plan.stages
-        ]
         has_device = any(stage.kind == "device" for stage in plan.stages)
         self._may_add_batches = num_threads > 1 and remote is None and not feeds.externals and not has_device
-        self._brief = [_may_be_brief(stage, torch_device) for stage in plan.stages]
-        # Random numbers of a batch, for example, are small, and need no buffer that collects them.
-        shared = {*plan.outputs, *plan.pinned}
-        self._publishes_directly = [
-            stage.kind == "batch"
-            and all(isinstance(step, SamplesStep) and step.fills_memory for step in stage.steps)
-            and not shared & {*stage.publishes}
-            for stage in plan.stages
-        ]
-        # Cached samples take a hundredth of the time of others.
-        self._uneven = [any(step in plan.caches for step in stage.steps) for stage in plan.stages]
-        self._turns = [0] * len(plan.stages)
-        self._parked: list[dict[int, Iteration]] = [{} for _ in plan.stages]
+        self._stages = [_StageState(stage, plan, torch_device) for stage in plan.stages]
         self._started = self.next_number = 0
         self.next_rows: np.ndarray[Any, Any] | None = None  # Iteration.rows of the next batch
         self._scheduled: deque[Iteration] = deque()
@@ -196,11 +212,11 @@ class Engine:
         if not self._may_add_batches:
             return depth
         seconds, cpu_seconds, steps = 0.0, 0.0, 0
-        for stage, operator_count in zip(self.plan.stages, self._operator_counts, strict=True):
+        for stage, state in zip(self.plan.stages, self._stages, strict=True):
             if not is_brief(self._batch_size, stage.seconds_per_sample):
                 seconds += stage.seconds_per_sample or 0.0
                 cpu_seconds += stage.cpu_seconds_per_sample or 0.0
-                steps += operator_count
+                steps += state.operator_count
         # Threads that share a processor take as long for more batches, which only need more memory.
         threads = min(self._num_threads, available_processors())
         return batches_for_threads(depth, self._batch_size, seconds, cpu_seconds, threads, steps)
@@ -363,8 +379,8 @@ class Engine:
             self.feeds.reset_in_child(self._state_before_call["sources"])
         in_progress = list(self._scheduled)
         self._scheduled.clear()
-        self._turns = [self._started] * len(self.plan.stages)
-        self._parked = [{} for _ in self.plan.stages]
+        for state in self._stages:
+            state.begin(self._started)
         for old in in_progress:
             kept = [(slot, old.values[slot]) for feed in self.feeds.externals for slot in feed.slots]
             self.start_iteration(old.renewed(), [(slot, batch) for slot, batch in kept if batch is not None])
@@ -377,16 +393,16 @@ class Engine:
             if iteration.stage == len(self.plan.stages):
                 iteration.finish()
                 return
-            stage = self.plan.stages[iteration.stage]
+            stage, state = self.plan.stages[iteration.stage], self._stages[iteration.stage]
             if stage.is_serial:
                 with self._lock:
-                    if self._turns[iteration.stage] != iteration.order:
-                        self._parked[iteration.stage][iteration.order] = iteration
+                    if state.turn != iteration.order:
+                        state.parked[iteration.order] = iteration
                         return
             # Serial stages must advance in order even if this iteration has nothing left to do.
             if not iteration.is_over:
                 chunks = self._start_stage(iteration, stage)
-                if not self._brief[iteration.stage] or not is_brief(iteration.size, stage.seconds_per_sample):
+                if not state.may_be_brief or not is_brief(iteration.size, stage.seconds_per_sample):
                     tasks = [partial(self._chunk_task, iteration, stage, start, stop) for start, stop in chunks]
                     self._threads.submit(iteration.number, iteration.stage, tasks)
                     return
@@ -396,12 +412,12 @@ class Engine:
 
     def _leave_stage(self, iteration: Iteration) -> None:
         """Leave the current stage, and let the next iteration enter it if it is serial."""
-        index = iteration.stage
+        stage, state = self.plan.stages[iteration.stage], self._stages[iteration.stage]
         iteration.end_stage()
-        if self.plan.stages[index].is_serial:
+        if stage.is_serial:
             with self._lock:
-                self._turns[index] += 1
-                following = self._parked[index].pop(self._turns[index], None)
+                state.turn += 1
+                following = state.parked.pop(state.turn, None)
             if following is not None:
                 self._enter_stage(following)
 
@@ -414,7 +430,7 @@ class Engine:
                 stage.seconds_per_sample,
                 self._num_threads,
                 scheduled=len(self._scheduled) or 1,
-                steps=self._operator_counts[iteration.stage],
+                steps=self._stages[iteration.stage].operator_count,
             )
             collectors = {
                 slot: Collector(
@@ -484,7 +500,7 @@ class Engine:
 
     def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
         collectors: dict[int, Collector] = {}
-        if self._publishes_directly[iteration.stage]:
+        if self._stages[iteration.stage].publishes_directly:
             arena = NewMemory()
         else:
             arena = self._threads.arenas.borrow()
@@ -537,7 +553,7 @@ class Engine:
                     stage.ragged.discard(slot)
         except BaseException as error:
             iteration.record_error(error)
-        is_uneven = self._uneven[iteration.stage]
+        is_uneven = self._stages[iteration.stage].is_uneven
         stage.seconds_per_sample = _updated(stage.seconds_per_sample, iteration.seconds_per_sample, is_uneven)
         stage.cpu_seconds_per_sample = _updated(
             stage.cpu_seconds_per_sample, iteration.cpu_seconds_per_sample, is_uneven

@@ -20,6 +20,8 @@ from dalify.base.errors import (
     NoDataError,
     PipelineStateError,
     SourceError,
+    UnknownInputError,
+    suggestion,
 )
 from dalify.base.first_error import FirstError
 from dalify.base.interrupts import Completion
@@ -32,7 +34,7 @@ from dalify.executor.steps import cause, located
 from dalify.graph import Node, rule_arguments
 from dalify.sources.convert import BatchConverter, to_batch
 from dalify.sources.declaration import Declaration, declarations
-from dalify.sources.external import ExternalSource
+from dalify.sources.external import ExternalSource, SourceOptions
 from dalify.sources.sampler import Sampler
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ else:
     parallel = LazyModule("dalify.sources.parallel", "sources in worker processes")
 
 __all__ = ["ExternalFeed", "Feeds", "ReaderFeed", "common_size"]
+
+_SOURCE_OPTIONS = ("num_outputs", "cycle", "batch", "batch_info")
 
 
 class ExternalFeed:
@@ -86,25 +90,18 @@ class ExternalFeed:
         self._state_before: Any = None
         self.source: Any = None
         self._is_parallel = arguments.get("source") is not None and bool(arguments.get("parallel"))
-        num_outputs = arguments.get("num_outputs")
         try:
             if arguments.get("source") is not None:
-                options: dict[str, Any] = {
-                    "cycle": arguments.get("cycle"),
-                    "batch": arguments.get("batch", True),
-                    "batch_info": arguments.get("batch_info", False),
-                    "batch_size": batch_size,
-                }
+                given = {name: arguments[name] for name in _SOURCE_OPTIONS if name in arguments}
+                options = SourceOptions(batch_size=batch_size, **given)
                 if self._is_parallel:
                     assert workers is not None, "dalify bug: a parallel source without workers"
                     depth: int = arguments.get("prefetch_queue_depth", 1)
-                    self.source = parallel.ParallelSource(
-                        workers, arguments["source"], num_outputs, **options, prefetch_queue_depth=depth
-                    )
+                    self.source = parallel.ParallelSource(workers, arguments["source"], options, depth)
                 else:
-                    self.source = ExternalSource(arguments["source"], num_outputs, **options)
+                    self.source = ExternalSource(arguments["source"], options)
             declared = declarations(
-                num_outputs,
+                arguments.get("num_outputs"),
                 dtype=arguments.get("dtype"),
                 ndim=arguments.get("ndim"),
                 layout=arguments.get("layout"),
@@ -419,6 +416,25 @@ class Feeds:
                     feed.restore(states[feed.number])
                 raise
         return fed, failure
+
+    def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
+        """Add a batch to an external source; see ``external`` and ``ExternalFeed.feed``."""
+        self.external(source).feed(data, layout)
+
+    def external(self, source: str | Node) -> ExternalFeed:
+        """Return an external source by its name or its node as traced.
+
+        Raises:
+            UnknownInputError: there is no such external source.
+        """
+        for feed in self.externals:
+            if feed.node.number == source.number if isinstance(source, Node) else feed.name == source:
+                return feed
+        names = [feed.name for feed in self.externals if feed.name]
+        known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
+        raise UnknownInputError(
+            f"the pipeline has no external_source {source!r}.{suggestion(str(source), names)}", hint=known
+        )
 
     def state(self) -> list[Any]:
         """Return the state of each feed; see ``Pipeline.state_dict``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -271,21 +272,10 @@ class Frame:
             agreement: agreement of the part.
         """
         first, last = self.start + start, self.start + stop
-        frame = Frame(
-            [None] * len(self.values),
-            start=first,
-            count=stop - start,
-            step=self.step,
-            batch_size=self.batch_size,
-            arena=self.arena,
-            collectors={},
-            entries=self.entries,
-            torch_device=self.torch_device,
-            substitutes=self.substitutes,
-            drawing=self.drawing,
-            agreement=agreement,
-            rows=self.rows,
-        )
+        frame = copy.copy(self)
+        frame.values, frame.collectors, frame.staged = [None] * len(self.values), {}, []
+        frame.start, frame.count, frame.agreement = first, stop - start, agreement
+        frame.waited_s, frame._positions = 0.0, {}
         for branch, positions in self._positions.items():
             if branch is not None:
                 low, high = (int(bound) for bound in np.searchsorted(positions, (first, last)))

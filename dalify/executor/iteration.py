@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,34 @@ from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
 from dalify.sources.convert import to_batch
 
-__all__ = ["Iteration"]
+__all__ = ["BadRecord", "Iteration"]
+
+_NodeT = TypeVar("_NodeT")
+_OtherT = TypeVar("_OtherT")
+
+
+class BadRecord(NamedTuple, Generic[_NodeT]):
+    """A sample of a batch that could not be read or decoded.
+
+    Attributes:
+        position: position in the batch.
+        attempt: number of replacements tried before.
+        node: the node that failed; between processes, its index in ``graph.nodes()``.
+        policy: what replaces it.
+        origin: origin of the sample; None if unknown.
+        error: class and message of the exception.
+    """
+
+    position: int
+    attempt: int
+    node: _NodeT
+    policy: Literal["skip", "replace"]
+    origin: str | None
+    error: str
+
+    def with_node(self, node: _OtherT) -> BadRecord[_OtherT]:
+        """Return it with the node in another form."""
+        return BadRecord(self.position, self.attempt, node, self.policy, self.origin, self.error)
 
 
 class Iteration:
@@ -49,7 +76,7 @@ class Iteration:
         stage: index of the current stage, or of the next one between stages.
         collectors: join the values of the chunks of the current stage, by slot.
         event: recorded on the device's stream after the last device stage or the copies of fed data; None without them.
-        bad: position, attempt, node, policy, origin and error text of each bad sample.
+        bad: the bad samples.
         fetched_again: positions of samples whose cached copies were deleted and that were read again.
         memory: memory for the outputs; None: that of the engine.
         ready: set when all stages are finished.
@@ -81,7 +108,7 @@ class Iteration:
         self.substitutes: dict[Node, set[int]] = {}
         self.drawing: Mapping[int, tuple[int, int, int]] = drawing or {}
         self.rows = rows
-        self.bad: list[tuple[int, int, Node, Any, str | None, str]] = []
+        self.bad: list[BadRecord[Node]] = []
         self.fetched_again: set[int] = set()
         self.stage = 0
         self._pending_chunks = 0
@@ -180,7 +207,7 @@ class Iteration:
         self,
         values: Mapping[int, Batch | None],
         positions: dict[Branch, np.ndarray[Any, Any]],
-        bad: list[tuple[int, int, Node, Any, str | None, str]],
+        bad: list[BadRecord[Node]],
         substitutes: dict[Node, set[int]],
     ) -> None:
         """Store what another process has computed; values by slot, the rest as in the attributes."""
@@ -195,15 +222,16 @@ class Iteration:
             self.fetched_again.add(position)
             return is_first
 
-    def add_bad(self, position: int, attempt: int, node: Node, policy: Any, origin: str | None, text: str) -> None:
+    def add_bad(self, record: BadRecord[Node]) -> None:
         """Record a bad sample; the caller holds the lock."""
+        position = record.position
         # A blank sample of the reader is not an image for the decoder after it, and a replacement may be the same
         # sample again: count one bad sample, not two.
         is_known = any(position in substitutes for substitutes in self.substitutes.values()) or any(
-            item[0] == position and item[4] == origin for item in self.bad
+            known.position == position and known.origin == record.origin for known in self.bad
         )
         if not is_known:
-            self.bad.append((position, attempt, node, policy, origin, text))
+            self.bad.append(record)
 
     def substitute(self, node: Node, position: int) -> None:
         """Replace a sample of a node by a blank one; the caller holds the lock."""

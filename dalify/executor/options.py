@@ -20,7 +20,7 @@ from dalify.base.errors import (
     suggestion,
 )
 from dalify.base.limits import Limits, as_limits
-from dalify.base.narrow import is_list_or_tuple, is_tuple
+from dalify.base.narrow import is_integer, is_list_or_tuple, is_number, is_tuple
 from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
@@ -176,17 +176,10 @@ class PipelineOptions:
         return options
 
     def _check(self) -> None:
-        given: Any = self  # nothing has checked the types yet
         for name, (minimum, maximum) in _BOUNDS.items():
             value = getattr(self, name)
-            if value is None and name == "py_num_workers":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
-            if value < minimum:
-                raise ArgumentValueError(f"{name} must be at least {minimum}; got {value}.")
-            if value > maximum:
-                raise ArgumentValueError(f"{name} must be at most {maximum}; got {value}.")
+            if value is not None or name != "py_num_workers":
+                _check_integer(name, value, minimum, maximum)
         for name in _SWITCHES:
             if isinstance(value := getattr(self, name), str):  # "False" would be true
                 raise ArgumentTypeError(f"{name} must be True or False; got {value!r}.")
@@ -198,14 +191,31 @@ class PipelineOptions:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
-        timeout_s = given.callback_timeout_s
+        self._check_time_and_rate()
+        self._check_expectations()
+        taps: Any = self.taps
+        if not is_tuple(taps) or not all(isinstance(name, str) for name in taps):
+            raise ArgumentTypeError(f"taps must be a list of names; got {taps!r}.")
+        choices = {"on_error": ON_ERROR, "precision": tuple(PRECISIONS), "py_start_method": _START_METHODS}
+        for name, known in choices.items():
+            if (value := getattr(self, name)) not in known:
+                raise ArgumentValueError(option_error_text(name, value, known))
+        self._check_depth()
+
+    def _check_time_and_rate(self) -> None:
+        timeout_s, rate = self.callback_timeout_s, self.max_error_rate
         if timeout_s is not None:
-            if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)):
+            if not is_number(timeout_s):
                 raise ArgumentTypeError(f"callback_timeout_s must be a number of seconds or None; got {timeout_s!r}.")
             if not 0 < timeout_s <= _MAX_TIMEOUT_S:
                 raise ArgumentValueError(
                     f"callback_timeout_s must be above 0 and at most {_MAX_TIMEOUT_S}; got {timeout_s!r}."
                 )
+        if rate is not None and not (is_number(rate) and 0 <= rate <= 1):
+            raise ArgumentValueError(f"max_error_rate must be a fraction in [0, 1], or None; got {rate!r}.")
+
+    def _check_expectations(self) -> None:
+        """Check the expected properties of outputs; their number is checked when the graph is known."""
         for dtype in _listed(self.output_dtype):
             if dtype is not None and not isinstance(dtype, DALIDataType):
                 raise ArgumentTypeError(
@@ -214,31 +224,22 @@ class PipelineOptions:
             if dtype is DALIDataType.NO_TYPE:
                 raise ArgumentValueError("output_dtype must not be NO_TYPE; use None for any type.")
         for ndim in _listed(self.output_ndim):
-            if ndim is not None and (isinstance(ndim, bool) or not isinstance(ndim, int)):
+            if ndim is not None and not is_integer(ndim):
                 raise ArgumentTypeError(f"output_ndim must be an integer, a list of these, or None; got {ndim!r}.")
             if ndim is not None and ndim < 0:
                 raise ArgumentValueError(f"output_ndim must not be negative; got {ndim}.")
         for layout in _listed(self.output_layout):
             if layout is not None and not isinstance(layout, str):
                 raise ArgumentTypeError(f"output_layout must be a string, a list of these, or None; got {layout!r}.")
-        if not is_tuple(given.taps) or not all(isinstance(name, str) for name in given.taps):
-            raise ArgumentTypeError(f"taps must be a list of names; got {self.taps!r}.")
-        if self.on_error not in ON_ERROR:
-            raise ArgumentValueError(option_error_text("on_error", self.on_error, ON_ERROR))
-        if self.precision not in tuple(PRECISIONS):
-            raise ArgumentValueError(option_error_text("precision", self.precision, list(PRECISIONS)))
-        rate = given.max_error_rate
-        if rate is not None and (isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1):
-            raise ArgumentValueError(f"max_error_rate must be a fraction in [0, 1], or None; got {rate!r}.")
-        if self.py_start_method not in _START_METHODS:
-            raise ArgumentValueError(option_error_text("py_start_method", self.py_start_method, _START_METHODS))
+
+    def _check_depth(self) -> None:
         depths = self.prefetch_queue_depth
         values: list[Any] = list(depths.values()) if isinstance(depths, Mapping) else [depths]
         if isinstance(depths, Mapping) and set(depths) != {"cpu_size", "gpu_size"}:
             raise MissingKeyError(
                 f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}."
             )
-        if any(isinstance(value, bool) or not isinstance(value, int) for value in values):
+        if not all(map(is_integer, values)):
             raise ArgumentTypeError(f"prefetch_queue_depth must be an integer, or a dict of integers; got {depths!r}.")
         if min(values) < 1:
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
@@ -316,6 +317,15 @@ def options_from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
     return [function(item) for item in value] if is_list_or_tuple(value) else function(value)
+
+
+def _check_integer(name: str, value: Any, minimum: int, maximum: int) -> None:
+    if not is_integer(value):
+        raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
+    if value < minimum:
+        raise ArgumentValueError(f"{name} must be at least {minimum}; got {value}.")
+    if value > maximum:
+        raise ArgumentValueError(f"{name} must be at most {maximum}; got {value}.")
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -19,40 +19,22 @@ from dalify.base.source_line import is_own
 from dalify.executor.batch_source import Reply
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
-from dalify.executor.remote import RemoteParts, Replies, pickled_setup
+from dalify.executor.remote import MAX_DEATHS, MAX_TIMEOUTS, Order, RemoteParts, Replies, pickled_setup
 from dalify.executor.shared_batches import (
     SlotMemory,
     read_reply,
     read_request,
     write_request,
 )
-from dalify.sources.shared_memory import Slot, SlotReference
+from dalify.sources.shared_memory import HELD_BATCHES, Slot, SlotReference
 from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Calls, Failure, RunnerFactory, Task, error_of, failure_of, trace_of
 
 __all__ = ["ProcessStages"]
 
-# Batches that consumers may hold without a copy, in addition to those in progress.
-_SLOTS_IN_USE = 4
 # Each needs a file descriptor and address space. With more batches in progress, finished ones are copied.
 _MAX_SLOTS = 64
-# A batch during which so many workers died is an error. A batch that exceeds the time limit is tried once more.
-_MAX_DEATHS = 5
-_MAX_TIMEOUTS = 2
-
-
-class _Order:
-    """A batch for a worker to compute."""
-
-    __slots__ = ("deaths", "done", "generation", "iteration", "slot")
-
-    def __init__(self, iteration: Iteration, done: Callable[[Iteration], None], generation: int) -> None:
-        self.iteration = iteration
-        self.done = done
-        self.generation = generation
-        self.slot = -1
-        self.deaths = 0
 
 
 class ProcessStages:
@@ -72,15 +54,15 @@ class ProcessStages:
         self._start_method = start_method
         self._replies = Replies(parts)
         max_slots = max(_MAX_SLOTS, 2 * count)
-        self._slots = [Slot() for _ in range(min(in_progress + _SLOTS_IN_USE, max_slots))]
+        self._slots = [Slot() for _ in range(min(in_progress + HELD_BATCHES, max_slots))]
         # Acquiring and releasing are single C calls, because consumers release memory in any thread at any time.
         self._free: deque[int] = deque(range(len(self._slots)))
-        self._waiting: deque[_Order] = deque()
-        self._computing: dict[_Order, int] = {}
+        self._waiting: deque[Order] = deque()
+        self._computing: dict[Order, int] = {}
         self._generation = 0
         self._workers = WorkerPool(count, start_method, parts.callback_pickler, parts.timeout_s)
         self._workers.register(self)
-        self._packed: tuple[bytes, Callable[[bytes], Any]] | None = None
+        self._load_pickled: Callable[[], WorkerSetup] | None = None
         self._owner = Owner()
 
     def renewed(self) -> Self:
@@ -107,7 +89,7 @@ class ProcessStages:
             done(iteration)
             return
         self._workers.collect_in_background()
-        self._waiting.append(_Order(iteration, done, self._generation))
+        self._waiting.append(Order(iteration, done, self._generation))
         self._send_requests()
 
     def _send_requests(self) -> None:
@@ -122,7 +104,6 @@ class ProcessStages:
             except IndexError:
                 self._free.append(slot)
                 continue
-            order.slot = slot
             self._computing[order] = slot
             try:
                 write_request(self._slots[slot], self._replies.request(order.iteration))
@@ -130,8 +111,8 @@ class ProcessStages:
             except Exception as error:  # an error of this batch, not of the current thread
                 self._fail(order, error)
 
-    def _send(self, order: _Order) -> None:
-        details = (order.slot, order.iteration.number, 0, 0, 0, 0)
+    def _send(self, order: Order) -> None:
+        details = (self._computing[order], order.iteration.number, 0, 0, 0, 0)
         self._workers.submit(0, order.generation, details, order)
 
     def discard(self) -> None:
@@ -154,16 +135,18 @@ class ProcessStages:
     def runner_factory(self) -> RunnerFactory:
         """Return the function that creates the task runner of a worker; see ``Receiver``."""
         if self._start_method == "fork":
-            return partial(_Worker, self._slots, self._parts.setup)
-        if self._packed is None:
-            self._packed = pickled_setup(self._parts, self._workers.pickler)
-        return partial(_Worker, self._slots, *self._packed)
+            setup = self._parts.setup
+            return partial(_Worker, self._slots, lambda: setup)
+        if self._load_pickled is None:
+            content, unpickle = pickled_setup(self._parts, self._workers.pickler)
+            self._load_pickled = partial(unpickle, content)
+        return partial(_Worker, self._slots, self._load_pickled)
 
-    def is_wanted(self, token: _Order) -> bool:
+    def is_wanted(self, token: Order) -> bool:
         """Keep every order, because its result releases its slot; see ``Receiver``."""
         return True
 
-    def receive(self, token: _Order, outcome: Any) -> None:
+    def receive(self, token: Order, outcome: Any) -> None:
         """Receive the result of a batch; see ``Receiver``."""
         iteration = token.iteration
         if isinstance(outcome, Reply) and not iteration.discarded:
@@ -174,14 +157,14 @@ class ProcessStages:
             iteration.record_error(error_of(outcome, f"batch {iteration.number}"))
         self._finish(token)
 
-    def task_lost(self, token: _Order, death: WorkerDeath) -> None:
+    def task_lost(self, token: Order, death: WorkerDeath) -> None:
         """Request a batch again whose worker died; see ``Receiver``."""
         token.deaths += 1
         number = token.iteration.number
         if token.generation < self._generation:
             self._finish(token)
             return
-        most = _MAX_DEATHS if death.timeout_s is None else _MAX_TIMEOUTS
+        most = MAX_DEATHS if death.timeout_s is None else MAX_TIMEOUTS
         # Errors at the start, such as those of imports, occur again; signals come from outside.
         is_hopeless = bool(death.reason) or (death.call is None and (death.code or 0) > 0)
         if token.deaths < most and not is_hopeless:
@@ -191,21 +174,21 @@ class ProcessStages:
         tries = f"batch {number}" if token.deaths == 1 else f"batch {number}, tried {token.deaths} times"
         self._fail(token, death.error("the pipeline", tries, None, ""))
 
-    def _fail(self, order: _Order, error: Exception) -> None:
+    def _fail(self, order: Order, error: Exception) -> None:
         order.iteration.record_error(error)
         self._finish(order)
 
-    def _finish(self, order: _Order) -> None:
+    def _finish(self, order: Order) -> None:
         """Release the slot of a batch without a result."""
         slot = self._computing.pop(order)
         self._free.append(slot)
         self._finish_order(order)
 
-    def _finish_order(self, order: _Order) -> None:
+    def _finish_order(self, order: Order) -> None:
         order.done(order.iteration)
         self._send_requests()
 
-    def _take(self, order: _Order, reply: Reply) -> None:
+    def _take(self, order: Order, reply: Reply) -> None:
         """Pass the slot of a batch to its consumer, or copy the batch and release the slot."""
         slot = self._computing.pop(order)
         memory = SlotReference(self._free, slot, self._slots[slot]).memory()
@@ -219,9 +202,8 @@ class ProcessStages:
 class _Worker:
     """Computes batches in a worker process."""
 
-    def __init__(self, slots: list[Slot], content: Any, load: Callable[[bytes], WorkerSetup] | None = None) -> None:
+    def __init__(self, slots: list[Slot], load: Callable[[], WorkerSetup]) -> None:
         self._slots = slots
-        self._content = content  # a WorkerSetup; pickled, if there is a function that loads it
         self._load = load
         self._worker: BatchWorker | None = None
         with suppress(Exception):  # tried again with the first batch, which then raises the error
@@ -229,7 +211,7 @@ class _Worker:
 
     def _begin(self) -> BatchWorker:
         if self._worker is None:
-            self._worker = BatchWorker(self._content if self._load is None else self._load(self._content))
+            self._worker = BatchWorker(self._load())
         return self._worker
 
     def run(self, task: Task, calls: Calls) -> Any:

@@ -26,7 +26,7 @@ from dalify.base.errors import (
 from dalify.base.failure_context import failure_context
 from dalify.base.fork_lock import ForkLock
 from dalify.executor.feeds import ReaderFeed
-from dalify.executor.iteration import Iteration
+from dalify.executor.iteration import BadRecord, Iteration
 from dalify.executor.plan import Plan
 from dalify.executor.steps import Failure, walk
 from dalify.graph import Node
@@ -94,7 +94,7 @@ class Recovery:
     ) -> None:
         self._readers = readers
         self._max_error_rate = max_error_rate
-        self._policies: dict[Node, str] = {}
+        self._policies: dict[Node, Literal["skip", "replace"]] = {}
         self._skips_limits = on_error == "skip"  # also for operators that do not read or decode
         self._slots: dict[Node, list[int]] = {}  # slots of the readers whose samples a node gets
         self._beside: set[Node] = set()  # nodes whose chunks are read again if they are computed again
@@ -114,7 +114,7 @@ class Recovery:
                     self._beside.add(step.node)
                 if not (operator.is_reader or operator.substitute_function is not None):
                     continue
-                policy = step.node.arguments.get("on_error") or on_error
+                policy: Any = step.node.arguments.get("on_error") or on_error
                 self._check(step.node, policy, bool(beside))
                 if policy != "raise":
                     self._policies[step.node] = policy
@@ -176,7 +176,7 @@ class Recovery:
             attempt = iteration.attempts.get(position, 0)
             if attempt >= _MAX_ATTEMPTS or position in iteration.substitutes.get(node, ()):
                 return False
-            iteration.add_bad(position, attempt, node, policy, failure.origin, _described(error))
+            iteration.add_bad(BadRecord(position, attempt, node, policy, failure.origin, _described(error)))
             if policy == "replace":
                 iteration.substitute(node, position)
             else:
@@ -202,25 +202,24 @@ class Recovery:
         if not iteration.bad:
             return
         found: set[tuple[int, int]] = set()
-        for position, attempt, node, policy, origin, text in sorted(iteration.bad, key=lambda item: item[:2]):
-            call = node.call_of(None)
-            line = self._text("" if call.line is None else str(call.line))
-            slot = self._slots[node][0] if self._slots[node] else -1
-            epoch = self._epoch(iteration, slot, position)
+        for bad in sorted(iteration.bad, key=lambda bad: (bad.position, bad.attempt)):
+            call = bad.node.call_of(None)
+            slot = self._slots[bad.node][0] if self._slots[bad.node] else -1
+            epoch = self._epoch(iteration, slot, bad.position)
             self.bad_samples.append(
                 BadSample(
-                    self._text(origin or ""),
-                    call.operator,
-                    line,
-                    self._text(text),
-                    epoch,
-                    iteration.number,
-                    position,
-                    policy,
+                    source=self._text(bad.origin or ""),
+                    operator=call.operator,
+                    line=self._text("" if call.line is None else str(call.line)),
+                    error=self._text(bad.error),
+                    epoch=epoch,
+                    batch=iteration.number,
+                    sample=bad.position,
+                    action=bad.policy,
                 )
             )
             self.bad_count += 1
-            self._per_epoch[slot, epoch] += attempt == 0
+            self._per_epoch[slot, epoch] += bad.attempt == 0
             found.add((slot, epoch))
         if len(self.bad_samples) > _MAX_RECORDED:
             del self.bad_samples[: -_MAX_RECORDED // 2]
@@ -271,7 +270,7 @@ def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}".rstrip(": ")
 
 
-def valid_samples(size: int, padded: int, bad: Sequence[tuple[Any, ...]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def valid_samples(size: int, padded: int, bad: Sequence[BadRecord[Node]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return a mask of the samples of a batch that are not padding or replacements: ``[size]``.
 
     Args:
@@ -283,5 +282,5 @@ def valid_samples(size: int, padded: int, bad: Sequence[tuple[Any, ...]]) -> np.
     valid.fill(True)  # np.ones takes several times as long for a batch
     if padded or bad:  # rare, and a list of positions is slower than the rest of this function
         valid[size - padded :] = False
-        valid[[item[0] for item in bad]] = False
+        valid[[record.position for record in bad]] = False
     return valid

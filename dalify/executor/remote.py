@@ -19,7 +19,31 @@ from dalify.graph import Graph
 from dalify.graph.packing import branches_of, pack
 from dalify.sources.pickling import CallbackPickler
 
-__all__ = ["BatchService", "RemoteParts", "Replies", "pickled_setup"]
+__all__ = ["MAX_DEATHS", "MAX_TIMEOUTS", "BatchService", "Order", "RemoteParts", "Replies", "pickled_setup"]
+
+
+# A batch during which so many workers died is an error. A batch that exceeds the time limit is tried once more.
+MAX_DEATHS = 5
+MAX_TIMEOUTS = 2
+
+
+class Order:
+    """A batch for a worker to compute.
+
+    Args:
+        iteration: the batch.
+        done: called with it at the end.
+        generation: number of discards before it; orders of earlier generations are no longer needed.
+
+    Attributes:
+        deaths: number of workers that died while they computed it.
+    """
+
+    def __init__(self, iteration: Iteration, done: Callable[[Iteration], None], generation: int) -> None:
+        self.iteration = iteration
+        self.done = done
+        self.generation = generation
+        self.deaths = 0
 
 
 class RemoteParts(NamedTuple):
@@ -112,7 +136,7 @@ class Replies:
                 for slot, batch in reply.values.items()
             },
             {self._branches[number]: positions for number, positions in reply.positions.items()},
-            [(sample, attempt, self._nodes[number], *rest) for sample, attempt, number, *rest in reply.bad],
+            [record.with_node(self._nodes[record.node]) for record in reply.bad],
             {self._nodes[number]: set(samples) for number, samples in reply.substitutes.items()},
         )
 

@@ -8,6 +8,7 @@ from dalify.graph.evaluator import Evaluator, Immediate, current_evaluator, eval
 from dalify.graph.expression import ArithmeticMixin, Expression, new_axis
 from dalify.graph.graph import Graph, rewrite
 from dalify.graph.node import Branch, Edge, JoinedCall, Node, new_edge, new_node
+from dalify.graph.seeds import node_seeds
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.subscript import index_entries
 from dalify.graph.trace import called_as, is_promotable, make_node
@@ -46,6 +47,7 @@ __all__ = [
     "new_axis",
     "new_edge",
     "new_node",
+    "node_seeds",
     "node_specs",
     "recording",
     "rewrite",

@@ -14,6 +14,7 @@ from typing import Any, SupportsIndex
 
 from dalify.base.errors import ArgumentTypeError, CheckpointError
 from dalify.base.fork_hook import at_fork
+from dalify.base.narrow import is_integer
 from dalify.base.source_line import SourceLine
 
 __all__ = ["GENERATOR", "STREAM", "Generator", "get_state", "seed", "set_state"]
@@ -102,7 +103,7 @@ def set_state(state: Mapping[str, Any], /) -> None:
         CheckpointError: not a state of the generator.
     """
     is_mapping = isinstance(state, Mapping) and set(state) == set(_KEYS)
-    if not is_mapping or any(isinstance(item, bool) or not isinstance(item, int) for item in state.values()):
+    if not is_mapping or not all(map(is_integer, state.values())):
         raise CheckpointError(
             f"{state!r} is not a state of the random number generator of immediate calls.",
             line=SourceLine.capture(),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from dalify.base.errors import (
 )
 from dalify.base.processors import has_accelerator
 from dalify.base.source_line import SourceLine
-from dalify.mediapipe.node import Lowering, Node, seed_of
+from dalify.mediapipe.node import BatchReader, Lowering, Node, seed_of
 from dalify.mediapipe.tensors import DeviceTensor
 from dalify.pipeline import Pipeline
 
@@ -45,6 +45,20 @@ def _wants_accelerator(device: Any) -> bool:
         known = ", ".join(["cpu", *_ACCELERATED])
         raise ArgumentValueError(f"device must be one of {known}; got {device!r}.")
     return True
+
+
+class _Built(NamedTuple):
+    """A pipe that is ready to run.
+
+    Attributes:
+        pipeline: its last output is the number of real samples, if there is a reader.
+        readers: its readers.
+        kinds: of each output, whether it has one value per sample, and whether it is rounded to bfloat16.
+    """
+
+    pipeline: Pipeline
+    readers: list[BatchReader]
+    kinds: list[tuple[bool, bool]]
 
 
 class MediaPipe:
@@ -107,9 +121,7 @@ class MediaPipe:
             "seed": seed_of(self._seed),
             "on_error": on_error,
         }
-        self._pipeline: Pipeline | None = None
-        self._lowering: Lowering | None = None
-        self._batched_and_rounded: list[tuple[bool, bool]] = []
+        self._built: _Built | None = None
         self._repeats = 1
         self._epochs_left = 0
         self._has_started = False
@@ -145,14 +157,14 @@ class MediaPipe:
         Raises:
             DalifyError: the graph is invalid; with the operator and the user's line.
         """
-        if "_pipeline" not in self.__dict__:
+        if "_built" not in self.__dict__:
             name = type(self).__name__
             raise PipelineStateError(
                 f"{name}.__init__ did not call MediaPipe.__init__.",
                 line=SourceLine.capture(),
                 hint="Call super().__init__(device=…, batch_size=…) in its first line.",
             )
-        if self._pipeline is not None:
+        if self._built is not None:
             return
         results = self.definegraph()
         nodes = [results] if isinstance(results, Node) else results
@@ -170,11 +182,16 @@ class MediaPipe:
         lowering = Lowering(self.batch_size, self._has_accelerator(), self._seed)
         with pipeline:
             values = lowering.values_of([node.edge for node in nodes])
-        self._batched_and_rounded = [(value.batched, value.is_bfloat16) for value in values]
         outputs = [value.node for value in values]
         pipeline.set_outputs(*outputs, *([] if lowering.valid is None else [lowering.valid]))
         pipeline.build()
-        self._pipeline, self._lowering = pipeline, lowering
+        kinds = [(value.batched, value.is_bfloat16) for value in values]
+        self._built = _Built(pipeline, lowering.readers, kinds)
+
+    def _ready(self) -> _Built:
+        self.build()
+        assert self._built is not None, "dalify bug: build did not build"
+        return self._built
 
     def _has_accelerator(self) -> bool:
         if not self._accelerate:
@@ -186,16 +203,13 @@ class MediaPipe:
 
     def as_pipeline(self) -> Pipeline:
         """Return the ``dalify.Pipeline`` of this pipe. Its last output is the number of real samples."""
-        self.build()
-        assert self._pipeline is not None, "dalify bug: build did not build"
-        return self._pipeline
+        return self._ready().pipeline
 
     def iter_init(self) -> None:
         """Start an epoch, even if the last one is not finished; readers shuffle again."""
-        pipeline = self.as_pipeline()
-        pipeline.reset()
-        assert self._lowering is not None, "dalify bug: built without readers"
-        for reader in self._lowering.readers:
+        built = self._ready()
+        built.pipeline.reset()
+        for reader in built.readers:
             reader.start_epoch()
         self._epochs_left = self._repeats - 1
         self._has_started, self._is_at_end = True, False
@@ -207,7 +221,7 @@ class MediaPipe:
             StopIteration: the epoch has ended; until ``iter_init``.
             DalifyError: an error of this batch; the next call returns the next batch.
         """
-        pipeline = self.as_pipeline()
+        pipeline, readers, kinds = self._ready()
         if not self._has_started:
             self.iter_init()
         if self._is_at_end:
@@ -222,14 +236,13 @@ class MediaPipe:
             self.iter_init()
             self._epochs_left = left - 1
             outputs = pipeline.run()
-        assert self._lowering is not None, "dalify bug: run before build"
         valid = None
-        if self._lowering.valid is not None:
+        if readers:
             *outputs, counts = outputs
             valid = int(np.asarray(counts.as_tensor()).reshape(-1)[0])
         self.last_outputs = tuple(
             DeviceTensor(output, batched=batched, is_bfloat16=rounds, valid=valid)
-            for output, (batched, rounds) in zip(outputs, self._batched_and_rounded, strict=True)
+            for output, (batched, rounds) in zip(outputs, kinds, strict=True)
         )
         return self.last_outputs
 
@@ -248,11 +261,10 @@ class MediaPipe:
         Raises:
             PipelineStateError: the pipe has no reader.
         """
-        self.build()
-        assert self._lowering is not None, "dalify bug: build did not build"
-        if not self._lowering.readers:
+        readers = self._ready().readers
+        if not readers:
             raise PipelineStateError("this pipe has no reader, so the number of batches is unknown.", line=self._line)
-        return len(self._lowering.readers[0])
+        return len(readers[0])
 
     def __bool__(self) -> bool:
         """Return True, independent of the number of batches."""
@@ -277,9 +289,9 @@ class MediaPipe:
 
     def close(self) -> None:
         """Stop the threads. May be called repeatedly, and on an unfinished pipe."""
-        pipeline = self.__dict__.get("_pipeline")
-        if pipeline is not None:
-            pipeline.close()
+        built = self.__dict__.get("_built")
+        if built is not None:
+            built.pipeline.close()
 
     def __enter__(self) -> MediaPipe:
         """Return the pipe, which is closed at the end of the block."""

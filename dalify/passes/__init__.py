@@ -1,13 +1,13 @@
 """The passes that transform a traced graph, ``Graph -> Graph``, in the order of ``PASSES``.
 
-`optimize` adds ``narrow``, ``insert_caches`` and ``share_cached`` if options of the pipeline need them. There is no
-pass for pruning: a graph is found by walking back from its outputs, and every rewrite drops nodes that are not needed.
+There is no pass for pruning: a graph is found by walking back from its outputs, and every rewrite drops nodes that are
+not needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from typing import NamedTuple
 
 from dalify.data import DALIDataType
 from dalify.graph import Graph
@@ -42,19 +42,32 @@ __all__ = [
     "verify",
 ]
 
-Pass = Callable[[Graph, Report], Graph]
 
-# In order, each with the stage that `verify` checks afterwards. Types are inferred first, so that errors refer to the
-# user's graph and not to a transformed one.
-PASSES: tuple[tuple[Pass, Stage], ...] = (
-    (infer_specs, "traced"),
-    (fold_constants, "traced"),
-    (deduplicate, "traced"),
-    (split_branches, "split"),
-    (push_crop, "split"),
-    (fuse, "split"),
-    (place, "placed"),
-)
+class Pass(NamedTuple):
+    """A pass.
+
+    Attributes:
+        run: returns the new graph, from a graph and a report, and for some passes options of the pipeline.
+        stage: what `verify` checks afterwards.
+    """
+
+    run: Callable[..., Graph]
+    stage: Stage
+
+
+# In order, by name. Types are inferred first, so that errors refer to the user's graph and not to a transformed one.
+PASSES: dict[str, Pass] = {
+    "infer_specs": Pass(infer_specs, "traced"),
+    "insert_caches": Pass(insert_caches, "traced"),
+    "narrow": Pass(narrow, "traced"),
+    "fold_constants": Pass(fold_constants, "traced"),
+    "deduplicate": Pass(deduplicate, "traced"),
+    "split_branches": Pass(split_branches, "split"),
+    "push_crop": Pass(push_crop, "split"),
+    "fuse": Pass(fuse, "split"),
+    "place": Pass(place, "placed"),
+    "share_cached": Pass(share_cached, "placed"),
+}
 
 
 def optimize(
@@ -65,11 +78,11 @@ def optimize(
     with_caches: bool = False,
     on_error: str = "raise",
 ) -> tuple[Graph, Report]:
-    """Run all passes.
+    """Run the passes.
 
     Args:
         graph: the traced graph.
-        precision: element type of float32 output images; None: unchanged.
+        precision: element type of float32 output images; None: unchanged, without ``narrow``.
         outputs: number of outputs, from the first, to which `precision` applies.
         with_caches: enable caches across epochs.
         on_error: handling of bad samples for nodes that do not specify it.
@@ -82,13 +95,15 @@ def optimize(
     """
     report = Report()
     report.counts["trace and prune"] = len(graph.nodes())
-    passes: tuple[tuple[Pass, Stage], ...] = PASSES
-    if precision is not None:
-        passes = (*PASSES[:1], (partial(narrow, dtype=precision, count=outputs), "traced"), *PASSES[1:])
-    if with_caches and any("cache_type" in node.operator.parameters for node in graph.nodes()):
-        passes = (*passes[:1], (insert_caches, "traced"), *passes[1:], (share_cached, "placed"))
-    for run, stage in passes:
-        graph = place(graph, report, on_error) if run is place else run(graph, report)
-        verify(graph, stage)
-        report.counts[getattr(run, "__name__", "narrow")] = len(graph.nodes())
+    omitted: set[str] = set()
+    if precision is None:
+        omitted.add("narrow")
+    if not with_caches or not any("cache_type" in node.operator.parameters for node in graph.nodes()):
+        omitted |= {"insert_caches", "share_cached"}
+    options = {"narrow": {"dtype": precision, "count": outputs}, "place": {"on_error": on_error}}
+    for name, (run, stage) in PASSES.items():
+        if name not in omitted:
+            graph = run(graph, report, **options.get(name, {}))
+            verify(graph, stage)
+            report.counts[name] = len(graph.nodes())
     return graph, report

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.limits import applied
 from dalify.base.processors import building_for
-from dalify.executor.assembly import assemble, node_seeds
+from dalify.executor.assembly import assemble
 from dalify.executor.engine import Engine
 from dalify.executor.options import PRECISIONS, PipelineOptions
-from dalify.graph import Graph
+from dalify.graph import Graph, node_seeds
 from dalify.passes import Report, optimize
 
 if TYPE_CHECKING:

@@ -11,13 +11,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from dalify.base.errors import CheckpointError, DalifyError
-from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
-from dalify.base.source_line import SourceLine
 from dalify.base.whole_files import write_whole
-from dalify.executor.options import PipelineOptions
+from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
-from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.run import Run
 
 if TYPE_CHECKING:
@@ -35,33 +32,19 @@ class Checkpoints:
     """Saves and restores the state of a pipeline.
 
     Args:
-        options: options of the pipeline.
-        line: the user's line that created it.
-        pipeline: the pipeline, whose ``build`` a subclass may override.
+        context: the pipeline, whose ``build`` a subclass may override.
         builder: has the graph and the engine.
         run: its run.
-        lock: held while a state is saved or loaded.
 
     Attributes:
         is_restored: whether a state was loaded.
         iterator_state: state of the iterator in the loaded state; None without one.
     """
 
-    def __init__(
-        self,
-        options: PipelineOptions,
-        line: SourceLine | None,
-        pipeline: PipelineReference,
-        builder: EngineBuilder,
-        run: Run,
-        lock: ForkLock,
-    ) -> None:
-        self._options = options
-        self._line = line
-        self._pipeline = pipeline
+    def __init__(self, context: PipelineContext, builder: EngineBuilder, run: Run) -> None:
+        self._context = context
         self._builder = builder
         self._run = run
-        self._lock = lock
         self.is_restored = False
         self.iterator_state: dict[str, Any] | None = None
         self._description: dict[str, str] | None = None
@@ -75,13 +58,13 @@ class Checkpoints:
         Raises:
             CheckpointError: JSON cannot represent the state of a user's source.
         """
-        with self._lock:
+        with self._context.lock:
             engine = self._builder.engine()
             if self._description is None:
                 self._description = saving.describe(self._builder.graph())
             state = {
                 "format": saving.FORMAT,
-                "batch_size": self._options.batch_size,
+                "batch_size": self._context.options.batch_size,
                 "seed": self._builder.seed,
                 "graph": self._description,
                 "at_end": self._run.is_exhausted and not engine.scheduled,
@@ -95,9 +78,9 @@ class Checkpoints:
         Raises:
             CheckpointError: see ``take``.
         """
-        with self._lock:
+        with self._context.lock:
             self.take(saved)
-            self._pipeline().build()
+            self._context.pipeline().build()
 
     def take(self, saved: Saved | bytes | str) -> None:
         """Restore a state now, or have the engine start there when it is built.
@@ -109,20 +92,21 @@ class Checkpoints:
             CheckpointError: not a state of this graph, batch size and seed, or one that was modified.
         """
         builder = self._builder
+        options = self._context.options
         try:
             state = self._opened(saved)
-            if self._options.seed not in (None, state["seed"]):
+            if options.seed not in (None, state["seed"]):
                 raise CheckpointError(
-                    f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={self._options.seed}.",
+                    f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={options.seed}.",
                     hint="Use the same seed, or omit it to use that of the checkpoint.",
                 )
             if builder.built is not None:
-                saving.check_graph(state, builder.graph(), self._options.batch_size)
+                saving.check_graph(state, builder.graph(), options.batch_size)
                 self._restore(builder.built.engine, state)
             else:
                 builder.start_at(state)
         except DalifyError as error:
-            error.locate(line=self._line)
+            error.locate(line=self._context.line)
             raise
         builder.seed = state["seed"]
         self._run.begin_at(
@@ -145,8 +129,8 @@ class Checkpoints:
             raise CheckpointError("the list of states is empty.")
         shard = saving.shard_of(self._builder.graph())
         state = saving.merged(states, shard)
-        if self._options.seed is not None and saving.divides(state, shard):
-            state["seed"] = self._options.seed  # it may differ from that of the old shard
+        if self._context.options.seed is not None and saving.divides(state, shard):
+            state["seed"] = self._context.options.seed  # it may differ from that of the old shard
         return state
 
     def _restore(self, engine: Engine, state: dict[str, Any]) -> None:

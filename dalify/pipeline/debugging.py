@@ -19,9 +19,10 @@ from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, batch_of
 from dalify.executor.options import PRECISIONS, PipelineOptions
-from dalify.graph import DataNode, Edge, Graph, Node, evaluating
+from dalify.graph import Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
+from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import output_edges
 from dalify.pipeline.parts import Parts
@@ -88,7 +89,7 @@ class _Runner:
         feeds = [parts_of(source).builder.engine().feeds for source in self.sources.values()]
         readers = [reader for feed in feeds for reader in feed.readers.values()]
         externals = [external for feed in feeds for external in feed.externals]
-        return SimpleNamespace(externals=externals, readers=dict(enumerate(readers)))
+        return SimpleNamespace(externals=externals, readers=dict(enumerate(readers)), feed=self._feed)
 
     @property
     def recovery(self) -> Any:
@@ -96,11 +97,18 @@ class _Runner:
         found = [bad for source in self.sources.values() for bad in source.bad_samples()]
         return SimpleNamespace(bad_samples=found, bad_count=len(found))
 
-    def feed(self, name: str, data: Any, layout: str | None) -> None:
-        """Accept data for a source, even before the function has created it."""
-        source = self.sources.get(name)
-        if source is not None:
-            source.feed_input(name, data, layout)
+    def _feed(self, source: str | Node, data: Any, layout: str | None) -> None:
+        """Accept data for a source by its name, even before the function has created it."""
+        name = source.name if isinstance(source, Node) else source
+        if name is None:
+            raise PipelineStateError(
+                "in debug mode sources are fed by name.",
+                line=SourceLine.capture(),
+                hint="Write fn.external_source(name='images').",
+            )
+        known = self.sources.get(name)
+        if known is not None:
+            known.feed_input(name, data, layout)
         elif self._number or self._ready:
             raise UnknownInputError(f"the pipeline has no external_source {name!r}.")
         else:
@@ -220,7 +228,7 @@ class _RunnerBuilder(EngineBuilder):
 
     def engine(self) -> Any:
         if self.is_closed:
-            raise PipelineStateError("the pipeline has been closed.", line=self._line)
+            raise PipelineStateError("the pipeline has been closed.", line=self._context.line)
         self._runner.seed = self.seed
         return self._runner
 
@@ -248,33 +256,11 @@ class DebugPipeline(Pipeline):
         self._function = function
         super().__init__(**{**options, **_IN_DEBUG_MODE})
 
-    def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
+    def _new_parts(self, context: PipelineContext) -> Parts:
         own = ("output_dtype", "output_ndim", "output_layout", "checkpoint")
-        given = {name: value for name, value in options.given().items() if name not in own}
-        self._runner = _Runner(options, self._function, given)
-        return Parts.of(self, options, line, partial(_RunnerBuilder, self._runner))
-
-    def feed_input(
-        self,
-        data_node: str | DataNode,
-        data: Any,
-        layout: str | None = None,
-        cuda_stream: Any = None,
-        use_copy_kernel: bool = False,
-    ) -> None:
-        """Feed a batch to an external source by its name, even before the function has created it.
-
-        Raises:
-            PipelineStateError: there is no such external source.
-        """
-        name = data_node if isinstance(data_node, str) else data_node.edge.node.name
-        if name is None:
-            raise PipelineStateError(
-                "in debug mode sources are fed by name.",
-                line=SourceLine.capture(),
-                hint="Write fn.external_source(name='images').",
-            )
-        self._runner.feed(name, data, layout)
+        given = {name: value for name, value in context.options.given().items() if name not in own}
+        self._runner = _Runner(context.options, self._function, given)
+        return Parts.of(context, partial(_RunnerBuilder, self._runner))
 
     def input_feed_count(self, input_name: str) -> int:
         """Return 1: nothing is prefetched, and sources may be fed before they are known."""
@@ -287,7 +273,7 @@ class DebugPipeline(Pipeline):
 
     def reset(self) -> None:
         """Begin the next epoch of all external sources."""
-        with self._parts.lock:
+        with self._parts.context.lock:
             self._runner.discard()
             for source in self._runner.sources.values():
                 source.reset()

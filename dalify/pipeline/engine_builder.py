@@ -9,13 +9,10 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import DalifyError, PipelineStateError
-from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
-from dalify.base.source_line import SourceLine
-from dalify.executor.options import PipelineOptions
 from dalify.graph import Graph
+from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.graph_definition import GraphDefinition
-from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.taps import Taps
 
 if TYPE_CHECKING:
@@ -37,12 +34,9 @@ class EngineBuilder:
     """Builds the engine of a pipeline at first use, and owns it.
 
     Args:
-        options: options of the pipeline.
-        line: the user's line that created it.
-        pipeline: the pipeline, whose ``build`` a subclass may override.
+        context: the pipeline, whose ``build`` a subclass may override.
         definition: its graph.
         taps: values that it keeps.
-        lock: held while the engine is built.
 
     Attributes:
         seed: seed of all random numbers, 64 bits.
@@ -54,22 +48,12 @@ class EngineBuilder:
         is_closed: whether the pipeline was closed and cannot run.
     """
 
-    def __init__(
-        self,
-        options: PipelineOptions,
-        line: SourceLine | None,
-        pipeline: PipelineReference,
-        definition: GraphDefinition,
-        taps: Taps,
-        lock: ForkLock,
-    ) -> None:
-        self._options = options
-        self._line = line
-        self._pipeline = pipeline
+    def __init__(self, context: PipelineContext, definition: GraphDefinition, taps: Taps) -> None:
+        self._context = context
         self._definition = definition
         self._taps = taps
-        self._lock = lock
-        self.seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(8)) >> 1
+        seed = context.options.seed
+        self.seed = seed if seed is not None else int.from_bytes(os.urandom(8)) >> 1
         self.name = f"dalify-{next(_numbers)}"
         self.built: building.Built | None = None
         self.initial_state: dict[str, Any] | None = None
@@ -80,7 +64,7 @@ class EngineBuilder:
     @property
     def depth(self) -> int:
         """Number of batches in progress at the same time."""
-        options = self._options
+        options = self._context.options
         # Without exec_async, one batch is requested at a time.
         if self.service is None or not (options.exec_pipelined and options.exec_async):
             return options.depth
@@ -99,13 +83,13 @@ class EngineBuilder:
         """
         if self.is_closed:
             raise PipelineStateError(
-                "the pipeline has been closed.", line=self._line, hint="Create a new pipeline to run it again."
+                "the pipeline has been closed.", line=self._context.line, hint="Create a new pipeline to run it again."
             )
         if self.restore_error is not None:
             # A copy, because a raised exception keeps the frames of its caller alive.
             raise copy.copy(self.restore_error)
         if self.built is None:
-            self._pipeline().build()
+            self._context.pipeline().build()
         assert self.built is not None, "dalify bug: build did not build"
         return self.built.engine
 
@@ -115,33 +99,24 @@ class EngineBuilder:
         Raises:
             DalifyError: the graph cannot run, or the initial state is that of another graph.
         """
-        with self._lock:
+        options = self._context.options
+        with self._context.lock:
             if self.built is not None:
                 return
             graph = self.graph()
             try:
-                self._options.check_output_count(len(graph.outputs))
+                options.check_output_count(len(graph.outputs))
+                tapped = self._taps.added_to(graph)
+                if self.initial_state is not None:
+                    saving.check_graph(self.initial_state, graph, options.batch_size)
             except DalifyError as error:
-                error.locate(line=self._line)
+                error.locate(line=self._context.line)
                 raise
-            tapped = self._taps.added_to(graph)
-            if self.initial_state is not None:
-                try:
-                    saving.check_graph(self.initial_state, graph, self._options.batch_size)
-                except DalifyError as error:
-                    error.locate(line=self._line)
-                    raise
             self.built = building.build(
-                tapped,
-                len(graph.outputs),
-                self._options,
-                self.seed,
-                self.name,
-                self.initial_state,
-                self.service,
+                tapped, len(graph.outputs), options, self.seed, self.name, self.initial_state, self.service
             )
             self.initial_state = None
-            weakref.finalize(self._pipeline(), self.built.engine.close, wait=False)
+            weakref.finalize(self._context.pipeline(), self.built.engine.close, wait=False)
 
     def start_at(self, state: dict[str, Any]) -> None:
         """Close the engine, if there is one. The next one starts at a saved state."""

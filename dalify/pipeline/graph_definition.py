@@ -16,8 +16,8 @@ from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
+from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.current import pop_current, push_current
-from dalify.pipeline.reference import PipelineReference
 
 __all__ = ["GraphDefinition", "output_edges"]
 
@@ -26,13 +26,11 @@ class GraphDefinition:
     """The graph that the user defines.
 
     Args:
-        pipeline: the pipeline, whose ``define_graph`` a subclass may override.
-        line: the user's line that created it.
+        context: the pipeline, whose ``define_graph`` a subclass may override.
     """
 
-    def __init__(self, pipeline: PipelineReference, line: SourceLine | None) -> None:
-        self._pipeline = pipeline
-        self._line = line
+    def __init__(self, context: PipelineContext) -> None:
+        self._context = context
         self._nodes: list[Node] = []
         self._sinks: list[Node] = []
         self._outputs: tuple[Edge, ...] | None = None
@@ -44,7 +42,7 @@ class GraphDefinition:
         scope = recording(self._nodes)
         scope.__enter__()
         self._scopes.append(scope)
-        push_current(self._pipeline())
+        push_current(self._context.pipeline())
 
     def end(
         self,
@@ -90,7 +88,7 @@ class GraphDefinition:
         """
         if self._traced is None:
             if self._outputs is None:
-                pipeline = self._pipeline()
+                pipeline = self._context.pipeline()
                 with pipeline:
                     result = pipeline.define_graph()
                 self._outputs = tuple(output_edges(result if is_list_or_tuple(result) else (result,)))
@@ -98,7 +96,7 @@ class GraphDefinition:
             if not self._outputs and not sinks:
                 raise NoGraphError(
                     "the pipeline has no outputs.",
-                    line=self._line,
+                    line=self._context.line,
                     hint="Return them from the pipeline function: return images, labels.",
                 )
             graph = Graph(self._outputs, sinks)

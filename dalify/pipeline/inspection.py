@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
-from dalify.executor.options import PipelineOptions
 from dalify.graph import Graph
+from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
-from dalify.pipeline.reference import PipelineReference
 
 if TYPE_CHECKING:
     import pathlib
@@ -31,27 +30,19 @@ class Inspection:
     """Describes a pipeline; the methods of ``Pipeline`` describe the results.
 
     Args:
-        options: options of the pipeline.
-        pipeline: the pipeline, whose ``build`` a subclass may override.
+        context: the pipeline, whose ``build`` a subclass may override.
         definition: the graph that the user defines.
         builder: has the built graph and the engine.
     """
 
-    def __init__(
-        self,
-        options: PipelineOptions,
-        pipeline: PipelineReference,
-        definition: GraphDefinition,
-        builder: EngineBuilder,
-    ) -> None:
-        self._options = options
-        self._pipeline = pipeline
+    def __init__(self, context: PipelineContext, definition: GraphDefinition, builder: EngineBuilder) -> None:
+        self._context = context
         self._definition = definition
         self._builder = builder
 
     def explain(self) -> str:
         """Return what each pass did to the graph and why; build it if necessary."""
-        self._pipeline().build()
+        self._context.pipeline().build()
         built = self._builder.built
         assert built is not None, "dalify bug: build did not build"
         pruned = self._definition.unused_nodes()
@@ -63,7 +54,7 @@ class Inspection:
         where = []
         if engine.remote_plan is not None:
             where = [
-                f"in {self._options.processes} worker processes: {_nodes_of(engine.remote_plan)}",
+                f"in {self._context.options.processes} worker processes: {_nodes_of(engine.remote_plan)}",
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         kernels = engine.plan.describe_kernels(engine.torch_device)
@@ -96,7 +87,7 @@ class Inspection:
     def shared_memory_statistics(self) -> dict[str, list[int]]:
         """Return the sizes of the shared memory slots of parallel sources."""
         sizes = [] if self._builder.built is None else self._builder.built.engine.feeds.shared_bytes
-        batch_size = self._options.batch_size
+        batch_size = self._context.options.batch_size
         return {"capacities": sizes, "per_sample_capacities": [-(-size // batch_size) for size in sizes]}
 
     def write_dot(self, filename: str | PathLike[str]) -> None:
@@ -118,7 +109,7 @@ class Inspection:
             SerializationError: the graph contains Python functions.
         """
         graph = serialize.to_json(self._builder.graph())
-        text = serialize.dumps({**graph, "options": self._options.as_json()})
+        text = serialize.dumps({**graph, "options": self._context.options.as_json()})
         if filename is not None:
             pathlib.Path(filename).write_bytes(text)
         return text

@@ -21,6 +21,7 @@ from dalify.data import tensor_list
 from dalify.executor.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
 from dalify.graph import DataNode, Node, Role
 from dalify.pipeline.checkpoints import Saved, text_of
+from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.inspection import deserialized
 from dalify.pipeline.parts import Parts
@@ -134,12 +135,12 @@ class Pipeline:
         except DalifyError as error:
             error.locate(line=line)
             raise
-        self._parts = self._new_parts(checked, line)
+        self._parts = self._new_parts(PipelineContext(self, checked, line))
         if checked.checkpoint is not None:
             self._parts.checkpoints.take(checked.checkpoint)
 
-    def _new_parts(self, options: PipelineOptions, line: SourceLine | None) -> Parts:
-        return Parts.of(self, options, line)
+    def _new_parts(self, context: PipelineContext) -> Parts:
+        return Parts.of(context)
 
     def copy(self, **options: Any) -> Pipeline:
         """Return a new pipeline with the graph of this one. Their runs are independent.
@@ -148,13 +149,13 @@ class Pipeline:
             options: of the new one; the others are those of this one.
         """
         graph = self._parts.builder.graph()
-        result = Pipeline(**{**self._parts.options.given(), **options})
+        result = Pipeline(**{**self._parts.context.options.given(), **options})
         result._parts.definition.take(graph)
         return result
 
     def __repr__(self) -> str:
         """Return batch size and number of threads."""
-        options = self._parts.options
+        options = self._parts.context.options
         return f"<{type(self).__name__} batch_size={options.batch_size} num_threads={options.num_threads}>"
 
     def __reduce__(self) -> NoReturn:
@@ -165,7 +166,7 @@ class Pipeline:
         """
         raise SerializationError(
             "a pipeline cannot be pickled or copied: it owns threads and batches in progress.",
-            line=self._parts.line,
+            line=self._parts.context.line,
             hint="Send the function that creates it and call it in the other process, or send pipe.serialize() and "
             "call Pipeline.deserialize() there. pipe.state_dict() contains the position of the run.",
         )
@@ -204,7 +205,7 @@ class Pipeline:
         """
         raise NoGraphError(
             "the pipeline has no outputs.",
-            line=self._parts.line,
+            line=self._parts.context.line,
             hint="Use @pipeline_def, call pipe.set_outputs(...), or override define_graph() in a subclass.",
         )
 
@@ -351,7 +352,7 @@ class Pipeline:
         Raises:
             PipelineStateError: there is no such external source, or it has a ``source``.
         """
-        self._parts.run.external(data_node).feed(data, layout)
+        self._parts.run.feed(data_node, data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
         """Return how many batches of an external source the first run takes if they have been fed.
@@ -359,8 +360,7 @@ class Pipeline:
         Raises:
             UnknownInputError: the pipeline has no external source of this name.
         """
-        self._parts.run.external(input_name)
-        return self._parts.builder.depth
+        return self._parts.run.feed_count(input_name)
 
     def tap(self, name: str) -> Any:
         """Return the output of a named operator for the last returned batch, even if it is not a pipeline output.
@@ -554,23 +554,23 @@ class Pipeline:
     @property
     def max_batch_size(self) -> int:
         """Maximum number of samples in a batch."""
-        return self._parts.options.batch_size
+        return self._parts.context.options.batch_size
 
     @property
     def batch_size(self) -> int:
         """Old name of ``max_batch_size``."""
         warn_deprecated("Pipeline.batch_size is now called max_batch_size.")
-        return self._parts.options.batch_size
+        return self._parts.context.options.batch_size
 
     @property
     def num_threads(self) -> int:
         """Number of worker threads."""
-        return self._parts.options.num_threads
+        return self._parts.context.options.num_threads
 
     @property
     def device_id(self) -> int | None:
         """Index of the accelerator."""
-        return self._parts.options.device_id
+        return self._parts.context.options.device_id
 
     @property
     def seed(self) -> int:
@@ -584,74 +584,74 @@ class Pipeline:
 
     def output_dtype(self) -> list[Any]:
         """Return the expected element type of each output; None for any."""
-        return [self._parts.options.expected("dtype", index) for index in range(self.num_outputs)]
+        return [self._parts.context.options.expected("dtype", index) for index in range(self.num_outputs)]
 
     def output_ndim(self) -> list[Any]:
         """Return the expected number of dimensions of each output; None for any."""
-        return [self._parts.options.expected("ndim", index) for index in range(self.num_outputs)]
+        return [self._parts.context.options.expected("ndim", index) for index in range(self.num_outputs)]
 
     def output_layout(self) -> list[Any]:
         """Return the expected layout of each output; None for any."""
-        return [self._parts.options.expected("layout", index) for index in range(self.num_outputs)]
+        return [self._parts.context.options.expected("layout", index) for index in range(self.num_outputs)]
 
     @property
     def prefetch_queue_depth(self) -> Any:
         """Number of batches in progress at the same time, as specified."""
-        return self._parts.options.prefetch_queue_depth
+        return self._parts.context.options.prefetch_queue_depth
 
     @property
     def cpu_queue_size(self) -> int:
         """Number of batches in progress before the device stage, as specified."""
-        depths = self._parts.options.prefetch_queue_depth
+        depths = self._parts.context.options.prefetch_queue_depth
         return depths["cpu_size"] if isinstance(depths, Mapping) else depths
 
     @property
     def gpu_queue_size(self) -> int:
         """Number of batches in progress on the device, as specified."""
-        depths = self._parts.options.prefetch_queue_depth
+        depths = self._parts.context.options.prefetch_queue_depth
         return depths["gpu_size"] if isinstance(depths, Mapping) else depths
 
     @property
     def exec_pipelined(self) -> bool:
         """As specified."""
-        return self._parts.options.exec_pipelined
+        return self._parts.context.options.exec_pipelined
 
     @property
     def exec_async(self) -> bool:
         """As specified."""
-        return self._parts.options.exec_async
+        return self._parts.context.options.exec_async
 
     @property
     def exec_separated(self) -> bool:
         """Whether the two queue sizes were specified separately."""
-        return isinstance(self._parts.options.prefetch_queue_depth, Mapping)
+        return isinstance(self._parts.context.options.prefetch_queue_depth, Mapping)
 
     @property
     def exec_dynamic(self) -> bool | None:
         """As specified, or DALI's default; memory and copies are always dynamic."""
-        options = self._parts.options
+        options = self._parts.context.options
         is_default = options.exec_pipelined and options.exec_async and not self.exec_separated
         return True if options.exec_dynamic is None and is_default else options.exec_dynamic
 
     @property
     def py_num_workers(self) -> int | None:
         """Number of worker processes of parallel sources."""
-        return self._parts.options.py_num_workers
+        return self._parts.context.options.py_num_workers
 
     @property
     def py_start_method(self) -> str:
         """Start method of worker processes."""
-        return self._parts.options.py_start_method
+        return self._parts.context.options.py_start_method
 
     @property
     def stream_policy(self) -> Any:
         """As specified; no effect."""
-        return self._parts.options.stream_policy
+        return self._parts.context.options.stream_policy
 
     @property
     def concurrency(self) -> Any:
         """As specified; no effect."""
-        return self._parts.options.concurrency
+        return self._parts.context.options.concurrency
 
     @property
     def max_streams(self) -> int:
@@ -666,17 +666,17 @@ class Pipeline:
     @property
     def set_affinity(self) -> bool:
         """As specified; no effect."""
-        return self._parts.options.set_affinity
+        return self._parts.context.options.set_affinity
 
     @property
     def enable_memory_stats(self) -> bool:
         """As specified."""
-        return self._parts.options.enable_memory_stats
+        return self._parts.context.options.enable_memory_stats
 
     @property
     def bytes_per_sample(self) -> int:
         """As specified; no effect."""
-        return self._parts.options.bytes_per_sample
+        return self._parts.context.options.bytes_per_sample
 
     # -- inspection and serialization
 
@@ -804,7 +804,7 @@ class Pipeline:
             SerializationError: see ``deserialize``.
         """
         if not self._parts.definition.is_empty:
-            raise PipelineStateError("this pipeline already has a graph.", line=self._parts.line)
+            raise PipelineStateError("this pipeline already has a graph.", line=self._parts.context.line)
         graph, _ = deserialized(serialized_pipeline, allow_side_effects=allow_side_effects)
         self._parts.definition.take(graph)
         self.build()

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalify.base.errors import (
     DTypeError,
     LayoutError,
     PipelineStateError,
     ShapeError,
-    UnknownInputError,
-    suggestion,
 )
-from dalify.base.fork_lock import ForkLock
-from dalify.base.source_line import SourceLine
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
-from dalify.executor.options import PipelineOptions
 from dalify.graph import DataNode
+from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
-from dalify.pipeline.reference import PipelineReference
 from dalify.pipeline.taps import Taps
-
-if TYPE_CHECKING:
-    from dalify.executor.feeds import ExternalFeed
 
 __all__ = ["Run", "TensorList"]
 
@@ -34,12 +26,9 @@ class Run:
     """The run of a pipeline.
 
     Args:
-        options: options of the pipeline.
-        line: the user's line that created it.
-        pipeline: the pipeline, whose ``iter_setup`` and ``feed_input`` a subclass may override.
+        context: the pipeline, whose ``iter_setup`` and ``feed_input`` a subclass may override.
         taps: values that it keeps.
         builder: has the engine.
-        lock: held while batches are scheduled and collected.
 
     Attributes:
         is_exhausted: whether a source has ended; batches may still be in progress.
@@ -49,21 +38,10 @@ class Run:
         checks_api: whether only one API may be used.
     """
 
-    def __init__(
-        self,
-        options: PipelineOptions,
-        line: SourceLine | None,
-        pipeline: PipelineReference,
-        taps: Taps,
-        builder: EngineBuilder,
-        lock: ForkLock,
-    ) -> None:
-        self._options = options
-        self._line = line
-        self._pipeline = pipeline
+    def __init__(self, context: PipelineContext, taps: Taps, builder: EngineBuilder) -> None:
+        self._context = context
         self._taps = taps
         self._builder = builder
-        self._lock = lock
         self.is_exhausted = False
         self.has_delivered = False
         self.next_epoch = 0
@@ -80,7 +58,7 @@ class Run:
         Raises:
             StopIteration: a source has ended.
         """
-        with self._lock:
+        with self._context.lock:
             self._enter_api(PipelineAPIType.BASIC)
             if inputs:
                 self._feed_inputs(inputs)
@@ -89,14 +67,14 @@ class Run:
 
     def next_outputs(self) -> tuple[TensorList, ...]:
         """Do the same for an iterator, which may be mixed with other APIs."""
-        with self._lock:
+        with self._context.lock:
             self.api = PipelineAPIType.ITERATOR if self.api is None else self.api
             self._schedule_ahead()
             return self._collect()
 
     def schedule(self) -> None:
         """Schedule an iteration without waiting for it, the first time the prefetched ones, too; none after the end."""
-        with self._lock:
+        with self._context.lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
             if not (self.has_delivered or self._builder.engine().scheduled):
                 self._schedule_up_to(self._builder.depth)
@@ -109,7 +87,7 @@ class Run:
         Raises:
             StopIteration: nothing is scheduled, because a source has ended.
         """
-        with self._lock:
+        with self._context.lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
             self._shared = self._collect()
             return self._shared
@@ -120,33 +98,32 @@ class Run:
 
     def prefetch(self) -> None:
         """Schedule batches, unless a fed source has no data."""
-        with self._lock:
+        with self._context.lock:
             if not self._is_starved():
                 self._schedule_ahead()
 
-    def external(self, data_node: str | DataNode) -> ExternalFeed:
-        """Return an external source by its node or its name.
+    def feed(self, data_node: str | DataNode, data: Any, layout: str | None) -> None:
+        """Feed a batch to an external source.
+
+        Raises:
+            UnknownInputError: there is no such external source.
+            PipelineStateError: it has a ``source``.
+        """
+        source = data_node.edge.node if isinstance(data_node, DataNode) else data_node
+        self._builder.engine().feeds.feed(source, data, layout)
+
+    def feed_count(self, name: str) -> int:
+        """Return how many batches of an external source the first run takes if they have been fed.
 
         Raises:
             UnknownInputError: there is no such external source.
         """
-        externals = self._builder.engine().feeds.externals
-        for feed in externals:
-            if isinstance(data_node, DataNode):
-                if feed.node.number != data_node.edge.node.number:
-                    continue
-            elif feed.name != data_node:
-                continue
-            return feed
-        names = [feed.name for feed in externals if feed.name]
-        known = f"It has: {', '.join(names)}." if names else "Specify a name for the external_source."
-        raise UnknownInputError(
-            f"the pipeline has no external_source {data_node!r}.{suggestion(str(data_node), names)}", hint=known
-        )
+        self._builder.engine().feeds.external(name)
+        return self._builder.depth
 
     def reset(self) -> None:
         """Begin the next epoch of all external sources, unless this one has not returned anything."""
-        with self._lock:
+        with self._context.lock:
             engine = self._builder.engine()
             if not self.has_delivered:
                 return
@@ -159,7 +136,7 @@ class Run:
 
     def start_epoch(self, epoch: int) -> None:
         """Begin an epoch of the readers, and the next one of external sources that have returned something."""
-        with self._lock:
+        with self._context.lock:
             engine = self._builder.engine()
             if self.has_delivered or engine.feeds.readers:
                 engine.start_epoch(epoch, is_next=self.has_delivered)
@@ -196,7 +173,7 @@ class Run:
                 hint="Feed every external_source of the pipeline in run(), or set prefetch_queue_depth=1.",
             )
         for name, data in inputs.items():
-            self._pipeline().feed_input(name, data)
+            self._context.pipeline().feed_input(name, data)
 
     def _schedule_ahead(self) -> None:
         """Schedule batches until the prefetch depth is reached or the data end."""
@@ -220,7 +197,7 @@ class Run:
 
     def _schedule_one(self) -> None:
         try:
-            self._pipeline().iter_setup()
+            self._context.pipeline().iter_setup()
             engine = self._builder.engine()
             engine.schedule()
             if self._builder.is_closed:  # by another thread, which may not know this batch
@@ -235,7 +212,7 @@ class Run:
             raise StopIteration
         try:
             outputs = engine.collect()
-            if self._options.taps:
+            if self._context.options.taps:
                 outputs = self._taps.keep(self._builder.graph(), outputs)
         except Exception:
             self.has_delivered = True
@@ -245,7 +222,7 @@ class Run:
         return tuple(tensor_list(batch) for batch in outputs)
 
     def _check_outputs(self, outputs: tuple[Batch, ...]) -> None:
-        options = self._options
+        options = self._context.options
         if options.output_dtype is None and options.output_ndim is None and options.output_layout is None:
             return
         for index, batch in enumerate(outputs):
@@ -259,7 +236,7 @@ class Run:
                     raise kind(
                         f"output {index} has {what} {_format_value(found)}, but "
                         f"output_{what} is {_format_value(wanted)}.",
-                        line=self._line,
+                        line=self._context.line,
                     )
 
 

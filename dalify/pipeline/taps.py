@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from dalify.base.errors import GraphError, PipelineStateError, suggestion
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.graph import Edge, Graph, Node
+from dalify.pipeline.context import PipelineContext
 
 __all__ = ["Taps"]
 
@@ -17,13 +17,12 @@ class Taps:
     """The values of named operators for the last returned batch.
 
     Args:
-        names: names of the operators.
-        line: the user's line that created the pipeline.
+        context: its options have the names of the operators.
     """
 
-    def __init__(self, names: Sequence[str], line: SourceLine | None) -> None:
-        self._names = names
-        self._line = line
+    def __init__(self, context: PipelineContext) -> None:
+        self._names = context.options.taps
+        self._line = context.line
         self._values: dict[str, list[Batch]] = {}
 
     def value(self, name: str) -> list[Batch]:

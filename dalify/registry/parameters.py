@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
-from dalify.base.narrow import is_list_or_tuple
+from dalify.base.narrow import is_list_or_tuple, is_number
 from dalify.data.dtypes import DALIDataType, from_numpy
 
 __all__ = [
@@ -207,7 +207,7 @@ class Parameter:
             )
         if isinstance(value, kind):
             return value
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if is_number(value):
             try:
                 return kind(value)
             except ValueError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
 from dalify.base.errors import CheckpointError, OutputCountError, SourceError
@@ -16,33 +17,54 @@ from dalify.data.sample_info import BatchInfo, SampleInfo
 from dalify.sources.callback import Callback, Cycle, ItemIterator, SourceKind, epoch_of, has_state
 from dalify.sources.declaration import check_num_outputs
 
-__all__ = ["ExternalSource", "UserSource", "position_in", "split_outputs"]
+__all__ = ["ExternalSource", "SourceOptions", "UserSource", "position_in", "split_outputs"]
 
 _MAX_NUMBER = 1 << 53  # of epochs and items in a saved state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How a user's source is called, and what it returns.
+
+    Attributes:
+        batch_size: maximum number of samples in a batch; the exact number if ``batch`` is False.
+        num_outputs: None if the source returns one item; otherwise the length of the tuples, lists or dictionaries that
+            it returns.
+        cycle: behavior after the last item of an iterable: None, False, "no" (stop), "raise" (end the epoch and restart
+            in the next one), True, "quiet" (restart immediately).
+        batch: whether the source returns whole batches; otherwise single samples.
+        batch_info: whether a callable that takes an argument gets a ``BatchInfo`` instead of the iteration number.
+    """
+
+    batch_size: int
+    num_outputs: int | None = None
+    cycle: str | bool | None = None
+    batch: bool = True
+    batch_info: bool = False
 
 
 class UserSource:
     """A user's source, and the position in its data: the base of sources in this process and in worker processes.
 
-    The arguments are those of ``ExternalSource``.
+    Args:
+        source: the source as passed by the user.
+        options: its options.
+
+    Attributes:
+        callback: the source and its properties; its ``line`` is shown in error messages about its data.
+        options: see above.
+        epoch: number of the epoch, counted by ``reset``.
+        iteration: number of batches requested in this epoch.
+
+    Raises:
+        ArgumentTypeError: the source is not a data source.
+        ArgumentValueError: an argument is out of range, or the source does not support ``cycle``.
     """
 
-    def __init__(
-        self,
-        source: Any,
-        num_outputs: int | None,
-        *,
-        cycle: str | bool | None,
-        batch: bool,
-        batch_info: bool,
-        batch_size: int,
-    ) -> None:
-        self.callback = Callback(source, cycle)
-        check_num_outputs(num_outputs)
-        self.num_outputs = num_outputs
-        self.batch = batch
-        self.batch_info = batch_info
-        self.batch_size = batch_size
+    def __init__(self, source: Any, options: SourceOptions) -> None:
+        self.callback = Callback(source, options.cycle)
+        check_num_outputs(options.num_outputs)
+        self.options = options
         self.epoch = 0
         self.iteration = 0
         self._ended = False
@@ -84,37 +106,11 @@ class ExternalSource(UserSource):
 
     After an error in the source or invalid data, that batch is lost: the next call requests the next one.
 
-    Args:
-        source: the source as passed by the user.
-        num_outputs: None if the source returns one item; otherwise the length of the tuples, lists or dictionaries that
-            it returns.
-        cycle: behavior after the last item of an iterable: None, False, "no" (stop), "raise" (end the epoch and restart
-            in the next one), True, "quiet" (restart immediately).
-        batch: whether the source returns whole batches; otherwise single samples.
-        batch_info: whether a callable that takes an argument gets a ``BatchInfo`` instead of the iteration number.
-        batch_size: maximum number of samples in a batch; the exact number if ``batch`` is False.
-
-    Attributes:
-        callback: the source and its properties; its ``line`` is shown in error messages about its data.
-        epoch: number of the epoch, counted by ``reset``.
-        iteration: number of batches requested in this epoch.
-
-    Raises:
-        ArgumentTypeError: the source is not a data source.
-        ArgumentValueError: an argument is out of range, or the source does not support ``cycle``.
+    Arguments and attributes are those of ``UserSource``.
     """
 
-    def __init__(
-        self,
-        source: Any,
-        num_outputs: int | None = None,
-        *,
-        cycle: str | bool | None = None,
-        batch: bool = True,
-        batch_info: bool = False,
-        batch_size: int,
-    ) -> None:
-        super().__init__(source, num_outputs, cycle=cycle, batch=batch, batch_info=batch_info, batch_size=batch_size)
+    def __init__(self, source: Any, options: SourceOptions) -> None:
+        super().__init__(source, options)
         self._calls = 0  # number of calls of a callable without argument
         self._iterator: ItemIterator | None = None
 
@@ -129,7 +125,8 @@ class ExternalSource(UserSource):
         """
         if self._ended:
             raise StopIteration
-        count = 1 if self.batch else self.batch_size
+        options = self.options
+        count = 1 if options.batch else options.batch_size
         items: list[Any] = []
         try:
             if self.callback.kind is not SourceKind.CALLABLE:
@@ -144,20 +141,20 @@ class ExternalSource(UserSource):
             self._ended = True
             raise
         except Exception as error:
-            self.callback.add_note(error, self.iteration, self.epoch, None if self.batch else len(items))
+            self.callback.add_note(error, self.iteration, self.epoch, None if options.batch else len(items))
             raise
         finally:
             self.iteration += 1
-        return split_outputs(items[0] if self.batch else items, self.num_outputs, self.batch, self.callback)
+        return split_outputs(items[0] if options.batch else items, options, self.callback)
 
     def _call_with_info(self, count: int, append: Callable[[Any], None]) -> None:
         source, iteration, epoch = self.callback.source, self.iteration, self.epoch
-        if not self.batch:
+        if not self.options.batch:
             first = iteration * count
             for index in range(count):
                 append(source(SampleInfo(first + index, index, iteration, epoch)))
         else:
-            append(source(BatchInfo(iteration, epoch) if self.batch_info else iteration))
+            append(source(BatchInfo(iteration, epoch) if self.options.batch_info else iteration))
 
     def _item_iterator(self) -> ItemIterator:
         if self._iterator is None:
@@ -302,13 +299,12 @@ def position_in(state: Mapping[str, Any], further: AbstractSet[str]) -> tuple[in
     return numbers["epoch"], numbers["iteration"], numbers["items"], bool(numbers["ended"])
 
 
-def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Callback) -> list[Any]:
+def split_outputs(data: Any, options: SourceOptions, callback: Callback) -> list[Any]:
     """Split the data of a source by output.
 
     Args:
         data: a batch, or the list of its samples.
-        num_outputs: None if the data is the only output.
-        batch: whether the data is a batch from one call.
+        options: options of the source.
         callback: for error messages.
 
     Returns:
@@ -318,6 +314,7 @@ def split_outputs(data: Any, num_outputs: int | None, batch: bool, callback: Cal
         SourceError: the data is None, is not a tuple, list or dictionary, its length differs from ``num_outputs``, or a
             dictionary has other keys than before.
     """
+    num_outputs, batch = options.num_outputs, options.batch
     if num_outputs is None:
         if data is None:
             raise _source_error(callback, "returned None.", "Return the data, or raise StopIteration at the end.")

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
 from dalify.base.interrupts import deferred_interrupts
 from dalify.sources.callback import Cycle, SourceKind
-from dalify.sources.external import UserSource, position_in
-from dalify.sources.shared_memory import Slot, SlotReference, array_in
+from dalify.sources.external import SourceOptions, UserSource, position_in
+from dalify.sources.shared_memory import HELD_BATCHES, Slot, SlotReference, array_in
 from dalify.sources.source_worker import (
     IN_PLACE,
     Chunk,
@@ -36,8 +36,6 @@ from dalify.sources.worker_process import Failure, RunnerFactory, error_of
 
 __all__ = ["ParallelSource"]
 
-# Number of batches that consumers may hold without a copy, in addition to those in progress.
-_SLOTS_IN_USE = 4
 # Chunks of a batch per worker: more than one, so that a worker that finishes early takes another.
 _CHUNKS_PER_WORKER = 2
 
@@ -74,36 +72,19 @@ class ParallelSource(UserSource):
     Args:
         pool: the workers; the source registers itself.
         source: the source as passed by the user.
-        num_outputs: see ``ExternalSource``.
-        cycle: see ``ExternalSource``.
-        batch: see ``ExternalSource``.
-        batch_info: see ``ExternalSource``.
-        batch_size: maximum number of samples in a batch.
+        options: its options.
         prefetch_queue_depth: number of batches requested ahead of time, at least 1.
 
     Attributes:
-        callback: the source and its properties.
-        epoch: number of the epoch, counted by ``reset``.
-        iteration: number of batches returned in this epoch.
+        prefetch_queue_depth: see above. The others are those of ``UserSource``.
 
     Raises:
         ArgumentTypeError: the source is not a data source, or a callable without argument.
         ArgumentValueError: an argument is out of range.
     """
 
-    def __init__(
-        self,
-        pool: WorkerPool,
-        source: Any,
-        num_outputs: int | None = None,
-        *,
-        cycle: str | bool | None = None,
-        batch: bool = True,
-        batch_info: bool = False,
-        batch_size: int,
-        prefetch_queue_depth: int = 1,
-    ) -> None:
-        super().__init__(source, num_outputs, cycle=cycle, batch=batch, batch_info=batch_info, batch_size=batch_size)
+    def __init__(self, pool: WorkerPool, source: Any, options: SourceOptions, prefetch_queue_depth: int = 1) -> None:
+        super().__init__(source, options)
         self._is_callable = self.callback.kind is SourceKind.CALLABLE
         if self._is_callable and not self.callback.takes_info:
             raise ArgumentTypeError(
@@ -116,19 +97,19 @@ class ParallelSource(UserSource):
             raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {prefetch_queue_depth}.")
         self.prefetch_queue_depth = prefetch_queue_depth
         self._pool = pool
-        self._cycle = cycle
         self._taken = 0
-        self._items_per_batch = 1 if batch else batch_size
+        batch_size = options.batch_size
+        self._items_per_batch = 1 if options.batch else batch_size
         self._iterated_items = 0  # items of an iterable up to the last received or lost batch
         self._generation = 0
         self._scheduled = 0
         self._pending: deque[_PendingBatch] = deque()
         self._by_slot: dict[int, _PendingBatch] = {}
         self._expected: Expected = ()
-        pieces = 1 if batch or not self._is_callable else min(batch_size, pool.num_workers * _CHUNKS_PER_WORKER)
+        pieces = 1 if options.batch or not self._is_callable else min(batch_size, pool.num_workers * _CHUNKS_PER_WORKER)
         edges = np.linspace(0, batch_size, pieces + 1).astype(int).tolist()
         self._chunks = [(first, stop - first) for first, stop in pairwise(edges)]
-        self._slots = [Slot(pieces) for _ in range(prefetch_queue_depth + _SLOTS_IN_USE)]
+        self._slots = [Slot(pieces) for _ in range(prefetch_queue_depth + HELD_BATCHES)]
         self._free: deque[int] = deque(range(len(self._slots)))
         self._number = pool.register(self)
 
@@ -139,21 +120,9 @@ class ParallelSource(UserSource):
 
     def runner_factory(self) -> RunnerFactory:
         """Return the function that creates the task runner of a worker that is started now; see ``Receiver``."""
-        source, load = self.callback.source, None
-        if self._pool.start_method != "fork":
-            source, load = self._pool.pickler.dumps(source, self.callback.name, self.callback.line)
-        settings = SourceSettings(
-            source,
-            load,
-            self._cycle,
-            self.num_outputs,
-            self.batch,
-            self.batch_info,
-            self.batch_size,
-            self._slots,
-            self._iterated_items,
-            self._generation,
-        )
+        callback = self.callback
+        load = self._pool.loader(callback.source, callback.name, callback.line)
+        settings = SourceSettings(load, self.options, self._slots, self._iterated_items, self._generation)
         return partial(SourceRunner, settings)
 
     def prefetch(self) -> None:
@@ -241,7 +210,7 @@ class ParallelSource(UserSource):
         in_use = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._pending)
         memory = SlotReference(self._free, pending.slot, self._slots[pending.slot]).memory()
         outputs = self._outputs_in(memory, pending)
-        if in_use > _SLOTS_IN_USE:
+        if in_use > HELD_BATCHES:
             outputs = [
                 each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each] for each in outputs
             ]
@@ -263,19 +232,20 @@ class ParallelSource(UserSource):
 
     def _death_error(self, death: WorkerDeath) -> WorkerError:
         request = f"batch {self.iteration - 1} of epoch {self.epoch}"
-        if not self.batch and death.call is not None and death.call >= 0:
+        if not self.options.batch and death.call is not None and death.call >= 0:
             request = f"sample {death.call} of {request}"
         callback = self.callback
         return death.error(f"the source {callback.name}", request, callback.line, "fn.external_source")
 
     def _outputs_in(self, memory: NDArray[np.uint8], pending: _PendingBatch) -> list[Any]:
-        starts = uniform_starts(pending.expected, self.batch_size)
+        batch_size = self.options.batch_size
+        starts = uniform_starts(pending.expected, batch_size)
         outputs: list[Any] = []
         expected: list[tuple[str, tuple[int, ...]] | None] = []
         columns = zip(*(outcome.outputs or () for outcome in pending.outcomes), strict=True)
         for index, parts in enumerate(columns):
             form = pending.expected[index] if index < len(pending.expected) else None
-            whole = None if form is None else array_in(memory, starts[index], form[0], (self.batch_size, *form[1]))
+            whole = None if form is None else array_in(memory, starts[index], form[0], (batch_size, *form[1]))
             if whole is not None and parts.count(IN_PLACE) == len(parts):
                 output: Any = whole
             elif len(parts) == 1 and isinstance(parts[0], Piece):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
@@ -17,7 +14,16 @@ from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key
 from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
-from dalify.sources.worker_process import Calls, Failure, RunnerFactory, Task, error_of, failure_of, trace_of
+from dalify.sources.worker_process import (
+    Calls,
+    Failure,
+    RunnerFactory,
+    Task,
+    error_of,
+    failure_of,
+    seed_generators,
+    trace_of,
+)
 
 __all__ = ["ReaderProcesses"]
 
@@ -98,9 +104,7 @@ class ReaderProcesses:
     def runner_factory(self) -> RunnerFactory:
         """Return the function that creates the task runner of a process; see ``Receiver``."""
         assert self._pool is not None, "dalify bug: no processes"
-        if self._pool.start_method == "fork":
-            return partial(_Reader, self._task)
-        return partial(_Reader, *self._pool.pickler.dumps(self._task, "of the reader", None, self._operator))
+        return partial(_Reader, self._pool.loader(self._task, "of the reader", None, self._operator))
 
     def is_wanted(self, token: Future[Any]) -> bool:
         """Return whether a pending task is still needed; see ``Receiver``."""
@@ -126,27 +130,25 @@ class ReaderProcesses:
         self._pool = None
 
 
+_Task = tuple[Sequence[Any], Callable[[Any], Any]]  # index and function of a reader
+
+
 class _Reader:
     """The reader in a worker process."""
 
-    def __init__(self, content: Any, load: Callable[[bytes], Any] | None = None) -> None:
-        self._content = content  # index and function of the reader; pickled, if there is a function that loads them
+    def __init__(self, load: Callable[[], _Task]) -> None:
         self._load = load
-        self._loaded: tuple[Sequence[Any], Callable[[Any], Any]] | None = None
+        self._loaded: _Task | None = None
 
     def run(self, task: Task, calls: Calls) -> Any:
         entry, seed, *_ = task.details
         try:
             if self._loaded is None:
-                self._loaded = self._content if self._load is None else self._load(self._content)
+                self._loaded = self._load()
                 if is_loaded("torch"):
                     torch.set_num_threads(1)
-            assert self._loaded is not None, "dalify bug: a process without data set"
             index, read = self._loaded
-            random.seed(seed)
-            np.random.seed(seed % 2**32)
-            if is_loaded("torch"):
-                torch.manual_seed(seed >> 1)
+            seed_generators(seed)
             calls.begin(0)
             try:
                 return read(index[entry])

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.fork_lock import ForkLock
+from dalify.base.narrow import is_integer
 from dalify.base.optional import is_loaded, torch
 from dalify.sources.permutation import mixed_key, permute, uniform
 
@@ -316,7 +317,7 @@ def _check_weights(weights: NDArray[np.float64]) -> None:
 
 def _epoch_size(num_samples: int | None, count: int) -> int:
     size = count if num_samples is None else num_samples
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    if not (is_integer(size) and size >= 1):
         raise ArgumentValueError(f"num_samples must be at least 1; got {num_samples!r}.")
     return size
 

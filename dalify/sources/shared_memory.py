@@ -23,7 +23,10 @@ from numpy.typing import NDArray
 from dalify.base.errors import WorkerError
 from dalify.base.interrupts import CallAtEnd
 
-__all__ = ["Slot", "SlotReference", "aligned", "array_in"]
+__all__ = ["HELD_BATCHES", "Slot", "SlotReference", "aligned", "array_in"]
+
+# Batches that a consumer may hold without a copy, in addition to those in progress.
+HELD_BATCHES = 4
 
 # Address space is the only cost; the result of one worker for one batch is always below 4 GiB.
 REGION_BYTES = 1 << 32

@@ -15,7 +15,7 @@ from dalify.data.batch import Batch
 from dalify.data.sample_info import BatchInfo, SampleInfo
 from dalify.sources.callback import Callback, ItemIterator, SourceKind
 from dalify.sources.convert import to_batch
-from dalify.sources.external import split_outputs
+from dalify.sources.external import SourceOptions, split_outputs
 from dalify.sources.shared_memory import Slot, aligned
 from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trace_of
 
@@ -90,26 +90,16 @@ class SourceSettings:
     """Settings of a source for its workers.
 
     Attributes:
-        source: the source, or its pickled form.
-        load: unpickles the source; None if ``source`` is not pickled.
-        cycle: see ``fn.external_source``.
-        num_outputs: see ``fn.external_source``.
-        batch: see ``fn.external_source``.
-        batch_info: see ``fn.external_source``.
-        batch_size: maximum number of samples in a batch.
+        load: returns the source.
+        options: its options.
         slots: shared memory.
         skipped_items: items of an iterable to skip before the next batch, because another worker or an earlier run has
             taken them.
         generation: the generation that ``skipped_items`` applies to.
     """
 
-    source: Any
-    load: Callable[[bytes], Any] | None
-    cycle: str | bool | None
-    num_outputs: int | None
-    batch: bool
-    batch_info: bool
-    batch_size: int
+    load: Callable[[], Any]
+    options: SourceOptions
     slots: list[Slot]
     skipped_items: int = 0
     generation: int = 0
@@ -132,15 +122,14 @@ class SourceRunner:
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
+        self._options = settings.options
         self._callback: Callback | None = None
         self._iterator: ItemIterator | None = None
         self._skipped_items = settings.skipped_items
         self._generation = settings.generation
 
     def _load(self) -> Callback:
-        settings = self._settings
-        source = settings.source if settings.load is None else settings.load(settings.source)
-        callback = Callback(source, settings.cycle)
+        callback = Callback(self._settings.load(), self._options.cycle)
         if callback.kind is not SourceKind.CALLABLE:
             self._iterator = ItemIterator(callback)
         return callback
@@ -149,7 +138,7 @@ class SourceRunner:
         """Execute a task."""
         chunk = Chunk(*task.details)
         items: list[Any] = []
-        settings = self._settings
+        options = self._options
         try:
             if self._callback is None:
                 self._callback = self._load()
@@ -161,8 +150,7 @@ class SourceRunner:
                 self._call_source(self._callback, chunk, items, calls)
             finally:
                 calls.end()
-            data = items[0] if settings.batch else items
-            columns = split_outputs(data, settings.num_outputs, settings.batch, self._callback)
+            columns = split_outputs(items[0] if options.batch else items, options, self._callback)
             outputs = self._write(chunk, columns)
         except StopIteration:
             return SourceOutcome(ended=True, taken=self._items_taken())
@@ -173,7 +161,7 @@ class SourceRunner:
                 if error.sample is not None:
                     error.sample += chunk.first
             elif self._callback is not None:
-                sample = None if settings.batch else chunk.first + len(items)
+                sample = None if options.batch else chunk.first + len(items)
                 self._callback.add_note(error, chunk.iteration, chunk.epoch, sample)
             return SourceOutcome(failure=failure_of(error, trace), taken=self._items_taken())
         return SourceOutcome(outputs, taken=self._items_taken())
@@ -182,34 +170,34 @@ class SourceRunner:
         return 0 if self._iterator is None else self._iterator.taken
 
     def _call_source(self, callback: Callback, chunk: Chunk, items: list[Any], calls: Calls) -> None:
-        settings = self._settings
+        options = self._options
         if self._iterator is not None:
             try:
                 while self._skipped_items:
                     calls.begin(-1)
                     self._iterator.take(1, [])
                     self._skipped_items -= 1
-                for index in range(1 if settings.batch else chunk.size):
+                for index in range(1 if options.batch else chunk.size):
                     calls.begin(index)
                     self._iterator.take(1, items)
             except StopIteration:
                 self._skipped_items = 0
                 raise
-        elif settings.batch:
+        elif options.batch:
             calls.begin(0)
-            info = BatchInfo(chunk.iteration, chunk.epoch) if settings.batch_info else chunk.iteration
+            info = BatchInfo(chunk.iteration, chunk.epoch) if options.batch_info else chunk.iteration
             items.append(callback.source(info))
         else:
-            start = chunk.iteration * settings.batch_size
+            start = chunk.iteration * options.batch_size
             for index in range(chunk.first, chunk.first + chunk.size):
                 calls.begin(index)
                 items.append(callback.source(SampleInfo(start + index, index, chunk.iteration, chunk.epoch)))
 
     def _write(self, chunk: Chunk, columns: list[Any]) -> list[str | Piece | list[Piece]]:
-        settings = self._settings
-        slot = settings.slots[chunk.slot]
+        batch_size = self._options.batch_size
+        slot = self._settings.slots[chunk.slot]
         expected: Expected = pickle.loads(slot.read_header())
-        starts = uniform_starts(expected, settings.batch_size)
+        starts = uniform_starts(expected, batch_size)
         outputs: list[str | Piece | list[Piece]] = []
         cursor = Slot.chunk_start(chunk.number)
         for index, column in enumerate(columns):
@@ -221,7 +209,7 @@ class SourceRunner:
             common = _common_dtype_and_shape(batch)
             if common is not None and index < len(expected) and common == expected[index]:
                 dtype, shape = common
-                whole = slot.array(starts[index], dtype, (settings.batch_size, *shape))
+                whole = slot.array(starts[index], dtype, (batch_size, *shape))
                 _fill(whole[chunk.first : chunk.first + len(batch)], batch)
                 outputs.append(IN_PLACE)
             elif common is not None:

@@ -16,10 +16,11 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from multiprocessing import connection, resource_tracker
 from multiprocessing import process as multiprocessing_process
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,15 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, option_error_text
 from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
+from dalify.base.source_line import SourceLine
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_process import READING, STARTING, Result, RunnerFactory, Task, progress_in, run_worker
 
 __all__ = ["Receiver", "WorkerPool"]
+
+_T = TypeVar("_T")
 
 # A pipe holds 64 KiB, which is 900 tasks: below that, submitting a task never blocks.
 _MAX_TASKS_OUT = 512
@@ -194,6 +198,25 @@ class WorkerPool:
     def process_ids(self) -> list[int]:
         """Process ids of the workers."""
         return [worker.process_id for worker in self._workers if worker is not None]
+
+    def loader(
+        self, value: _T, name: str, line: SourceLine | None, operator: str = "fn.external_source"
+    ) -> Callable[[], _T]:
+        """Return the function that returns a value in a worker that is started now: a copy, except after a fork.
+
+        Args:
+            value: the value.
+            name: see ``CallbackPickler.dumps``, like the other arguments.
+            line: see `name`.
+            operator: see `name`.
+
+        Raises:
+            ArgumentTypeError: the value cannot be pickled.
+        """
+        if self.start_method == "fork":
+            return lambda: value
+        content, load = self.pickler.dumps(value, name, line, operator)
+        return partial(load, content)
 
     def start(self) -> None:
         """Start the workers, if they are not running. Fork before threads and GPU contexts are created.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import random
 import selectors
 import signal
 import struct
@@ -19,11 +20,12 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import WorkerError
 from dalify.base.fork_hook import at_fork
-from dalify.base.optional import LazyModule
+from dalify.base.optional import LazyModule, is_loaded, torch
 from dalify.base.source_line import SourceLine
 from dalify.sources.shared_memory import Slot
 
@@ -41,6 +43,7 @@ __all__ = [
     "failure_of",
     "progress_in",
     "run_worker",
+    "seed_generators",
     "trace_of",
 ]
 
@@ -260,6 +263,14 @@ def _wait_for_end(file: int) -> None:
     with suppress(OSError):
         os.read(file, 1)
     os._exit(1)
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the generators of Python and NumPy, which user code may use, and that of torch if it is loaded."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    if is_loaded("torch"):
+        torch.manual_seed(seed >> 1)
 
 
 def failure_of(error: Exception, trace: str) -> Failure:

@@ -21,9 +21,9 @@ import pytest
 
 from dalify.base import compiling
 from dalify.base.compiling import KernelCache, njit
+from tests.helpers.platforms import needs_posix
 
 PROJECT = Path(__file__).parent.parent.parent
-needs_unix = pytest.mark.skipif(os.name == "nt", reason="owners and modes of Unix")
 
 CALLEE = """
 from dalify.base.compiling import njit
@@ -187,7 +187,7 @@ def test_folder_of_the_environment_comes_first(toy: Path, tmp_path: Path) -> Non
     assert run(toy) == "13 compiled"
 
 
-@needs_unix
+@needs_posix
 def test_working_folder_that_was_deleted(toy: Path, tmp_path: Path) -> None:
     """Numba cannot compile there; what is compiled already runs."""
     program = textwrap.dedent(f"""
@@ -238,7 +238,7 @@ def _refuse(where: str, what: str = "errno.EROFS") -> str:
     """)
 
 
-@needs_unix
+@needs_posix
 @pytest.mark.parametrize("what", ["errno.EROFS", "errno.EACCES", "errno.ENOSPC"])
 def test_private_folder_where_nothing_else_can_be_written(toy: Path, tmp_path: Path, what: str) -> None:
     temporary = tmp_path / "temporary"
@@ -287,7 +287,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     folder.chmod(0o700)
 
 
-@needs_unix
+@needs_posix
 class TestPrivateFolder:
     """It contains machine code that will be executed, so no other user may be able to write to it."""
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from dalify.base.fork_hook import Owner, at_fork
+from tests.helpers.platforms import needs_posix
 
 PROGRAM = """
 import os
@@ -35,7 +36,7 @@ assert owner.is_this_process
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@needs_posix
 def test_forks_are_no_owners_and_hooks_run_in_order() -> None:
     result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from dalify.base.interrupts import CallAtEnd, deferred_interrupts, is_main_thread, kept_interrupts, was_interrupted
+from tests.helpers.platforms import needs_posix
 from tests.helpers.programs import finished
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+pytestmark = needs_posix
 
 
 def press() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import cv2
@@ -17,8 +16,9 @@ from dalify.kernels.audio.loudness import nonsilent_regions
 from dalify.kernels.images.resample import resample
 from dalify.kernels.random import philox
 from dalify.kernels.random.philox import Draws
+from tests.helpers.platforms import needs_posix
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the simulation needs POSIX")
+pytestmark = needs_posix
 
 KERNEL = "dalify.kernels.images.resample.separable"
 IMAGES = np.random.default_rng(1).integers(0, 256, (2, 400, 500, 3), np.uint8)

@@ -23,6 +23,7 @@ from dalify.codecs.decode_batch import blank_image
 from dalify.codecs.image import decode_image, image_shape
 from dalify.codecs.image_format import as_bytes_array
 from tests.helpers.hostile_images import bombs, chunk, encoded, png
+from tests.helpers.platforms import needs_linux
 
 BOMBS = bombs()
 WAYS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -103,7 +104,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+@needs_linux
 def test_nothing_is_allocated_for_what_is_only_declared() -> None:
     child = subprocess.run(
         [sys.executable, "-c", CHECK_MEMORY], capture_output=True, text=True, timeout=120, check=True

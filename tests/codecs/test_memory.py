@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.helpers.platforms import needs_linux
+
 _RESULT_BYTES = 3
 # Format and options of Pillow -> most bytes per pixel besides the result of 3: what the library holds, 4 of Pillow, and
 # the file where it has to be copied. JPEG 2000 holds all samples as integers of 32 bits, WebP two canvases of 4 bytes
@@ -86,7 +88,7 @@ print(os.read(reading, 99).decode())
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@needs_linux
 @pytest.mark.parametrize("name", MAX_BYTES)
 def test_peak_per_pixel(name: str) -> None:
     command = [sys.executable, "-c", MEASURE, name]

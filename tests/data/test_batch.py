@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from dalify.base.errors import DTypeError, LayoutError
 from dalify.data import Batch, DALIDataType, Spec
@@ -63,13 +64,11 @@ def test_stacking() -> None:
     assert stack_samples(list(DENSE), out) is out
     assert (out == DENSE).all()
     assert (stack_samples(list(DENSE)) == DENSE).all()
-    torch = pytest.importorskip("torch")
     tensors = [torch.full((2,), index) for index in range(3)]
     assert stack_samples(tensors).tolist() == [[0, 0], [1, 1], [2, 2]]
 
 
 def test_on_the_device() -> None:
-    torch = pytest.importorskip("torch")
     batch = Batch(torch.arange(8).reshape(4, 2), None, "X", "gpu")
     assert batch.dtype == DALIDataType.INT64
     assert batch.take(np.array([1, 1])).dense.tolist() == [[2, 3], [2, 3]]
@@ -83,7 +82,6 @@ def test_element_types_go_there_and_back(dtype: DALIDataType) -> None:
     assert from_numpy(dtype.numpy.name) is dtype
     assert from_numpy(dtype.numpy.newbyteorder(">")) is dtype
     assert array_dtype(np.zeros(1, dtype.numpy)) is dtype
-    torch = pytest.importorskip("torch")
     assert array_dtype(torch.zeros(1, dtype=getattr(torch, dtype.numpy.name))) is dtype
 
 

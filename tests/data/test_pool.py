@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,7 +31,6 @@ def test_a_block_comes_back_when_its_last_view_is_gone() -> None:
 
 
 def test_torch_tensors_and_capsules_keep_it() -> None:
-    torch = pytest.importorskip("torch")
     pool = BufferPool()
     for make in (torch.from_numpy, torch.from_dlpack, lambda array: array.__dlpack__(), memoryview, np.asarray):
         array = pool.empty((64, 64), FLOAT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 from dalify.data import sample_folder
 from dalify.data.sample_folder import SampleFolder
 from dalify.data.sample_memory import StoredSample
+from tests.helpers.platforms import needs_posix
 
 DIGEST, OTHER = "0" * 32, "f" * 32
 MOST = 1 << 22
@@ -192,7 +192,7 @@ while True:
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed in this way here")
+@needs_posix
 def test_killed_while_writing(tmp_path: Path) -> None:
     """What a killed process leaves is whole or not taken for a sample, and is cleared away when room is wanted."""
     most = 1 << 29  # more than they can write in this time

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import torch
 
 import dalify
 from dalify import fn, pipeline_def, types
@@ -169,11 +170,7 @@ def test_strings() -> None:
     )
     assert "[0 1 2]" in str(TensorCPU(np.arange(3)))
     assert "[[1 1 1]" in str(TensorListCPU(RAGGED))
-    assert "[0 1 2]" in str(TensorListGPU([_torch().arange(3)]))
-
-
-def _torch() -> Any:
-    return pytest.importorskip("torch")
+    assert "[0 1 2]" in str(TensorListGPU([torch.arange(3)]))
 
 
 # -- exchange --------------------------------------------------------------------------------------------------------
@@ -189,11 +186,11 @@ VIEWS: dict[str, Callable[[TensorListCPU], Any]] = {
     "as_tensor": lambda batch: np.asarray(batch.as_tensor()),
     "as_reshaped_tensor": lambda batch: np.asarray(batch.as_reshaped_tensor([2, 6000])),
     "numpy.from_dlpack": lambda batch: np.from_dlpack(batch.as_tensor()),
-    "torch.from_dlpack": lambda batch: _torch().from_dlpack(batch.as_tensor()),
-    "torch.as_tensor": lambda batch: _torch().as_tensor(batch.as_array()),
+    "torch.from_dlpack": lambda batch: torch.from_dlpack(batch.as_tensor()),
+    "torch.as_tensor": lambda batch: torch.as_tensor(batch.as_array()),
     "at": lambda batch: batch.at(0),
     "item, numpy": lambda batch: np.asarray(batch[0]),
-    "item, torch": lambda batch: _torch().from_dlpack(batch[0]),
+    "item, torch": lambda batch: torch.from_dlpack(batch[0]),
     "iteration": lambda batch: np.asarray(next(iter(batch))),
     "as_cpu": lambda batch: batch.as_cpu().as_array(),
 }
@@ -227,7 +224,6 @@ def test_memory_is_used_again_when_nobody_looks() -> None:
 
 
 def test_constants_can_be_given_away() -> None:
-    torch = _torch()
     pipe = pipeline_def(batch_size=3, num_threads=1, device_id=None)(
         lambda: (np.float32(2), types.Constant(np.int32([1, 2])), fn.constant(idata=[3, 4]))
     )()
@@ -265,7 +261,6 @@ def test_numpys_protocol() -> None:
 
 
 def test_tensors_are_made_of_what_others_give() -> None:
-    torch = _torch()
     given = torch.arange(6).reshape(2, 3)
     for tensor in (TensorCPU(given), TensorCPU(TensorCPU(given)), TensorListCPU(given).as_tensor()):
         assert tensor.data_ptr() == given.data_ptr()
@@ -315,7 +310,6 @@ def test_origins_of_a_reader(photo_folder: Any) -> None:
 
 @pytest.mark.usefixtures("emulated_gpu")
 def test_lists_on_the_device() -> None:
-    torch = _torch()
     batch = TensorListCPU(CUBE, "HW")._as_gpu()
     assert isinstance(batch, TensorListGPU)
     assert (len(batch), batch.layout(), batch.ndim(), batch.dtype) == (2, "HW", 2, types.INT32)
@@ -351,7 +345,6 @@ def test_lists_on_the_device() -> None:
 
 
 def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = _torch()
     monkeypatch.delenv("DALIFY_DEVICE", raising=False)
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     with pytest.raises(DeviceError, match=r"torch finds no accelerator(?s:.*)DALIFY_DEVICE=cpu"):

@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from dalify.base.errors import CacheError, DalifyError, DecodeError
 from dalify.executor.cache_step import CacheStep
 from dalify.pipeline.pipeline import parts_of
 from tests.helpers.photos import write_photo_folder
+from tests.helpers.platforms import needs_posix
 from tests.helpers.web_server import web_server
 
 
@@ -564,7 +564,7 @@ def _result(process: subprocess.Popen[bytes]) -> tuple[int, int]:
     return int(total), int(misses)
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed in this way here")
+@needs_posix
 def test_processes(tmp_path: Path) -> None:
     """Processes share a folder, also if one of them is killed at any time."""
     write_photo_folder(tmp_path / "photos", images_per_class=30, longest_side=300)
@@ -592,7 +592,7 @@ def _in_child(pipe: Any, results: Any) -> None:
     results.put(([value[0].tobytes() for batch in batches for value in batch], _cache(pipe).misses))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@needs_posix
 def test_fork(photo_folder: Path) -> None:
     """A child has the cache of its parent."""
     pipe = _make(_training, photo_folder, True)
@@ -731,7 +731,7 @@ def test_samples_of_mixed_types(tmp_path: Path, on_error: str, in_folder: bool) 
 # -- worker processes
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
+@needs_posix
 @pytest.mark.parametrize("in_folder", [False, True])
 def test_worker_processes(photo_folder: Path, tmp_path: Path, in_folder: bool) -> None:
     options = {"cache_size": 8, **({"cache_folder": str(tmp_path / "cache")} if in_folder else {})}
@@ -747,7 +747,7 @@ def test_worker_processes(photo_folder: Path, tmp_path: Path, in_folder: bool) -
     plain.close()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
+@needs_posix
 def test_bad_samples_in_worker_processes(folder: Path) -> None:
     bad = sorted(folder.glob("*/*.jpg"))[3]
     bad.write_bytes(bad.read_bytes()[:300])

@@ -20,11 +20,12 @@ from dalify.base.errors import PipelineStateError
 from dalify.base.fork_gate import working
 from dalify.pipeline import Pipeline
 from tests.helpers.photos import write_photo_folder
+from tests.helpers.platforms import needs_linux, needs_posix
 from tests.helpers.processes import is_running
 from tests.helpers.programs import finished, running
 
 pytestmark = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+    needs_posix,
     pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
 ]
 
@@ -401,7 +402,7 @@ ENDINGS = """
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@needs_linux
 def test_a_fork_waits_for_threads_that_end() -> None:
     """Libraries free data of a thread after Python has finished it. Threads that never worked may end."""
     worked = "with working(): pass"

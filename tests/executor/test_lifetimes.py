@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 import textwrap
 import threading
 import time
@@ -19,6 +18,7 @@ from dalify import fn, pipeline_def
 from dalify.base.errors import PipelineStateError
 from dalify.pipeline import Pipeline
 from dalify.pipeline.pipeline import parts_of
+from tests.helpers.platforms import needs_posix
 from tests.helpers.programs import finished
 
 SLOW_PIPELINE = """
@@ -170,7 +170,7 @@ def test_a_pipeline_that_never_ran_has_no_threads() -> None:
 # -- processes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@needs_posix
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_child_continues() -> None:
     pipe = training(size=64)
@@ -193,7 +193,7 @@ def test_a_forked_child_continues() -> None:
     assert [pipe.run()[1].as_array()[0, 0] for _ in range(3)] == [3, 4, 5]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@needs_posix
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_child_continues_although_a_thread_was_in_run() -> None:
     pipe = training(size=4)
@@ -326,7 +326,7 @@ def test_ctrl_c_inside_a_source_leaves_the_others_in_step() -> None:
         assert (int(one.as_array()[0]), int(other.as_array()[0])) == found[count]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+@needs_posix
 def test_after_ctrl_c_no_batch_is_lost() -> None:
     text = """
     import os, signal, threading

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import pytest
 
 from tests.fuzz import equality
 from tests.fuzz.equality import Row, compared, table
+from tests.helpers.platforms import needs_linux
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kills worker processes")
+pytestmark = needs_linux
 
 
 @pytest.fixture(autouse=True)

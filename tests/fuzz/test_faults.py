@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from tests.fuzz.faults import Row, death_of_workers, kill_programs, kill_workers, press, table
 from tests.helpers.photos import write_photo_folder
+from tests.helpers.platforms import needs_linux
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc and /dev/shm")
+pytestmark = needs_linux
 
 
 def test_a_few_of_each(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
-"""The graph of a pipeline after all passes."""
+"""The graph of a pipeline after all passes, or without some of them."""
 
 from __future__ import annotations
 
-from dalify import Pipeline
+import pytest
+
+from dalify import Pipeline, passes
 from dalify.pipeline.pipeline import parts_of
 
-__all__ = ["names_in"]
+__all__ = ["names_in", "omit_passes"]
 
 
 def names_in(pipe: Pipeline) -> set[str]:
@@ -14,3 +16,8 @@ def names_in(pipe: Pipeline) -> set[str]:
     built = parts_of(pipe).builder.built
     assert built is not None
     return {node.operator.name for node in built.graph.nodes()}
+
+
+def omit_passes(patch: pytest.MonkeyPatch, *names: str) -> None:
+    """Build graphs without some passes."""
+    patch.setattr(passes, "PASSES", {name: item for name, item in passes.PASSES.items() if name not in names})

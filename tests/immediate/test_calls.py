@@ -31,6 +31,7 @@ from dalify.base.errors import (
 )
 from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from dalify.immediate import calls
+from tests.helpers.platforms import needs_posix
 
 # -- samples and batches --------------------------------------------------------------------------------------------
 
@@ -370,7 +371,7 @@ def test_call_within_a_call(photo):
     built.close()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@needs_posix
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded")
 def test_fork(photo):
     """A child computes, draws numbers of its own, and the same again when the parent's seed is the same."""

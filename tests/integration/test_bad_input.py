@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import dalify
 from dalify import fn, pipeline_def, types
@@ -651,7 +652,6 @@ ON_GPU: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("name", ON_GPU)
 def test_a_gpu_where_there_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch")
     monkeypatch.delenv("DALIFY_DEVICE", raising=False)
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     make, operator = ON_GPU[name]

@@ -18,9 +18,10 @@ import pytest
 
 from tests.helpers.endless_programs import BEGIN, PROGRAMS, session_of
 from tests.helpers.photos import write_photo_folder
+from tests.helpers.platforms import needs_posix
 from tests.helpers.programs import LIMIT_S, finished, running
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as on POSIX")
+pytestmark = needs_posix
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import dalify
 from dalify import fn, pipeline_def, types
@@ -478,7 +479,6 @@ def test_our_own_outputs_and_dlpack_objects_are_data() -> None:
 
 
 def test_forms_that_dali_does_not_take_here() -> None:
-    torch = pytest.importorskip("torch")
     wanted = np.arange(6).reshape(BATCH_SIZE, 2)
     for data in (
         torch.from_numpy(wanted),
@@ -712,7 +712,6 @@ def test_class_operator() -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_data_for_the_device() -> None:
-    torch = pytest.importorskip("torch")
     pipe = built(OURS, lambda: fn.external_source(lambda: batch_of(3), device="gpu", layout="X"), device_id=0)
     (batch,) = pipe.run()
     assert isinstance(batch, dalify.tensors.TensorListGPU)

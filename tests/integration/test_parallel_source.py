@@ -17,11 +17,12 @@ import pytest
 from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, SourceError
 from dalify.pipeline.pipeline import parts_of
+from tests.helpers.platforms import needs_linux
 from tests.helpers.processes import children, is_running
 from tests.helpers.programs import LIMIT_S, running
 from tests.helpers.steps import steps_of
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
+pytestmark = needs_linux
 
 BATCH_SIZE = 5
 PROJECT = Path(__file__).parent.parent.parent

@@ -13,13 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.platforms import needs_linux
+
 PROJECT = Path(__file__).parents[2]
 PROCESSES = 2
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a minute of two free cores; many on a busy machine
-@pytest.mark.skipif(sys.platform != "linux", reason="pages are guarded by Linux's means")
+@needs_linux
 def test_no_kernel_leaves_its_arrays(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     # Code with checks must not be mistaken for code without. Where pytest keeps a cache, compiling is done once.
     cache = getattr(request.config, "cache", None)

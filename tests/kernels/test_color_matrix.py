@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from dalify.data.samples import Samples
 from dalify.kernels.images import color_matrix
@@ -55,7 +56,6 @@ def test_floats_equal_dali():
 @pytest.mark.parametrize("target", [np.uint8, np.float32, np.int16])
 @pytest.mark.parametrize("shape", [(3, 3), (1, 3), (2, 4)])
 def test_all_roads_equal_the_formula(source, target, shape):
-    torch = pytest.importorskip("torch")
     random = np.random.default_rng(3)
     x = random.integers(0, 200, (2, 5, 7, shape[1])).astype(source)
     matrix = random.normal(0, 0.7, (2, *shape)).astype(np.float32)

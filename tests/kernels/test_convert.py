@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -34,7 +35,6 @@ def cast_many(x: np.ndarray, dtype: type) -> np.ndarray:
 
 
 def cast_torch(x: np.ndarray, dtype: type) -> np.ndarray:
-    torch = pytest.importorskip("torch")
     out = torch.from_numpy(np.empty(x.shape, dtype))
     convert.saturate_cast_torch(out, torch.from_numpy(x))
     return out.numpy()
@@ -116,7 +116,6 @@ _ALL = [*INTEGERS, np.float16, np.float32, np.float64, np.bool_]
 @pytest.mark.parametrize("target", [np.float16, np.float32])
 @pytest.mark.parametrize("source", _ALL)
 def test_windows_saturate_floats(source, target):
-    torch = pytest.importorskip("torch")
     with np.errstate(over="ignore", invalid="ignore"):
         x = np.array([0, 1, 60000, 65503, -65503, 65520, 65535, -65536, 2**31 - 1, 1e18, -1e30, 1e300]).astype(source)
         x = np.append(x, np.array([np.inf, -np.inf, np.nan], source)) if x.dtype.kind == "f" else x

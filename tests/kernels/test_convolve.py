@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from dalify.data.samples import Samples
 from dalify.kernels.images import convolve
@@ -20,7 +21,6 @@ def blurred(x, sigmas, first_axis, on_torch=False):
     kernels = [convolve.gaussian_kernels([(s, convolve.gaussian_window(s)) for s in sigmas])]
     out = np.empty_like(x[None])
     if on_torch:
-        torch = pytest.importorskip("torch")
         convolve.convolve_axes_torch(torch.from_numpy(out), torch.from_numpy(x[None]), kernels, first_axis)
     else:
         filtered(out, x[None], kernels, first_axis - 1)
@@ -93,7 +93,6 @@ def test_bytes_to_floats_keep_the_fraction():
 
 
 def test_every_sample_has_its_own_kernel():
-    torch = pytest.importorskip("torch")
     x = RANDOM.random((3, 9, 8, 2), dtype=np.float32)
     each = convolve.gaussian_kernels([(s, convolve.gaussian_window(s)) for s in (0.3, 1.0, 2.0)])
     kernels = [[kernel] * 2 for kernel in each]

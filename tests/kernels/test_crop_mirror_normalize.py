@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,8 +12,6 @@ from dalify.data import Batch
 from dalify.data.samples import Samples
 from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
-
-torch = pytest.importorskip("torch", reason="the second implementation runs on torch")
 
 
 def run(device, out, x, anchor, **options):

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +15,6 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import copy_window, copy_window_torch, copy_windows, flip_axes
 from dalify.kernels.arrays.windows_torch import flip_samples_torch
-
-torch = pytest.importorskip("torch", reason="the second implementation runs on torch")
 
 
 @pytest.mark.parametrize("device", ["cpu", "torch"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,6 @@ def test_bytes_are_rounded_half_away_and_saturated(factor, summand):
 @pytest.mark.parametrize("source", [np.uint8, np.int16, np.float32])
 @pytest.mark.parametrize("target", [np.uint8, np.int32, np.float32])
 def test_every_sample_has_its_own_numbers(source, target):
-    torch = pytest.importorskip("torch")
     x = np.random.default_rng(0).integers(0, 100, (3, 4, 5)).astype(source)
     factor, summand = np.array([1, 0.5, 2], np.float32), np.array([0, 10.25, -7], np.float32)
     exact = x * factor[:, None, None].astype(np.float64) + summand[:, None, None]

@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -16,8 +17,6 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.images.resample import resample
 from dalify.kernels.images.resample_torch import resample_torch
-
-torch = pytest.importorskip("torch", reason="the second implementation runs on torch")
 
 NEAREST, LINEAR, CUBIC = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC
 LANCZOS, GAUSSIAN = DALIInterpType.INTERP_LANCZOS3, DALIInterpType.INTERP_GAUSSIAN

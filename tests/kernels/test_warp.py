@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +33,6 @@ def warped(x, matrix, nearest=False, fill=None, size=None, kernel=None):
         samples = Samples.of_dense(out), Samples.of_dense(np.ascontiguousarray(x[None]))
         (warp.warp_2d if axes == 2 else warp.warp_3d)(*samples, matrix, nearest=nearest, fill_value=fill)
         return out[0]
-    torch = pytest.importorskip("torch")
     result = torch.from_numpy(out)
     kernel(result, torch.from_numpy(x[None]), matrix, nearest=nearest, fill_value=fill)
     return result.numpy()[0]

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dalify import Pipeline, fn, passes, pipeline_def, types
+from dalify import Pipeline, fn, pipeline_def, types
 from dalify.base.errors import DecodeError, LimitError, ShapeError
 from dalify.codecs import decode_batch
 from dalify.codecs.jpeg_decoder import JpegDecoder
+from tests.helpers.built_graph import omit_passes
 from tests.passes.test_push_crop_into_resize import names_in
 
 JOINED = "_decode_random_crop_normalize"
@@ -72,7 +73,7 @@ def pixels(pipe: Any) -> np.ndarray[Any, Any]:
 
 def separate(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Pipeline]) -> Pipeline:
     with monkeypatch.context() as patch:
-        patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.fuse))
+        omit_passes(patch, "fuse")
         pipe = make()
         assert not names_in(pipe) & {JOINED, "_random_resized_crop_normalize"}
     return pipe

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify import Pipeline, fn, passes, pipeline_def, types
+from dalify import Pipeline, fn, pipeline_def, types
 from dalify.base.errors import ShapeError
+from tests.helpers.built_graph import omit_passes
 from tests.passes.test_push_crop_into_resize import names_in
 
 MEAN, DEVIATION = [100.0, 110.0, 120.0], [50.0, 51.0, 52.0]
@@ -67,7 +68,7 @@ def test_results_are_those_of_two_operators(
     assert not names_in(merged) & {"crop_mirror_normalize", "random_resized_crop", "resize", "resize_crop_mirror"}
     assert "run as one operator" in merged.explain()
     with monkeypatch.context() as patch:
-        patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.fuse))
+        omit_passes(patch, "fuse")
         separate = photographs(photo_folder, resize, **arguments)
         assert not names_in(separate) & MERGED
     for _ in range(3):
@@ -127,7 +128,7 @@ def test_results_on_the_cpu_are_bit_identical(
     merged = photographs(photo_folder, resize, **given)
     assert names_in(merged) & MERGED
     with monkeypatch.context() as patch:
-        patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.fuse))
+        omit_passes(patch, "fuse")
         separate = photographs(photo_folder, resize, **given)
         assert not names_in(separate) & MERGED
     for _ in range(3):
@@ -195,7 +196,7 @@ def test_a_window_is_resized_without_a_copy(
     assert "_crop_resize" in names_in(merged)
     assert not names_in(merged) & {"crop", "resize"}
     with monkeypatch.context() as patch:
-        patch.setattr(passes, "PASSES", tuple(item for item in passes.PASSES if item[0] is not passes.fuse))
+        omit_passes(patch, "fuse")
         separate = windows(layout, dtype, resize)
         assert {"crop", "resize"} <= names_in(separate)
     for _ in range(2):

@@ -17,6 +17,8 @@ from dalify.passes import PASSES, Report, deduplicate, fold_constants, infer_spe
 from dalify.passes.verify import Stage
 from dalify.pipeline.pipeline import parts_of
 
+EVERY_GRAPH = [item for name, item in PASSES.items() if name != "narrow"]  # it needs an option
+
 VALUES = np.arange(24, dtype=np.int32).reshape(4, 6) - 9
 
 
@@ -60,7 +62,7 @@ def test_passes_keep_results(parts: list[Any]) -> None:
     with np.errstate(over="ignore"):
         expected = [evaluate(part, VALUES, np.int32) + 0 * VALUES for part in parts]
     graph = graph_of(*nodes)
-    for run_pass, stage in (*PASSES,):
+    for run_pass, stage in EVERY_GRAPH:
         graph = run_pass(graph, Report())
         verify(graph, stage)
         for found, wanted in zip(run(graph), expected, strict=True):
@@ -70,7 +72,7 @@ def test_passes_keep_results(parts: list[Any]) -> None:
 def test_a_pass_twice_changes_nothing_more() -> None:
     x = source()
     graph = graph_of(x * 2 + x * 2, (types.Constant(2) * 3).node() + x)
-    for run_pass, _ in PASSES:
+    for run_pass, _ in EVERY_GRAPH:
         once = run_pass(graph, Report())
         assert len(run_pass(once, Report()).nodes()) == len(once.nodes())
         graph = once

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import signal
 import textwrap
 import time
 import warnings
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 from dalify import fn, pipeline_def
 from dalify.base.errors import CheckpointError
 from dalify.pipeline import Pipeline
+from tests.helpers.platforms import needs_posix
 from tests.helpers.programs import finished, running
 
 # How a restored pipeline may differ from the one that was saved.
@@ -590,7 +590,7 @@ TRAINING = """
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@needs_posix
 def test_a_training_that_is_killed_again_and_again(files: list[str], tmp_path: Path) -> None:
     """Every step that is repeated after a kill, and every later step, is equal to that of a run without kills."""
     steps, chance = 2000, random.Random(4)

@@ -44,10 +44,11 @@ from tests.helpers.photo_pipelines import (
     values,
     write_damaged_photos,
 )
+from tests.helpers.platforms import needs_linux, needs_posix
 from tests.helpers.processes import children, is_running, killed
 from tests.helpers.programs import LIMIT_S, finished, running
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
+pytestmark = needs_posix
 
 # Only calls that sleep for an hour exceed it, for any load of the machine.
 TIMEOUT_S = 3.0
@@ -268,7 +269,6 @@ def test_random_numbers_of_users_functions_depend_on_the_batch_alone() -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_the_device_stays_here(photo_folder: Path) -> None:
-    pytest.importorskip("torch", reason="GPU kernels are written for torch")
 
     def define(processes: int) -> Pipeline:
         @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=3, processes=processes)
@@ -443,7 +443,7 @@ def test_memory_is_used_again() -> None:
     assert len(addresses) <= 3  # two under way, and one that was just let go of
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
+@needs_linux
 def test_dropped_batches_give_back_what_they_had(photo_folder: Path) -> None:
     photos(photo_folder, processes=2).build()  # opens what remains open
     gc.collect()

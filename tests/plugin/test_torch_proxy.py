@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import torch
 
 from dalify import fn, pipeline_def, types
-
-torch = pytest.importorskip("torch")
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError  # noqa: E402
-from dalify.plugin.pytorch import TorchPythonFunction, torch_utils  # noqa: E402
-from dalify.plugin.pytorch.experimental import proxy  # noqa: E402
-from dalify.plugin.pytorch.loader_evaluator import LoaderEvaluator  # noqa: E402
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError
+from dalify.plugin.pytorch import TorchPythonFunction, torch_utils
+from dalify.plugin.pytorch.experimental import proxy
+from dalify.plugin.pytorch.loader_evaluator import LoaderEvaluator
 
 
 @pipeline_def(batch_size=4, num_threads=2, device_id=None)

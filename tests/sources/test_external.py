@@ -8,13 +8,13 @@ import pytest
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, SourceError
 from dalify.data.sample_info import BatchInfo, SampleInfo
-from dalify.sources.external import ExternalSource
+from dalify.sources.external import ExternalSource, SourceOptions
 
 BATCH_SIZE = 3
 
 
-def make(source, num_outputs=None, **keywords):
-    return ExternalSource(source, num_outputs, batch_size=keywords.pop("batch_size", BATCH_SIZE), **keywords)
+def make(source, num_outputs=None, batch_size=BATCH_SIZE, **options):
+    return ExternalSource(source, SourceOptions(batch_size=batch_size, num_outputs=num_outputs, **options))
 
 
 def epoch_of(source, most=10):

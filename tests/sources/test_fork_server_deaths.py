@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from multiprocessing import get_all_start_methods
 from pathlib import Path
 
-import pytest
-
+from tests.helpers.platforms import needs_linux
 from tests.helpers.programs import finished
 
-pytestmark = pytest.mark.skipif(
-    "forkserver" not in get_all_start_methods() or not Path("/proc/self/fd").is_dir(), reason="looks into /proc"
-)
+pytestmark = needs_linux
 
 PROGRAM = """
 import os, random, signal, sys, threading, time

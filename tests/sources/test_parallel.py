@@ -24,13 +24,14 @@ from dalify.base.errors import (
     WorkerError,
 )
 from dalify.sources.convert import to_batch
-from dalify.sources.external import ExternalSource
+from dalify.sources.external import ExternalSource, SourceOptions
 from dalify.sources.parallel import ParallelSource
 from dalify.sources.worker_pool import WorkerPool
+from tests.helpers.platforms import needs_linux, needs_posix
 from tests.helpers.processes import is_running
 from tests.helpers.programs import running
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need Linux or macOS")
+pytestmark = needs_posix
 
 BATCH_SIZE = 5
 # Much longer than any test takes: a hang fails instead of blocking.
@@ -49,6 +50,14 @@ def make_pool():
     for pool in pools:
         pool.close()
     assert multiprocessing.active_children() == []
+
+
+def parallel_source(pool, source, num_outputs=None, prefetch_queue_depth=1, **options):
+    return ParallelSource(pool, source, SourceOptions(num_outputs=num_outputs, **options), prefetch_queue_depth)
+
+
+def source_in_process(source, num_outputs=None, **options):
+    return ExternalSource(source, SourceOptions(num_outputs=num_outputs, **options))
 
 
 def uniform(info):
@@ -150,8 +159,8 @@ def epochs(source, count, most=8):
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.mark.parametrize(("num_workers", "depth"), [(1, 1), (2, 3), (3, 1)])
 def test_equal_to_the_source_in_process(make_pool, case, num_workers, depth):
-    parallel = ParallelSource(make_pool(num_workers), **case, batch_size=BATCH_SIZE, prefetch_queue_depth=depth)
-    assert epochs(parallel, 3) == epochs(ExternalSource(**case, batch_size=BATCH_SIZE), 3)
+    parallel = parallel_source(make_pool(num_workers), **case, batch_size=BATCH_SIZE, prefetch_queue_depth=depth)
+    assert epochs(parallel, 3) == epochs(source_in_process(**case, batch_size=BATCH_SIZE), 3)
 
 
 @settings(max_examples=12, deadline=None)
@@ -165,19 +174,19 @@ def test_equal_to_the_source_in_process_for_any_numbers(batch_size, num_workers,
     case = CASES[name]
     pool = WorkerPool(num_workers)
     try:
-        parallel = ParallelSource(pool, **case, batch_size=batch_size, prefetch_queue_depth=depth)
-        assert epochs(parallel, 2, 20) == epochs(ExternalSource(**case, batch_size=batch_size), 2, 20)
+        parallel = parallel_source(pool, **case, batch_size=batch_size, prefetch_queue_depth=depth)
+        assert epochs(parallel, 2, 20) == epochs(source_in_process(**case, batch_size=batch_size), 2, 20)
     finally:
         pool.close()
 
 
 def test_several_sources_share_the_workers(make_pool):
     pool = make_pool()
-    sources = [ParallelSource(pool, **case, batch_size=BATCH_SIZE, prefetch_queue_depth=2) for case in CASES.values()]
+    sources = [parallel_source(pool, **case, batch_size=BATCH_SIZE, prefetch_queue_depth=2) for case in CASES.values()]
     for source in sources:
         source.prefetch()
     for source, case in zip(sources, CASES.values(), strict=True):
-        assert epochs(source, 2) == epochs(ExternalSource(**case, batch_size=BATCH_SIZE), 2)
+        assert epochs(source, 2) == epochs(source_in_process(**case, batch_size=BATCH_SIZE), 2)
 
 
 @pytest.mark.parametrize("start_method", ["spawn", "forkserver"])
@@ -189,10 +198,10 @@ def test_start_methods(make_pool, start_method):
     }
     pool = make_pool(2, start_method)
     sources = [
-        ParallelSource(pool, source, num_outputs, batch=False, batch_size=4) for source, num_outputs in cases.values()
+        parallel_source(pool, source, num_outputs, batch=False, batch_size=4) for source, num_outputs in cases.values()
     ]
     for parallel, (source, num_outputs) in zip(sources, cases.values(), strict=True):
-        ours = ExternalSource(source, num_outputs, batch=False, batch_size=4)
+        ours = source_in_process(source, num_outputs, batch=False, batch_size=4)
         assert plain(parallel.next_batch()) == plain(ours.next_batch())
 
 
@@ -214,14 +223,14 @@ class Pickler:
 def test_a_custom_pickler(make_pool):
     pickler = Pickler()
     pool = make_pool(1, "spawn", (pickler, {"note": "hello"}, {"iteration": 2}))
-    source = ParallelSource(pool, lambda info: None, batch_size=4)
+    source = parallel_source(pool, lambda info: None, batch_size=4)
     assert plain(source.next_batch()) == plain([np.zeros(2, np.int64)])
     assert pickler.dumped == ["hello"]
 
 
 def test_a_source_that_cannot_be_sent(make_pool):
     lock = threading.Lock()
-    source = ParallelSource(make_pool(1, "spawn"), lambda info: lock, batch_size=4)
+    source = parallel_source(make_pool(1, "spawn"), lambda info: lock, batch_size=4)
     with pytest.raises(
         ArgumentTypeError, match=r"(?s)cannot be sent to a worker.*lock.*test_parallel.py:\d+.*cloudpickle"
     ):
@@ -229,23 +238,23 @@ def test_a_source_that_cannot_be_sent(make_pool):
 
 
 def test_uniform_batches_are_dense_views_of_shared_memory(make_pool):
-    per_sample = ParallelSource(make_pool(), uniform, batch=False, batch_size=BATCH_SIZE)
+    per_sample = parallel_source(make_pool(), uniform, batch=False, batch_size=BATCH_SIZE)
     per_sample.next_batch()  # where samples go is known from the second batch on
     (dense,) = per_sample.next_batch()
     assert isinstance(dense, np.ndarray)
     assert not dense.flags.owndata
     slot = next(slot for slot in per_sample._slots if np.shares_memory(dense, slot.memory))
     assert slot.used_bytes < 1 << 20
-    per_batch = ParallelSource(make_pool(), whole, batch_size=BATCH_SIZE)
+    per_batch = parallel_source(make_pool(), whole, batch_size=BATCH_SIZE)
     (dense,) = per_batch.next_batch()
     assert any(np.shares_memory(dense, slot.memory) for slot in per_batch._slots)
-    samples = ParallelSource(make_pool(), ragged, batch=False, batch_size=BATCH_SIZE)
+    samples = parallel_source(make_pool(), ragged, batch=False, batch_size=BATCH_SIZE)
     (listed,) = samples.next_batch()
     assert any(np.shares_memory(listed[1], slot.memory) for slot in samples._slots)
 
 
 def test_batches_that_are_kept_are_never_overwritten(make_pool):
-    source = ParallelSource(
+    source = parallel_source(
         make_pool(), lambda i: np.full((BATCH_SIZE, 100), i), batch_size=BATCH_SIZE, prefetch_queue_depth=2
     )
     kept = [source.next_batch()[0] for _ in range(30)]
@@ -260,7 +269,7 @@ def test_batches_that_are_kept_are_never_overwritten(make_pool):
 
 
 def test_slots_are_used_again(make_pool):
-    source = ParallelSource(make_pool(), lambda i: np.full((BATCH_SIZE, 1000), i), batch_size=BATCH_SIZE)
+    source = parallel_source(make_pool(), lambda i: np.full((BATCH_SIZE, 1000), i), batch_size=BATCH_SIZE)
     for iteration in range(50):
         (batch,) = source.next_batch()
         assert (batch == iteration).all()
@@ -271,7 +280,7 @@ def test_slots_are_used_again(make_pool):
 
 
 def test_growing_results(make_pool):
-    source = ParallelSource(
+    source = parallel_source(
         make_pool(), lambda i: np.full((BATCH_SIZE, 1 << (2 * i)), i, np.uint8), batch_size=BATCH_SIZE
     )
     for iteration in range(11):
@@ -284,7 +293,7 @@ def test_a_reset_in_the_middle_drops_what_was_made_for_the_old_epoch(make_pool):
     def source(info):
         return np.array([info.epoch_idx, info.idx_in_epoch])
 
-    parallel = ParallelSource(make_pool(), source, batch=False, batch_size=3, prefetch_queue_depth=4)
+    parallel = parallel_source(make_pool(), source, batch=False, batch_size=3, prefetch_queue_depth=4)
     for epoch in range(20):
         for iteration in range(epoch % 3):
             (batch,) = parallel.next_batch()
@@ -295,8 +304,8 @@ def test_a_reset_in_the_middle_drops_what_was_made_for_the_old_epoch(make_pool):
 @pytest.mark.parametrize("name", ["uniform", "whole", "generator", "generator raise", "generator quiet", "list"])
 @pytest.mark.parametrize("batches", [0, 1, 2])
 def test_a_restart_in_the_middle_is_that_of_the_source_in_process(make_pool, name, batches):
-    parallel = ParallelSource(make_pool(), **CASES[name], batch_size=BATCH_SIZE, prefetch_queue_depth=3)
-    in_process = ExternalSource(**CASES[name], batch_size=BATCH_SIZE)
+    parallel = parallel_source(make_pool(), **CASES[name], batch_size=BATCH_SIZE, prefetch_queue_depth=3)
+    in_process = source_in_process(**CASES[name], batch_size=BATCH_SIZE)
     for _ in range(3):
         for source in (parallel, in_process):
             source.restart()
@@ -323,7 +332,7 @@ def failing(info):
 
 
 def test_errors_of_the_source_come_with_type_traceback_and_place_and_cost_one_batch(make_pool):
-    source = ParallelSource(make_pool(), failing, batch=False, batch_size=5, prefetch_queue_depth=2)
+    source = parallel_source(make_pool(), failing, batch=False, batch_size=5, prefetch_queue_depth=2)
     assert source.next_batch()[0].ravel().tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(KeyError, match="seven") as caught:
         source.next_batch()
@@ -340,23 +349,23 @@ def test_unusable_data_are_named_with_sample_and_line(make_pool):
         return ["text"] if info.idx_in_batch == 3 else np.zeros(2)
 
     with pytest.raises(DTypeError, match=r"(?s)strings cannot be used.*sample 3 of the batch.*in text\(\)"):
-        ParallelSource(make_pool(), text, batch=False, batch_size=5).next_batch()
+        parallel_source(make_pool(), text, batch=False, batch_size=5).next_batch()
     with pytest.raises(SourceError, match=r"(?s)returned None.*<lambda>\(\)"):
-        ParallelSource(make_pool(), lambda info: None, batch_size=5).next_batch()
+        parallel_source(make_pool(), lambda info: None, batch_size=5).next_batch()
     with pytest.raises(SourceError, match="returned 3 outputs"):
-        ParallelSource(make_pool(), lambda info: (1, 2, 3), 2, batch_size=5).next_batch()
+        parallel_source(make_pool(), lambda info: (1, 2, 3), 2, batch_size=5).next_batch()
 
 
 def test_wrong_arguments(make_pool):
     pool = make_pool()
     with pytest.raises(ArgumentTypeError, match="takes no argument"):
-        ParallelSource(pool, lambda: 0, batch_size=2)
+        parallel_source(pool, lambda: 0, batch_size=2)
     with pytest.raises(ArgumentTypeError, match="neither callable nor iterable"):
-        ParallelSource(pool, 5, batch_size=2)
+        parallel_source(pool, 5, batch_size=2)
     with pytest.raises(ArgumentValueError, match="prefetch_queue_depth must be at least 1"):
-        ParallelSource(pool, uniform, batch_size=2, prefetch_queue_depth=0)
+        parallel_source(pool, uniform, batch_size=2, prefetch_queue_depth=0)
     with pytest.raises(ArgumentValueError, match="num_outputs"):
-        ParallelSource(pool, uniform, 0, batch_size=2)
+        parallel_source(pool, uniform, 0, batch_size=2)
     with pytest.raises(ArgumentValueError, match="py_num_workers must be at least 1"):
         WorkerPool(0)
     with pytest.raises(ArgumentValueError, match=r"py_start_method must be one of .*fork.*; got 'threads'"):
@@ -371,7 +380,7 @@ def sleeping(info):
 
 def test_close_ends_busy_workers_and_can_be_repeated(make_pool):
     pool = make_pool()
-    source = ParallelSource(pool, sleeping, batch_size=4)
+    source = parallel_source(pool, sleeping, batch_size=4)
     source.prefetch()
     begin = time.monotonic()
     pool.close()
@@ -383,7 +392,7 @@ def test_close_ends_busy_workers_and_can_be_repeated(make_pool):
 
 def test_batches_outlive_pool_and_source(make_pool):
     pool = make_pool()
-    source = ParallelSource(pool, whole, batch_size=BATCH_SIZE)
+    source = parallel_source(pool, whole, batch_size=BATCH_SIZE)
     source.next_batch()
     (batch,) = source.next_batch()
     pool.close()
@@ -393,15 +402,14 @@ def test_batches_outlive_pool_and_source(make_pool):
     assert (batch == 1).all()
 
 
+@needs_linux
 def test_nothing_is_left_open(make_pool):
     descriptors = "/proc/self/fd"
-    if not os.path.isdir(descriptors):  # noqa: PTH112 -- no path of a file
-        pytest.skip("needs /proc")
     gc.collect()
     before = len(os.listdir(descriptors))  # noqa: PTH208
     for _ in range(3):
         pool = WorkerPool(2)
-        source = ParallelSource(pool, uniform, batch=False, batch_size=4)
+        source = parallel_source(pool, uniform, batch=False, batch_size=4)
         source.next_batch()
         pool.close()
         source.close()
@@ -412,7 +420,7 @@ def test_nothing_is_left_open(make_pool):
 
 def test_a_pool_that_is_forgotten_ends_its_workers():
     pool = WorkerPool(2)
-    source = ParallelSource(pool, uniform, batch=False, batch_size=4)
+    source = parallel_source(pool, uniform, batch=False, batch_size=4)
     source.next_batch()
     processes = pool.process_ids
     del pool, source
@@ -424,9 +432,9 @@ def test_a_pool_that_is_forgotten_ends_its_workers():
 
 def test_sources_cannot_join_a_running_pool(make_pool):
     pool = make_pool()
-    ParallelSource(pool, uniform, batch=False, batch_size=4).next_batch()
+    parallel_source(pool, uniform, batch=False, batch_size=4).next_batch()
     with pytest.raises(PipelineStateError, match="are already running"):
-        ParallelSource(pool, uniform, batch=False, batch_size=4)
+        parallel_source(pool, uniform, batch=False, batch_size=4)
 
 
 @pytest.mark.parametrize("name", ["uniform", "whole with info", "generator", "generator raise", "generator samples"])
@@ -443,7 +451,7 @@ def test_restoring_at_every_step_continues_equally(name):
     states, expected = [], []
     for start in range(8):
         pool = WorkerPool(1)
-        source = ParallelSource(pool, **case, batch_size=BATCH_SIZE, prefetch_queue_depth=2)
+        source = parallel_source(pool, **case, batch_size=BATCH_SIZE, prefetch_queue_depth=2)
         try:
             if start:
                 source.restore(states[start])
@@ -458,7 +466,7 @@ def test_restoring_at_every_step_continues_equally(name):
 
 
 def test_states_that_do_not_fit(make_pool):
-    source = ParallelSource(make_pool(), generate, batch_size=BATCH_SIZE)
+    source = parallel_source(make_pool(), generate, batch_size=BATCH_SIZE)
     state = source.state()
     source.next_batch()
     with pytest.raises(CheckpointError, match="already iterates"):
@@ -485,6 +493,7 @@ def run_script(text, *, interrupt=False):
 SCRIPT = """
     import os, sys, time, numpy as np
     from dalify.sources.worker_pool import WorkerPool
+    from dalify.sources.external import SourceOptions
     from dalify.sources.parallel import ParallelSource
 
     def source(info):
@@ -506,15 +515,12 @@ def assert_all_ended(out):
             time.sleep(0.01)
 
 
-linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")  # noqa: PTH112
-
-
-@linux
+@needs_linux
 def test_a_program_that_closes_nothing_ends_silently():
     code, out, errors = run_script(
         SCRIPT
         + """
-    parallel = ParallelSource(pool, source, batch=False, batch_size=4)
+    parallel = ParallelSource(pool, source, SourceOptions(batch=False, batch_size=4))
     kept = parallel.next_batch()
     print("workers", *pool.process_ids)
     """
@@ -523,12 +529,12 @@ def test_a_program_that_closes_nothing_ends_silently():
     assert_all_ended(out)
 
 
-@linux
+@needs_linux
 def test_ctrl_c_ends_program_and_workers():
     code, out, errors = run_script(
         SCRIPT
         + """
-    parallel = ParallelSource(pool, sleeping, batch=False, batch_size=4)
+    parallel = ParallelSource(pool, sleeping, SourceOptions(batch=False, batch_size=4))
     parallel.prefetch()
     print("workers", *pool.process_ids, flush=True)
     parallel.next_batch()
@@ -541,12 +547,12 @@ def test_ctrl_c_ends_program_and_workers():
     assert_all_ended(out)
 
 
-@linux
+@needs_linux
 def test_workers_end_when_their_parent_is_killed():
     code, out, _ = run_script(
         SCRIPT
         + """
-    parallel = ParallelSource(pool, source, batch=False, batch_size=4)
+    parallel = ParallelSource(pool, source, SourceOptions(batch=False, batch_size=4))
     parallel.next_batch()
     print("workers", *pool.process_ids, flush=True)
     os.kill(os.getpid(), 9)
@@ -556,12 +562,12 @@ def test_workers_end_when_their_parent_is_killed():
     assert_all_ended(out)
 
 
-@linux
+@needs_linux
 def test_a_fork_of_the_program_leaves_the_workers_alone():
     code, out, errors = run_script(
         SCRIPT
         + """
-    parallel = ParallelSource(pool, source, batch=False, batch_size=4)
+    parallel = ParallelSource(pool, source, SourceOptions(batch=False, batch_size=4))
     parallel.next_batch()
     child = os.fork()
     if child == 0:
@@ -584,13 +590,13 @@ def test_a_fork_of_the_program_leaves_the_workers_alone():
     assert_all_ended(out)
 
 
-@linux
+@needs_linux
 def test_functions_of_a_session_without_a_file_travel_by_value():
     # As in a notebook: the worker has no main module to import.
     code, out, errors = run_script(
         SCRIPT.replace("WorkerPool(2)", "WorkerPool(2, 'spawn')")
         + """
-    parallel = ParallelSource(pool, source, batch=False, batch_size=4)
+    parallel = ParallelSource(pool, source, SourceOptions(batch=False, batch_size=4))
     print(parallel.next_batch()[0].tolist())
     """
     )
@@ -600,7 +606,7 @@ def test_functions_of_a_session_without_a_file_travel_by_value():
 
 def test_threads_may_ask_for_different_sources(make_pool):
     pool = make_pool()
-    sources = [ParallelSource(pool, uniform, batch=False, batch_size=3) for _ in range(3)]
+    sources = [parallel_source(pool, uniform, batch=False, batch_size=3) for _ in range(3)]
     found = {}
 
     def run(index):
@@ -612,7 +618,7 @@ def test_threads_may_ask_for_different_sources(make_pool):
         thread.start()
     for thread in threads:
         thread.join(LIMIT_S)
-    expected = epochs(ExternalSource(uniform, batch=False, batch_size=3), 4)
+    expected = epochs(source_in_process(uniform, batch=False, batch_size=3), 4)
     assert [found[index] for index in range(3)] == [expected] * 3
 
 
@@ -621,11 +627,11 @@ def test_instances_of_local_classes_are_sent(make_pool):
         def __call__(self, info):
             return np.full(2, info)
 
-    source = ParallelSource(make_pool(1, "spawn"), Local(), batch_size=4)
+    source = parallel_source(make_pool(1, "spawn"), Local(), batch_size=4)
     assert plain(source.next_batch()) == plain([np.zeros(2, np.int64)])
 
 
 def test_many_tasks_do_not_block(make_pool):
-    source = ParallelSource(make_pool(3), lambda i: np.array([i]), batch_size=4, prefetch_queue_depth=700)
+    source = parallel_source(make_pool(3), lambda i: np.array([i]), batch_size=4, prefetch_queue_depth=700)
     for iteration in itertools.islice(itertools.count(), 50):
         assert source.next_batch()[0][0] == iteration

@@ -10,8 +10,9 @@ import pytest
 
 from dalify.base.errors import WorkerError
 from dalify.sources.shared_memory import REGION_BYTES, Slot, SlotReference, aligned
+from tests.helpers.platforms import needs_posix
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="slots need Linux or macOS")
+pytestmark = needs_posix
 
 
 def test_only_written_pages_cost_memory():

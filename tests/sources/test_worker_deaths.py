@@ -19,10 +19,11 @@ import pytest
 from dalify import fn
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, WorkerError
 from dalify.pipeline import Pipeline
+from tests.helpers.platforms import needs_linux
 from tests.helpers.processes import children, is_running, killed
 from tests.helpers.programs import LIMIT_S, finished, running
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks into /proc")
+pytestmark = needs_linux
 
 BATCH_SIZE = 4
 # Only calls that sleep for an hour exceed it, for any load of the machine.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dalify.tools.plan import main
+from tests.helpers.platforms import needs_posix
 
 ROOT = Path(__file__).parents[2]
 JOB = ["--gpus", "8", "--images-per-second", "3000"]
@@ -191,7 +191,7 @@ def test_what_is_no_pipeline_cannot_be_measured(own_module: str, capsys: pytest.
     assert "must return a Pipeline; got int" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need POSIX")
+@needs_posix
 def test_worker_processes_cannot_be_measured(own_module: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([*JOB, "--measure", f"{own_module}:in_processes"])

@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from dalify.base.errors import ArgumentValueError
+from dalify.base.narrow import is_integer
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.context_stack import ContextStack
@@ -58,15 +59,11 @@ def set_num_threads(n: int | None) -> None:
         _chosen.clear()
         return
     maximum = _MAX_THREADS_PER_CPU * (os.cpu_count() or 1)
-    if not _is_integer(n) or not 1 <= n <= maximum:
+    if not is_integer(n) or not 1 <= n <= maximum:
         raise ArgumentValueError(
             f"the number of threads must be in [1, {maximum}]; got {n!r}.", line=SourceLine.capture()
         )
     _chosen[:] = [n]
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 class ThreadPool(Threads):
@@ -82,7 +79,7 @@ class ThreadPool(Threads):
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
         count = get_num_threads() if num_threads is None else num_threads
-        if not _is_integer(count) or count < 1:
+        if not is_integer(count) or count < 1:
             raise ArgumentValueError(
                 f"num_threads must be a positive integer; got {count!r}.", line=SourceLine.capture()
             )

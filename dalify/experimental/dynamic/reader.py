@@ -19,6 +19,7 @@ from dalify.base.errors import (
     DalifyError,
     PipelineStateError,
 )
+from dalify.base.narrow import is_integer
 from dalify.base.source_line import SourceLine
 from dalify.data import batch_of
 from dalify.experimental.dynamic.batch import Batch
@@ -282,7 +283,7 @@ class Reader:
 
 
 def _check_size(size: Any, name: str) -> None:
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+    if size is not None and not (is_integer(size) and size >= 1):
         raise ArgumentTypeError(f"{name} must be a positive integer; got {size!r}.", line=SourceLine.capture())
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.errors import ReaderError, short_repr
+from dalify.base.narrow import is_number
 from dalify.data.entries import Entries
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import folder_of, joined, read_text
@@ -165,4 +166,4 @@ def _is_encodable(text: str) -> bool:
 
 
 def _is_seconds(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
+    return is_number(value) and 0 <= value <= sys.float_info.max

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from dalify.base.errors import ArgumentValueError
+from dalify.base.narrow import is_integer
 from dalify.base.optional import LazyModule
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
@@ -67,9 +68,7 @@ class Lazy:
         Raises:
             ArgumentValueError: not a positive number of threads.
         """
-        if num_threads is not None and (
-            isinstance(num_threads, bool) or not isinstance(num_threads, int) or num_threads < 1
-        ):
+        if num_threads is not None and not (is_integer(num_threads) and num_threads >= 1):
             raise ArgumentValueError(
                 f"num_threads must be a positive integer; got {num_threads!r}.", line=SourceLine.capture()
             )

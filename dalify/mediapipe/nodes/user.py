@@ -162,7 +162,7 @@ def registered_reader(spec: OperatorSpec) -> type[Operation]:
     lower.__doc__ = spec.node_class.__doc__
     lower.__annotations__ = {"context": Lowering, **dict.fromkeys(spec.params, object)}
     kind = inspect.Parameter.KEYWORD_ONLY
-    lower.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    lower.__signature__ = inspect.Signature(
         [inspect.Parameter(name, kind, default=default) for name, default in spec.params.items()]
     )
     return operator(outputs=spec.num_outputs, inputs=(0, 0))(lower)

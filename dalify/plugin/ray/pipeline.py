@@ -76,15 +76,17 @@ class RayPipeline(Pipeline):
                 line=SourceLine.capture(),
                 hint="Create the RayPipeline before build(), run() and iterators.",
             )
-        if parts.options.processes:
+        if parts.context.options.processes:
             raise ArgumentValueError(
-                "processes= cannot be used together with Ray.", line=parts.line, hint="Omit processes= in the pipeline."
+                "processes= cannot be used together with Ray.",
+                line=parts.context.line,
+                hint="Omit processes= in the pipeline.",
             )
         parts.builder.graph()
         self.__dict__.update(pipe.__dict__)  # including the attributes of a user's subclass, which its iter_setup reads
         self._iter_setup = type(pipe).iter_setup
         self._ray_workers = _RayWorkers(pool or RayPool(**given, is_shared=False))
-        parts.pipeline.point_to(self)
+        parts.context.point_to(self)
         parts.builder.service = self._ray_workers
 
     def iter_setup(self) -> None:

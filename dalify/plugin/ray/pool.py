@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.narrow import is_integer, is_number
 from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.worker import RayWorker
 
@@ -57,7 +58,7 @@ class RayPool:
             value = getattr(self, name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int):
+            if not is_integer(value):
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
             if not 1 <= value <= _MAX_WORKERS:
                 raise ArgumentValueError(f"{name} must be between 1 and {_MAX_WORKERS}; got {value}.")
@@ -69,7 +70,7 @@ class RayPool:
         if self.maximum < self.minimum:
             raise ArgumentValueError(f"min_workers={self.minimum} is greater than max_workers={self.maximum}.")
         for name, value in (("cpus_per_worker", self.cpus_per_worker), ("start_timeout_s", self.start_timeout_s)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if not is_number(value):
                 raise ArgumentTypeError(f"{name} must be a number; got {value!r}.")
             if not 0 < value < math.inf:
                 raise ArgumentValueError(f"{name} must be above 0; got {value!r}.")

@@ -21,26 +21,23 @@ from typing import Any, Self
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, WorkerError
+from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import CallAtEnd
 from dalify.executor.batch_source import Reply
 from dalify.executor.iteration import Iteration
-from dalify.executor.remote import RemoteParts, Replies
+from dalify.executor.remote import MAX_DEATHS, MAX_TIMEOUTS, Order, RemoteParts, Replies
 from dalify.executor.shared_batches import read_reply
 from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.worker import pickled_for_ray
 from dalify.plugin.ray.worker_group import Member, WorkerGroup, watch
+from dalify.sources.shared_memory import HELD_BATCHES
 from dalify.sources.worker_process import Failure, error_of
 
 __all__ = ["RayStages"]
 
 _logger = logging.getLogger("dalify.ray")
 
-# Batches that consumers may hold without a copy, in addition to those in progress.
-_HELD_BATCHES = 4
-# A batch fails after this number of workers died while computing it, or exceeded the time limit.
-_MAX_DEATHS = 5
-_MAX_TIMEOUTS = 2
 # A worker is slow if a batch takes this multiple of the usual time, and at least this number of seconds.
 _SLOW_TIMES = 5.0
 _SLOW_S = 2.0
@@ -60,16 +57,13 @@ def _close_all() -> None:
         stages.close()
 
 
-class _Order:
-    """A batch to be computed by a worker."""
+class _Order(Order):
+    """A batch to be computed by an actor."""
 
     def __init__(self, iteration: Iteration, done: Callable[[Iteration], None], generation: int) -> None:
-        self.iteration = iteration
-        self.done = done
-        self.generation = generation
+        super().__init__(iteration, done, generation)
         self.submitted = time.monotonic()
         self.attempt = 0  # how often it was sent to a worker or queued again; results of earlier attempts are ignored
-        self.deaths = 0
         self.timeouts = 0
         self.references: tuple[Any, Any] | None = None
         self.reply: Reply | None = None
@@ -103,7 +97,7 @@ class RayStages:
         self._released: deque[int] = deque()
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._process = os.getpid()
+        self._owner = Owner()
 
     @property
     def in_progress(self) -> int:
@@ -157,7 +151,7 @@ class RayStages:
 
     def discard(self) -> None:
         """Drop queued batches, and ignore the results of those that were sent; see ``RemoteStages``."""
-        if self._process != os.getpid():
+        if not self._owner.is_this_process:
             return
         with self._lock:
             self._generation += 1
@@ -167,7 +161,7 @@ class RayStages:
 
     def close(self) -> None:
         """End the thread, and the workers unless the pool is shared. Computed batches stay readable."""
-        if self._process != os.getpid() or self._closed:
+        if not self._owner.is_this_process or self._closed:
             return
         self._closed = True
         _running.discard(self)
@@ -236,7 +230,7 @@ class RayStages:
         order.references = order.reply = None
         if not self._is_wanted(order):
             self._finish(order)
-        elif order.deaths >= _MAX_DEATHS:
+        elif order.deaths >= MAX_DEATHS:
             self._fail(
                 order,
                 WorkerError(
@@ -342,7 +336,7 @@ class RayStages:
         if reply is not None and self._is_wanted(order):
             # Consumers may hold any number of batches, but the object store is small.
             held = self._viewed - len(self._released)
-            is_copied = held >= self.in_progress + _HELD_BATCHES
+            is_copied = held >= self.in_progress + HELD_BATCHES
             if values.nbytes < _COPIED_BYTES:
                 memory = values.copy()
             else:
@@ -393,7 +387,7 @@ class RayStages:
         timeout_s = self._parts.timeout_s
         if timeout_s is not None and elapsed_s > timeout_s:
             order.timeouts += 1
-            if order.timeouts >= _MAX_TIMEOUTS:
+            if order.timeouts >= MAX_TIMEOUTS:
                 member.orders.popleft()
                 order.attempt += 1
                 self._fail(

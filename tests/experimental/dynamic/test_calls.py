@@ -25,6 +25,7 @@ from dalify.base.errors import (
     UnknownArgumentError,
     UnknownOperatorError,
 )
+from tests.helpers.platforms import needs_posix
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +272,7 @@ def test_wrong_generators():
         ndd.random.RNG(1).advance(-1)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+@needs_posix
 def test_a_child_process_draws_other_numbers():
     program = """
 import os, sys, warnings

@@ -29,6 +29,7 @@ from dalify.data import TensorCPU, TensorListCPU
 from dalify.deferred import Fallback
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.lazy.values import LazySample
+from tests.helpers.platforms import needs_posix
 
 # -- equal results -----------------------------------------------------------------------------------------------------
 
@@ -328,7 +329,7 @@ def test_threads(photo):
     assert sorted(done) == sorted(list(range(4)) * 20)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_posix
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_fork(photo):
     with lazy(num_threads=2):
@@ -347,7 +348,7 @@ def test_fork(photo):
     np.testing.assert_array_equal(waiting.numpy()[0], photo[:, ::-1])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@needs_posix
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_fork_while_another_thread_counts(photo):
     holds, may_end = threading.Event(), threading.Event()

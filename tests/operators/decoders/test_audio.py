@@ -22,6 +22,7 @@ from dalify.base.limits import Limits, applied
 from dalify.base.optional import LazyModule
 from dalify.codecs import audio as codec
 from tests.helpers.one_operator import run_dalify
+from tests.helpers.platforms import needs_linux
 from tests.helpers.real_dali import Each
 from tests.helpers.recordings import assert_audio_like_dali, assert_close, noisy_tones
 
@@ -277,7 +278,7 @@ def test_limits_count_for_decoded_audio():
                 codec.decode_audio(data, np.dtype(np.int16))
 
 
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory files are those of Linux")
+@needs_linux
 @pytest.mark.parametrize("size", [500, 3000])
 def test_memory_files_and_file_objects_give_the_same(monkeypatch, size):
     cases = [(encoded(STEREO[:size], 16000, *form), dtype) for form in FORMATS for dtype in ("float32", "int16")]
@@ -311,7 +312,7 @@ def lengths(_: int) -> list[int]:
     return [len(codec.decode_audio(file, np.dtype(np.int16))[0]) for file in GROWING]
 
 
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory files are those of Linux")
+@needs_linux
 def test_memory_files_of_threads_and_processes():
     """Each has its own, and they are closed when the thread ends."""
     lengths(0)

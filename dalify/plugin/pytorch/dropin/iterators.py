@@ -7,7 +7,6 @@ time as in torch, so that samplers that draw from torch's default generator leav
 
 from __future__ import annotations
 
-import os
 import queue
 import random
 import threading
@@ -23,6 +22,7 @@ from torch.utils.data import _utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from dalify.base.fork_gate import working
+from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import Completion, kept_interrupts
 from dalify.executor.threads import ends_with_program
 from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
@@ -147,7 +147,7 @@ class ThreadIterator(_BaseDataLoaderIter):
     def __init__(self, loader: Any, fetcher: Fetcher) -> None:
         super().__init__(loader)
         self._fetcher = fetcher
-        self._process = os.getpid()
+        self._owner = Owner()
         if loader.prefetch_factor < 1:  # torch asserts it
             raise AssertionError("prefetch_factor must be at least 1")
         self._prefetch_batches = loader.prefetch_factor * self._num_workers
@@ -167,7 +167,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
-        if os.getpid() != self._process:  # a forked child begins an epoch of a loader with persistent workers
+        if not self._owner.is_this_process:  # a forked child begins an epoch of a loader with persistent workers
             loader._iterator = ThreadIterator(loader, self._fetcher)
             return
         # Batches in progress are finished first, as by torch's persistent workers: they may draw random numbers.
@@ -191,7 +191,7 @@ class ThreadIterator(_BaseDataLoaderIter):
 
     def _collect(self, task: _Task) -> Any:
         """Wait for a batch and call the user's collate function."""
-        if os.getpid() != self._process:  # fork does not copy threads
+        if not self._owner.is_this_process:  # fork does not copy threads
             raise RuntimeError(
                 "this iterator of the DataLoader was created in another process; create one in this process"
             )

@@ -53,7 +53,7 @@ class _Files(NamedTuple):
 
 
 def _pairs(name: str) -> Callable[[Any], Lookup]:
-    return lambda dataset: lambda index: tuple(getattr(dataset, name)[index])  # type: ignore[return-value]
+    return lambda dataset: lambda index: tuple(getattr(dataset, name)[index])
 
 
 def _lists(paths: str, labels: str) -> Callable[[Any], Lookup]:

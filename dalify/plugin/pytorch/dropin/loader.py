@@ -166,7 +166,8 @@ class Accelerated:
         return explain(self)
 
     def _get_iterator(self) -> Any:
-        return make_iterator(self, super(Accelerated, type(self))._get_iterator)  # type: ignore[misc]
+        of_torch: Any = super(Accelerated, type(self))  # the next base of the mixin is torch's loader
+        return make_iterator(self, of_torch._get_iterator)
 
 
 class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):

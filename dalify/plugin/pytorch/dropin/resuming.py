@@ -104,7 +104,8 @@ class Resumable:
         return iterator
 
     def _begin(self, generators: list[torch.Tensor]) -> Any:
-        iterator = super().__iter__()  # type: ignore[misc]
+        of_torch: Any = super()  # the next base of the mixin is torch's loader
+        iterator = of_torch.__iter__()
         if self._computes_on_request:
             iterator._sampler_iter = _Counted(iterator._sampler_iter)
         self._pass = weakref.ref(iterator), generators
@@ -139,7 +140,8 @@ class Resumable:
         )
 
     def _is_finished(self, batches: int) -> bool:
+        loader: Any = self
         try:
-            return batches >= len(self)  # type: ignore[arg-type]
+            return batches >= len(loader)
         except TypeError:  # unknown length
             return False

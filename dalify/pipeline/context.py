@@ -1,4 +1,4 @@
-"""How the parts of a pipeline reach it."""
+"""What the parts of a pipeline share, and how they reach it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import weakref
 from typing import Any, Protocol
 
 from dalify.base.errors import PipelineStateError
+from dalify.base.fork_lock import ForkLock
+from dalify.base.source_line import SourceLine
+from dalify.executor.options import PipelineOptions
 
-__all__ = ["OwningPipeline", "PipelineReference"]
+__all__ = ["OwningPipeline", "PipelineContext"]
 
 
 class OwningPipeline(Protocol):
@@ -28,19 +31,30 @@ class OwningPipeline(Protocol):
     def iter_setup(self) -> None: ...  # noqa: D102
 
 
-class PipelineReference:
-    """A weak reference to the pipeline that owns some parts.
+class PipelineContext:
+    """What the parts of a pipeline share.
 
-    A strong reference would be a cycle: a pipeline is freed, and its threads end, as soon as the user drops it.
+    The reference to the pipeline is weak. A strong one would be a cycle: a pipeline is freed, and its threads end, as
+    soon as the user drops it.
 
     Args:
         pipeline: the owner of the parts.
+        options: its options.
+        line: the user's line that created it.
+
+    Attributes:
+        options: see above.
+        line: see above.
+        lock: held while the engine is built and runs, and while a state is saved or loaded.
     """
 
-    def __init__(self, pipeline: OwningPipeline) -> None:
+    def __init__(self, pipeline: OwningPipeline, options: PipelineOptions, line: SourceLine | None) -> None:
+        self.options = options
+        self.line = line
+        self.lock = ForkLock()
         self.point_to(pipeline)
 
-    def __call__(self) -> OwningPipeline:
+    def pipeline(self) -> OwningPipeline:
         """Return the pipeline.
 
         Raises:
