@@ -113,8 +113,8 @@ def _fill_regions(regions, starts, sizes, extents, axes, is_centered, is_anchor_
     # In float32 and in the same order as DALI, since truncation can turn a rounding error into a pixel.
     for n in range(len(regions)):
         for number in range(regions.shape[1]):
-            regions[n, number, 0] = 0
-            regions[n, number, 1] = extents[n]
+            for axis in range(extents.shape[1]):  # assigning slices would compile for longer
+                regions[n, number, 0, axis], regions[n, number, 1, axis] = 0, extents[n, axis]
             for k in range(len(axes)):
                 start, size = starts[n, number * len(axes) + k], sizes[n, number * len(axes) + k]
                 extent = extents[n, axes[k]]

@@ -13,12 +13,11 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
-from dalify.kernels.arrays.frozen import read_only
+from dalify.base.small_arrays import zeros
 
 __all__ = ["slice_bounds", "whole_windows"]
 
 _LARGEST = 1 << 31
-_NONE = read_only(np.empty((0, 0)))
 
 
 def slice_bounds(
@@ -51,21 +50,33 @@ def slice_bounds(
     Raises:
         ArgumentValueError: a slice ends before its start, or coordinates are not numbers; with the sample.
     """
-    relative = rel_start is not None, rel_end is not None, rel_shape is not None
-    given = [
-        _NONE if values is None else read_only(np.asarray(values, np.float64))
-        for values in (
-            start if rel_start is None else rel_start,
-            end if rel_end is None else rel_end,
-            shape if rel_shape is None else rel_shape,
-        )
-    ]
-    along = read_only(np.asarray(extents, np.int64))
+    along = np.asarray(extents, np.float64)
+    origin = zeros(along.shape)
+
+    def elements(absolute: Any, relative: Any) -> np.ndarray | None:
+        if relative is None:
+            return None if absolute is None else np.asarray(absolute, np.float64) + origin
+        if are_inputs:
+            return np.asarray(relative, np.float64) * along
+        return (np.asarray(relative, np.float32) * along.astype(np.float32)).astype(np.float64)
+
+    first, last, length = elements(start, rel_start), elements(end, rel_end), elements(shape, rel_shape)
+    if first is None:
+        first = origin
+    if last is None:
+        if length is None:
+            last = along
+        elif rel_start is not None and rel_shape is not None and not are_inputs:
+            last = (np.asarray(rel_start, np.float64) + np.asarray(rel_shape, np.float64)) * along
+            # Unlike in DALI, the two precisions must not let an empty slice end before its start.
+            last = np.where(np.asarray(rel_shape) >= 0, np.maximum(last, first), last)
+        else:
+            last = first + length
     starts, ends = np.empty(along.shape, np.int64), np.empty(along.shape, np.int64)
-    sample, axis, first, last = _fill_bounds(starts, ends, along, *given, *relative, are_inputs)
+    sample, axis = _round(first, last, starts, ends)
     if sample < 0:
         return starts, ends
-    wrong = [value for value in (first, last) if not abs(value) < _LARGEST]
+    wrong = [value for value in (first[sample, axis], last[sample, axis]) if not abs(value) < _LARGEST]
     if wrong:
         text = f"coordinates must be numbers that fit into 32 bits; got {wrong[0]:g}."
     else:
@@ -73,48 +84,20 @@ def slice_bounds(
     raise ArgumentValueError(text, sample=sample)
 
 
-@njit(inline="always")
-def _element(values, n, axis, along, is_relative, is_input):
-    """Return a coordinate in elements."""
-    value = values[n, axis if values.shape[1] > 1 else 0]
-    if not is_relative:
-        return value
-    return value * along if is_input else np.float64(np.float32(value) * np.float32(along))
-
-
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _fill_bounds(
-    starts, ends, extents, start, end, length, is_start_relative, is_end_relative, is_length_relative, are_inputs
-):
-    """Round start and end half away from zero; coordinates that are not given have no elements.
-
-    Returns:
-        sample and axis of the first error, -1 without errors, and its start and end.
-    """
-    for n in range(extents.shape[0]):
-        for axis in range(extents.shape[1]):
-            along = np.float64(extents[n, axis])
-            first, last = 0.0, along
-            if start.size:
-                first = _element(start, n, axis, along, is_start_relative, are_inputs)
-            if end.size:
-                last = _element(end, n, axis, along, is_end_relative, are_inputs)
-            elif length.size and is_start_relative and is_length_relative and not are_inputs:
-                share = length[n, axis if length.shape[1] > 1 else 0]
-                last = (start[n, axis if start.shape[1] > 1 else 0] + share) * along
-                # Unlike in DALI, the two precisions must not let an empty slice end before its start.
-                if share >= 0 and last < first:
-                    last = first
-            elif length.size:
-                last = first + _element(length, n, axis, along, is_length_relative, are_inputs)
-            if not (abs(first) < _LARGEST and abs(last) < _LARGEST):  # written so that NaN is rejected
-                return n, axis, first, last
-            starts[n, axis] = np.int64(np.trunc(first + math.copysign(0.5, first)))
-            ends[n, axis] = np.int64(np.trunc(last + math.copysign(0.5, last)))
+def _round(first, last, starts, ends):
+    """Round start and end half away from zero; return sample and axis of the first error, -1 without errors."""
+    for n in range(first.shape[0]):
+        for axis in range(first.shape[1]):
+            start, end = first[n, axis], last[n, axis]
+            if not (abs(start) < _LARGEST and abs(end) < _LARGEST):  # written so that NaN is rejected
+                return n, axis
+            starts[n, axis] = np.int64(np.trunc(start + math.copysign(0.5, start)))
+            ends[n, axis] = np.int64(np.trunc(end + math.copysign(0.5, end)))
             if ends[n, axis] < starts[n, axis]:
-                return n, axis, first, last
-    return -1, -1, 0.0, 0.0
+                return n, axis
+    return -1, -1
 
 
 def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, length: np.ndarray) -> Any:
