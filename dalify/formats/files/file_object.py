@@ -54,10 +54,9 @@ class FileObject(io.RawIOBase):
 
     def read(self, size: int = -1) -> Any:
         """Return the next ``size`` bytes as uint8 ``[n]``, fewer at the end; all if negative."""
-        left = max(self._size - self._position, 0)
-        contents = self._files.read(
-            self._number, self._position, left if size < 0 else min(size, left), is_sample=False
-        )
+        start = min(self._position, self._size)  # positions after the end are valid, but nothing is there
+        left = self._size - start
+        contents = self._files.read(self._number, start, left if size < 0 else min(size, left), is_sample=False)
         self._position += len(contents)
         return contents
 

@@ -30,6 +30,7 @@ from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, suggestion
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
+from dalify.base.processors import available_processors
 from dalify.base.recent import Recent
 from dalify.formats.files import helper_main
 from dalify.formats.files.memory import file_memory
@@ -37,7 +38,7 @@ from dalify.formats.files.positions import HAS_PREAD, open_file, opened
 
 __all__ = ["call"]
 
-_MAX_HELPERS = min(4, os.cpu_count() or 1)
+_MAX_HELPERS = min(4, available_processors())
 # Processor time allowed for a call: _PROCESSOR_S, plus one second per _BYTES_PER_S bytes of its result.
 _PROCESSOR_S = 2.0
 _BYTES_PER_S = 1 << 22

@@ -49,7 +49,7 @@ class _Descriptor(CallAtEnd):
 
 
 class OpenFiles:
-    """Files by index, opened on first use; the most recently used stay open.
+    """Files by index, opened on first use; the most recently opened stay open.
 
     Reads specify an offset, so that threads and forked processes can share descriptors without sharing a position.
     Pickling stores the paths.

@@ -330,10 +330,19 @@ def _places_from_index(index: str, extensions: Extensions) -> NDArray[np.int64] 
     """Return the positions in an index; None if it must be parsed line by line."""
     text = _text(index)
     first = text.find(b"\n") + 1
-    head = text[:first].split()
-    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MAX_DIGITS:
+    found = _width_and_count(text[:first])
+    if found is None:
         return None
-    return places_in_index(text, first, int(head[1]), _VERSIONS[head[0]], extensions)
+    width, count = found
+    return places_in_index(text, first, count, width, extensions)
+
+
+def _width_and_count(line: bytes) -> tuple[int, int] | None:
+    """Return the words per file and the number of samples that the first line of an index declares, or None."""
+    words = line.split()
+    if len(words) != 2 or words[0] not in _VERSIONS or not words[1].isdigit() or len(words[1]) > _MAX_DIGITS:
+        return None
+    return _VERSIONS[words[0]], int(words[1])
 
 
 def _text(index: str) -> bytes:
@@ -345,13 +354,13 @@ def _text(index: str) -> bytes:
 
 def _read_index(index: str) -> Iterator[_Components]:
     lines = _text(index).splitlines()
-    head = lines[0].split() if lines else []
-    if len(head) != 2 or head[0] not in _VERSIONS or not head[1].isdigit() or len(head[1]) > _MAX_DIGITS:
+    head = _width_and_count(lines[0]) if lines else None
+    if head is None:
         raise ReaderError(
             f"{index!r} is not a WebDataset index: it must start with its version, v1.1 or v1.2, and a count.",
             hint="Create it again: python -m dalify.tools.wds2idx ARCHIVE INDEX",
         )
-    width, count = _VERSIONS[head[0]], int(head[1])
+    width, count = head
     if len(lines) <= count:
         raise ReaderError(f"the index {index!r} is truncated: {count} samples but {len(lines) - 1} lines.")
     for number, line in enumerate(lines[1 : count + 1], 2):
