@@ -402,7 +402,9 @@ class Engine:
             # Serial stages must advance in order even if this iteration has nothing left to do.
             if not iteration.is_over:
                 chunks = self._start_stage(iteration, stage)
-                if not state.may_be_brief or not is_brief(iteration.size, stage.seconds_per_sample):
+                # The time of the stage may have been measured after the batch was divided, by another iteration.
+                is_single = len(chunks) == 1 and state.may_be_brief
+                if not (is_single and is_brief(iteration.size, stage.seconds_per_sample)):
                     tasks = [partial(self._chunk_task, iteration, stage, start, stop) for start, stop in chunks]
                     self._threads.submit(iteration.number, iteration.stage, tasks)
                     return

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dalify import fn, pipeline_def
+from dalify.executor import engine
 from dalify.executor.chunking import chunk_bounds, is_brief
 from dalify.pipeline.pipeline import parts_of
 from dalify.registry import Kernel, catalog
@@ -54,6 +55,20 @@ def test_they_run_in_the_thread_that_would_hand_them_over(threads):
         np.testing.assert_array_equal(pipe.run()[0].as_array(), np.full((2, 3, 1), 0.75, np.float32))
         assert (threads.pop() == threading.current_thread().name) == is_here
         pipe.close()
+
+
+def test_no_samples_are_lost_if_the_time_becomes_known_after_a_batch_was_divided(monkeypatch):
+    """Another iteration may measure the stage at any time."""
+    pipe = pipeline_of([0.25], 1.0)
+    stages = parts_of(pipe).builder.engine().plan.stages
+
+    def divided(size: int, *_: Any, **__: Any) -> list[tuple[int, int]]:
+        for stage in stages:
+            stage.seconds_per_sample = 0.0
+        return [(0, 1), (1, size)]
+
+    monkeypatch.setattr(engine, "chunk_bounds", divided)
+    np.testing.assert_array_equal(pipe.run()[0].as_array(), np.full((2, 3, 1), 0.75, np.float32))
 
 
 @pytest.mark.usefixtures("emulated_gpu")
