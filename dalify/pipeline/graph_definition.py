@@ -96,9 +96,11 @@ class GraphDefinition:
                 self._outputs = tuple(output_edges(result if is_list_or_tuple(result) else (result,)))
             sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._nodes if node.preserve)]))
             if not self._outputs and not sinks:
+                without = next((node for node in self._nodes if not node.output_count), None)
                 raise NoGraphError(
                     "the pipeline has no outputs.",
-                    line=self._line,
+                    line=self._line if without is None else without.line,
+                    operator=None if without is None else without.operator.public_name,
                     hint="Return them from the pipeline function: return images, labels.",
                 )
             graph = Graph(self._outputs, sinks)
