@@ -13,7 +13,7 @@ import numpy as np
 from dalify import frontend
 from dalify.base.errors import ArgumentTypeError, DalifyError, GraphError, NoGraphError
 from dalify.base.narrow import is_list_or_tuple
-from dalify.base.source_line import SourceLine
+from dalify.base.source_line import SourceLine, is_own
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
 from dalify.pipeline.current import pop_current, push_current
@@ -122,6 +122,7 @@ def _explain(error: BaseException, traceback: TracebackType | None) -> None:
     if "DataNode" in str(error) or (
         frame is not None
         and frontend.is_foreign_code(frame.f_code)
+        and not is_own(frame.f_code.co_filename)
         and any(isinstance(value, DataNode) for value in frame.f_locals.values())
     ):
         error.add_note(
