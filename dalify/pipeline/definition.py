@@ -46,7 +46,8 @@ def pipeline_def(
     sample on graph values.
 
     Args:
-        fn: the function; it returns the outputs of the pipeline: a node, a tuple or list of nodes, or None.
+        fn: the function; it returns the outputs of the pipeline: a node, or a tuple or list of nodes. It may return
+            None if it calls operators that run without outputs, such as ``fn.python_function(..., num_outputs=0)``.
         enable_conditionals: rewrite conditions; without it, a graph value in an ``if`` is an error.
         debug: run the function for every batch, operator by operator, with the values of the batch: ``print(images)``,
             ``images.get()`` and breakpoints work in it. Slow. The factory also accepts ``debug``.

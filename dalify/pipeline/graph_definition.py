@@ -13,7 +13,7 @@ import numpy as np
 from dalify import frontend
 from dalify.base.errors import ArgumentTypeError, DalifyError, GraphError, NoGraphError
 from dalify.base.narrow import is_list_or_tuple
-from dalify.base.source_line import SourceLine
+from dalify.base.source_line import SourceLine, is_own
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
 from dalify.pipeline.context import PipelineContext
@@ -94,9 +94,11 @@ class GraphDefinition:
                 self._outputs = tuple(output_edges(result if is_list_or_tuple(result) else (result,)))
             sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._nodes if node.preserve)]))
             if not self._outputs and not sinks:
+                without = next((node for node in self._nodes if not node.output_count), None)
                 raise NoGraphError(
                     "the pipeline has no outputs.",
-                    line=self._context.line,
+                    line=self._context.line if without is None else without.line,
+                    operator=None if without is None else without.operator.public_name,
                     hint="Return them from the pipeline function: return images, labels.",
                 )
             graph = Graph(self._outputs, sinks)
@@ -118,6 +120,7 @@ def _explain(error: BaseException, traceback: TracebackType | None) -> None:
     if "DataNode" in str(error) or (
         frame is not None
         and frontend.is_foreign_code(frame.f_code)
+        and not is_own(frame.f_code.co_filename)
         and any(isinstance(value, DataNode) for value in frame.f_locals.values())
     ):
         error.add_note(

@@ -329,6 +329,14 @@ def test_probabilities_of_flips():
         ours.RandomHorizontalFlip(1.5)
 
 
+@pytest.mark.parametrize("item", [lambda image: image, ours.Resize, "Resize"], ids=["function", "class", "string"])
+def test_items_that_are_not_transforms(item):
+    for make in (Compose, ours.RandomApply):
+        with pytest.raises(TypeError, match=r"(?s)must contain transforms.*test_compose\.py.*pytorch\.lower") as caught:
+            make([ours.Resize(4), item])
+        assert isinstance(caught.value, AttributeError)  # as in DALI
+
+
 def test_a_compose_stays_with_images_or_tensors():
     compose = Compose([ours.Resize(4)])
     compose(image("pil-RGB"))

@@ -14,7 +14,7 @@ from dalify import fn
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.fork_hook import Owner
 from dalify.experimental.torchvision.v2.conversion import from_pixels, pixels_of, tensor_of
-from dalify.experimental.torchvision.v2.operator import Images, check_dimensions
+from dalify.experimental.torchvision.v2.operator import Images, check_dimensions, checked_transforms
 from dalify.experimental.torchvision.v2.totensor import PILToTensor, ToPILImage, ToPureTensor
 from dalify.pipeline import Pipeline
 
@@ -41,6 +41,9 @@ class Compose:
         num_threads: number of worker threads.
         dali_pipeline_kwargs: further arguments of ``Pipeline``, such as ``seed``.
 
+    Raises:
+        WrongObjectError: an item is not a transform of this module.
+
     Attributes:
         active_pipeline: the pipeline of the last call; None before the first one.
 
@@ -58,7 +61,7 @@ class Compose:
         num_threads: int = DEFAULT_NUM_THREADS,
         **dali_pipeline_kwargs: Any,
     ) -> None:
-        self.op_list: Sequence[Any] = op_list
+        self.op_list: Sequence[Any] = checked_transforms(op_list)
         self.batch_size = batch_size
         self.num_threads = num_threads
         self.dali_pipeline_kwargs = dali_pipeline_kwargs

@@ -7,16 +7,17 @@ call, so the code of a transform serves pipelines and immediate calls.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from dalify import eager, fn, math
-from dalify.base.errors import PipelineStateError, ShapeError
+from dalify.base.errors import PipelineStateError, ShapeError, WrongObjectError, short_repr
+from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType, TensorListCPU, TensorListGPU
 from dalify.graph import choose
 
-__all__ = ["Device", "Images", "Operator", "check_dimensions", "sometimes"]
+__all__ = ["Device", "Images", "Operator", "check_dimensions", "checked_transforms", "sometimes"]
 
 Device = Literal["cpu", "gpu"]
 
@@ -178,6 +179,22 @@ class Operator(ABC):
             f"{name} cannot be called by itself.",
             hint=f"Write Compose([{name}(...)])(image), or use a function of torchvision.v2.functional.",
         )
+
+
+def checked_transforms(transforms: Sequence[Any]) -> Sequence[Any]:
+    """Return a list of transforms.
+
+    Raises:
+        WrongObjectError: an item is not a transform of this module.
+    """
+    for transform in transforms:
+        if not isinstance(transform, Operator):
+            raise WrongObjectError(
+                f"the list must contain transforms of dalify.experimental.torchvision; got {short_repr(transform)}.",
+                line=SourceLine.capture(),
+                hint="For torchvision's own transforms and for functions use dalify.plugin.pytorch.lower.",
+            )
+    return transforms
 
 
 def sometimes(images: Images, probability: float, change: Callable[[Images], Images]) -> Images:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dalify.experimental.torchvision.v2.checks import fraction
-from dalify.experimental.torchvision.v2.operator import Device, Images, Operator, sometimes
+from dalify.experimental.torchvision.v2.operator import Device, Images, Operator, checked_transforms, sometimes
 
 __all__ = ["RandomApply"]
 
@@ -21,12 +21,13 @@ class RandomApply(Operator):
 
     Raises:
         ArgumentValueError: the probability is not between 0 and 1.
+        WrongObjectError: an item is not a transform of this module.
     """
 
     def __init__(self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: Device = "cpu") -> None:
         super().__init__(device)
         self.p = fraction(p)
-        self._op_list: Sequence[Any] = op_list
+        self._op_list: Sequence[Any] = checked_transforms(op_list)
 
     def _apply(self, images: Images) -> Images:
         def apply_all(found: Images) -> Images:
