@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from enum import Enum
 
 from dalify.base.source_line import SourceLine
 
@@ -368,7 +369,8 @@ def option_error_text(argument: str, value: object, options: Iterable[object]) -
     """Return ``argument must be one of a, b, c; got 'd'.`` with a suggestion if one is similar."""
     names = [str(option) for option in options]
     members = {_member(name): name for name in names}
-    closest = _closest(_member(str(value)), members)
+    # A member of an enumeration is not misspelled.
+    closest = None if isinstance(value, Enum) else _closest(_member(str(value)), members)
     similar = "" if closest is None else members[closest]
     similar = similar and f" Did you mean {similar if '.' in similar else repr(similar)}?"  # types.FLOAT, 'skip'
     return f"{argument} must be one of {', '.join(names)}; got {value!r}.{similar}"
