@@ -6,20 +6,11 @@ less time than releasing it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalify.base.compiling import njit
 
-__all__ = ["fill_in_block", "fill_shifted", "fill_windows"]
-
-
-@njit(cache=True)
-def fill_shifted(addresses: np.ndarray, offsets: np.ndarray, start: Any) -> None:
-    """Set addresses, int64 ``[N]``, to the sums of offsets, int64 ``[N]``, and an address."""
-    for n in range(offsets.size):
-        addresses[n] = start + offsets[n]
+__all__ = ["fill_in_block", "fill_windows"]
 
 
 @njit(cache=True)

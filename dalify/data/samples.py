@@ -25,6 +25,7 @@ else:
 
 __all__ = ["Samples"]
 
+_BYTES = np.dtype(np.uint8)
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -123,9 +124,9 @@ class Samples:
         if self._addresses is None:
             dense = self._owner
             offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
-            addresses = np.empty(len(dense), np.int64)
-            compiled.fill_shifted(addresses, offsets, dense.__array_interface__["data"][0])
-            self._addresses = addresses  # not before: other threads read those of a shared constant
+            # Each sample is contiguous, but perhaps not the array. NumPy takes longer to return an address. The attribute
+            # is set last, because other threads read that of a shared constant.
+            self._addresses = _in_block(offsets, dense[:1].reshape(-1).view(_BYTES))
         return self._addresses
 
     @property

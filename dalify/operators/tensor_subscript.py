@@ -15,6 +15,7 @@ from dalify.base.errors import (
     LayoutError,
     ShapeError,
 )
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -204,6 +205,11 @@ def _limited(index: np.ndarray) -> np.ndarray:
     return np.clip(wide.astype(np.int64), -_FAR, _FAR)
 
 
+def _one_of(is_first: bool, first: Any, second: Any) -> Any:
+    """Return what ``np.where`` selects by a single condition."""
+    return first if is_first else second
+
+
 @tensor_subscript.selects
 def _(x: Samples, *indices: np.ndarray, items: Any) -> Samples:
     values = [_limited(index) for index in indices]
@@ -233,19 +239,17 @@ def _(x: Samples, *indices: np.ndarray, items: Any) -> Samples:
             continue
         step = number(item[3], 1)
         is_wrong |= step == 0
-        is_back = np.less(step, 0)
-        lowest, highest = np.where(is_back, -1, 0), np.where(is_back, extent - 1, extent)
+        is_back, choose = step < 0, np.where if is_array(step) else _one_of
+        lowest, highest = choose(is_back, -1, 0), choose(is_back, extent - 1, extent)
         start, stop = (
-            default if part is None else np.clip(part + extent * np.less(part, 0), lowest, highest)
+            default if part is None else np.minimum(np.maximum(part + extent * (part < 0), lowest), highest)
             for part, default in (
-                (number(item[1]), np.where(is_back, highest, lowest)),
-                (number(item[2]), np.where(is_back, lowest, highest)),
+                (number(item[1]), choose(is_back, highest, lowest)),
+                (number(item[2]), choose(is_back, lowest, highest)),
             )
         )
-        shapes.append(
-            np.maximum(np.where(is_back, start - stop, stop - start) + np.abs(step) - 1, 0)
-            // np.maximum(np.abs(step), 1)
-        )
+        size = choose(is_back, start - stop, stop - start)
+        shapes.append(np.maximum(size + abs(step) - 1, 0) // np.maximum(abs(step), 1))
         steps.append(step * stride)
         begin += start * stride
     if is_wrong.any():

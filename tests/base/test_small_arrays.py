@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.base.small_arrays import columns_at, counting, equal_rows, flat_indices, rows_at, zeros
+from dalify.base.small_arrays import columns_at, counting, equal_rows, flat_indices, rows_at, with_column, zeros
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 4096, 4097, 10_000])
@@ -50,6 +50,15 @@ def test_columns_are_those_of_indexing(columns: list[int]) -> None:
     found = columns_at(table, columns)
     assert not np.shares_memory(found, table)
     np.testing.assert_array_equal(found, table[:, columns] if columns else np.empty((5, 0)))
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize("value", [7, np.arange(5)])
+def test_columns_are_inserted(place: int, value: int | np.ndarray) -> None:
+    table = np.arange(15).reshape(5, 3)
+    found = with_column(table, place, value)
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, np.insert(table, place, value, axis=1))
 
 
 def test_flat_indices_address_what_take_along_axis_takes() -> None:

@@ -56,17 +56,17 @@ def test_threads_never_get_addresses_that_are_not_filled_in(monkeypatch: pytest.
     dense = np.zeros((4, 3), np.float32)
     samples = Samples.of_dense(dense)
     compiled: Any = samples_module.compiled
-    fill, seen = compiled.fill_shifted, []
+    fill, seen = compiled.fill_in_block, []
 
     def slow(*arguments: Any) -> None:
         """Fill in the addresses after another thread has asked for them, which happens while a kernel is loaded."""
-        monkeypatch.setattr(compiled, "fill_shifted", fill)
+        monkeypatch.setattr(compiled, "fill_in_block", fill)
         other = threading.Thread(target=lambda: seen.append(samples.addresses.tolist()))
         other.start()
         other.join()
         fill(*arguments)
 
-    monkeypatch.setattr(compiled, "fill_shifted", slow)
+    monkeypatch.setattr(compiled, "fill_in_block", slow)
     first = dense.__array_interface__["data"][0]
     assert samples.addresses.tolist() == [first, first + 12, first + 24, first + 36]
     assert seen == [samples.addresses.tolist()]

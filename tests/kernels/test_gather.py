@@ -17,6 +17,24 @@ from dalify.kernels.arrays.gather import copy_window, copy_window_torch, copy_wi
 from dalify.kernels.arrays.windows_torch import flip_samples_torch
 
 
+@given(data=st.data())
+def test_windows_of_another_type(data):
+    shapes = data.draw(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4))
+    own = [[data.draw(st.integers(0, extent - 1)) for extent in shape] for shape in shapes]
+    sizes = [
+        [data.draw(st.integers(1, e - s)) for e, s in zip(shape, start, strict=True)]
+        for shape, start in zip(shapes, own, strict=True)
+    ]
+    rng = np.random.default_rng(0)
+    arrays = [rng.uniform(-300, 300, shape).astype(np.float32) for shape in shapes]
+    x = Samples.of_batch(Batch(None, arrays))
+    out = Samples.empty(np.array(sizes, np.int64), np.dtype(np.uint8))
+    copy_windows(out, x, np.array(own, np.int64))
+    for found, array, (top, left), (rows, columns) in zip(out.arrays(), arrays, own, sizes, strict=True):
+        expected = np.clip(np.trunc(array[top : top + rows, left : left + columns]), 0, 255)
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("device", ["cpu", "torch"])
 @given(data=st.data())
 def test_windows(device, data):

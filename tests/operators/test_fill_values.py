@@ -10,6 +10,7 @@ import pytest
 import dalify
 from dalify import eager
 from tests.helpers.one_operator import run_dalify
+from tests.helpers.real_dali import Each
 
 _VALUES = (-1, -300, 300, 70000, 128.5, -0.5, 1e10, -1e10, float("inf"), float("nan"), 1e19, -1e19, 16777217)
 _EXPECTED = {
@@ -93,3 +94,19 @@ def test_pixels_from_outside_of_the_image(operator, value, expected):
     nearest = dalify.types.DALIInterpType.INTERP_NN
     result = np.asarray(operator(np.full((12, 14, 3), 7, np.uint8), fill_value=value, interp_type=nearest))
     assert set(np.unique(result)) == {7, expected}
+
+
+def test_zeros_of_both_signs():
+    x = np.ones(1, np.float32)
+    for value in (0.0, -0.0, 0.0):
+        assert np.signbit(np.asarray(eager.pad(x, shape=[2], fill_value=value))[1]) == np.signbit(value)
+
+
+def test_values_of_each_sample():
+    values = np.float32([[-1, 300, 0.5], [2, -300, 70000]])
+    images = [np.full((2, 2, 3), 7, np.uint8)] * 2
+    for given in (values, values[::-1]):
+        region: dict[str, Any] = {"anchor": [0, 0], "shape": [1, 1], "axes": [0, 1]}
+        found = run_dalify("erase", images, layouts="HWC", fill_value=Each(list(given)), **region)
+        assert [image[0, 0].tolist() for image in found] == given.astype(np.int64).astype(np.uint8).tolist()
+        assert all((image[1:] == 7).all() for image in found)
