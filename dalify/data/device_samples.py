@@ -88,6 +88,11 @@ class DeviceSamples:
         return len(self.offsets)
 
     @property
+    def array(self) -> Any:
+        """As in `Samples`: `dense`."""
+        return self.dense
+
+    @property
     def ndim(self) -> int:
         """Number of dimensions of one sample."""
         return self.shapes.shape[1]

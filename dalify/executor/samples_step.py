@@ -346,7 +346,7 @@ def _has_elements(shapes: list[Any]) -> bool:
 
 
 def _is_uniform(samples: Any) -> bool:
-    return samples.dense is not None or _table_of(samples).is_uniform
+    return samples.array is not None or _table_of(samples).is_uniform
 
 
 def _table_of(samples: Any) -> ShapeTable:

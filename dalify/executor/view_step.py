@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.narrow import is_array, is_list
+from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.data import Array, Batch, Spec
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
+from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace
 from dalify.executor.values import element_dtype
@@ -46,7 +47,7 @@ class ViewStep(KernelStep):
         count: int,
     ) -> list[Batch]:
         x = inputs[0]
-        if x is not None and x.dense is None:
+        if x is not None and x.dense is None and len(self.outputs) == 1:
             found = self._shapes(inputs, x, arguments, draws, count)
             if found is not None:
                 shapes, spec = found
@@ -63,35 +64,36 @@ class ViewStep(KernelStep):
                     for sample, shape in zip(samples, shapes.tolist(), strict=True)
                 ]
                 return [Batch(None, samples, layout, self.device, x.origins, spec.dtype)]
-        return [self._views(inputs, arguments, count)]
+        return self._views(inputs, arguments, count)
 
-    def _views(self, inputs: list[Batch | None], arguments: dict[str, Any], count: int) -> Batch:
+    def _views(self, inputs: list[Batch | None], arguments: dict[str, Any], count: int) -> list[Batch]:
         """Return what the kernel makes of the whole chunk or, if shapes of inputs or results differ, of each sample."""
         varying = {name: arguments[name] for name in self._varying}
-        denses = [None if batch is None else batch.dense for batch in inputs]
         is_dense = all(batch is None or batch.dense is not None for batch in inputs)
         numbers = range(count if varying or not is_dense else 1)
-        specs = [self._specs_of_sample(inputs, sample, varying)[0] for sample in numbers]
-        x = inputs[0]
-        assert x is not None, "dalify bug: a view without data"
+        specs = [self._specs_of_sample(inputs, sample, varying) for sample in numbers]
+        origins = origins_of(inputs)
         if is_dense and specs.count(specs[0]) == len(specs):
-            return self._as_batch(self._view(denses, specs[0], 0, count), specs[0], x.origins)
-        samples: list[Array] = []
+            made = self._view([None if batch is None else batch.dense for batch in inputs], specs[0], 0, count)
+            return [self._as_batch(part, spec, origins) for part, spec in zip(made, specs[0], strict=True)]
+        samples: list[list[Array]] = [[] for _ in self.outputs]
         for n, spec in enumerate(specs):
             given = [None if batch is None else batch.slice(n, n + 1).samples[0][None] for batch in inputs]
-            found = self._view(given, spec, n, 1)
-            samples.append(found[0] if is_list(found) else found[0, ...])
-        return self._as_batch(samples, specs[0], x.origins)
+            for views, part in zip(samples, self._view(given, spec, n, 1), strict=True):
+                views.append(part[0] if is_list(part) else part[0, ...])
+        return [self._as_batch(views, spec, origins) for views, spec in zip(samples, specs[0], strict=True)]
 
-    def _view(self, arrays: list[Array | None], spec: Spec, start: int, size: int) -> Any:
+    def _view(self, arrays: list[Array | None], specs: tuple[Spec, ...], start: int, size: int) -> tuple[Any, ...]:
+        """Return the results of the kernel for samples of one shape."""
         if self.device == "gpu":
             xs = [None if array is None else array.contiguous() for array in arrays]
         else:
             xs = [None if array is None else np.ascontiguousarray(array) for array in arrays]
         named = dict(self._constants)
         if "out_spec" in self._wanted:
-            named["out_spec"] = spec
-        return self._call_kernel([], xs, named, start, size)
+            named["out_spec"] = specs[0]
+        found = self._call_kernel([], xs, named, start, size)
+        return found if is_tuple(found) else (found,)
 
     def _shapes(
         self,

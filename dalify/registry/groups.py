@@ -136,7 +136,7 @@ class _Kept:
 
 def _whole(x: Any, repeats: bool) -> Array | None:
     """Return samples as one array, if they are one."""
-    if x.dense is not None or not isinstance(x, Samples) or x.array is None:
+    if x.dense is not None or x.array is None:
         return x.dense
     return x.array if repeats and x.array.strides[0] == 0 else np.ascontiguousarray(x.array)
 

@@ -67,7 +67,7 @@ def test_results_are_those_of_numpy(name: str, monkeypatch: pytest.MonkeyPatch) 
         wanted = expected(sample.astype(np.int32) + 1)
         np.testing.assert_array_equal(found, wanted)
         np.testing.assert_array_equal(added, (wanted + np.int32(1)) * np.int32(2))
-    assert set(calls) == {"arithmetic"}
+    assert not calls
 
 
 def test_arrays_that_are_not_contiguous() -> None:
