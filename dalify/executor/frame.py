@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,6 @@ from dalify.executor.origins import joined_origins
 from dalify.graph import Branch, Node
 
 __all__ = ["Collector", "Frame"]
-
-_AS_PLANNED: Mapping[int, tuple[int, int, int]] = {}
 
 
 class Collector:
@@ -188,6 +186,7 @@ def _address(array: np.ndarray[Any, Any]) -> int:
     return array.__array_interface__["data"][0]
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Frame:
     """The values of one chunk during the steps of a stage.
 
@@ -196,9 +195,11 @@ class Frame:
         start: position of the chunk's first sample in the batch.
         count: number of samples of the chunk.
         step: number of the iteration since the start of the pipeline; random numbers depend on it.
+        batch_size: number of samples of the batch.
         arena: memory for results; None on the GPU.
         collectors: buffers by slot for outputs of the stage.
         entries: entries chosen by samplers for the batch, by slot of a reader.
+        torch_device: torch device of the stage; "" on the CPU.
         substitutes: by node, the positions in the batch of samples that are replaced by blank ones.
         agreement: agreement of the chunks on element types; None if the chunk is the whole batch.
         copy_stream: stream of the device for copies from the CPU; None where the device has no streams.
@@ -206,62 +207,29 @@ class Frame:
         drawing: seed, stream and step by the number of a random node, instead of those of plan and batch.
         rows: see ``Iteration.rows``.
         waited_s: time in which readers, caches and user code waited, for instance for a file.
+        known_positions: the results of ``positions`` by branch, as far as they are known.
     """
 
-    __slots__ = (
-        "_positions",
-        "agreement",
-        "arena",
-        "batch_size",
-        "collectors",
-        "copy_stream",
-        "count",
-        "drawing",
-        "entries",
-        "rows",
-        "staged",
-        "start",
-        "step",
-        "substitutes",
-        "torch_device",
-        "values",
-        "waited_s",
-    )
+    values: list[Batch | None]
+    start: int
+    count: int
+    step: int
+    batch_size: int
+    arena: Arena | NewMemory | None
+    collectors: dict[int, Collector]
+    entries: dict[int, Any]
+    torch_device: str
+    substitutes: Mapping[Node, set[int]]
+    drawing: Mapping[int, tuple[int, int, int]]
+    agreement: Agreement | None = None
+    rows: np.ndarray[Any, Any] | None = None
+    copy_stream: Any = None
+    staged: list[Batch] = field(init=False)
+    waited_s: float = field(default=0.0, init=False)
+    known_positions: dict[Branch | None, np.ndarray[Any, Any]] = field(init=False)
 
-    def __init__(
-        self,
-        values: list[Batch | None],
-        *,
-        start: int,
-        count: int,
-        step: int,
-        batch_size: int,
-        arena: Arena | NewMemory | None,
-        collectors: dict[int, Collector],
-        entries: dict[int, Any],
-        torch_device: str,
-        substitutes: Mapping[Node, set[int]],
-        drawing: Mapping[int, tuple[int, int, int]] = _AS_PLANNED,
-        agreement: Agreement | None = None,
-        rows: np.ndarray[Any, Any] | None = None,
-    ) -> None:
-        self.values = values
-        self.start = start
-        self.count = count
-        self.step = step
-        self.batch_size = batch_size
-        self.arena = arena
-        self.collectors = collectors
-        self.entries = entries
-        self.torch_device = torch_device
-        self.substitutes = substitutes
-        self.drawing = drawing
-        self.agreement = agreement
-        self.rows = rows
-        self.copy_stream: Any = None
-        self.staged: list[Batch] = []
-        self.waited_s = 0.0
-        self._positions: dict[Branch | None, np.ndarray[Any, Any]] = {}
+    def __post_init__(self) -> None:
+        self.staged, self.known_positions = [], {}
 
     def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:
         """Return a frame without values for some samples of the chunk; its results are not collected.
@@ -272,11 +240,9 @@ class Frame:
             agreement: agreement of the part.
         """
         first, last = self.start + start, self.start + stop
-        frame = copy.copy(self)
-        frame.values, frame.collectors, frame.staged = [None] * len(self.values), {}, []
-        frame.start, frame.count, frame.agreement = first, stop - start, agreement
-        frame.waited_s, frame._positions = 0.0, {}
-        for branch, positions in self._positions.items():
+        values: list[Batch | None] = [None] * len(self.values)
+        frame = replace(self, values=values, start=first, count=stop - start, collectors={}, agreement=agreement)
+        for branch, positions in self.known_positions.items():
             if branch is not None:
                 low, high = (int(bound) for bound in np.searchsorted(positions, (first, last)))
                 frame.set_positions(branch, positions[low:high])
@@ -284,20 +250,16 @@ class Frame:
 
     def positions(self, branch: Branch | None) -> np.ndarray[Any, Any]:
         """Return the positions in the batch of the chunk's samples in a branch; all samples for None."""
-        found = self._positions.get(branch)
+        found = self.known_positions.get(branch)
         if found is None:
             assert branch is None, "dalify bug: a branch was used before its samples were split off"
-            found = self._positions[None] = counting(self.count) + self.start
+            found = self.known_positions[None] = counting(self.count) + self.start
         return found
 
     def has_positions(self, branch: Branch | None) -> bool:
         """Return whether the positions of a branch are known."""
-        return branch is None or branch in self._positions
+        return branch is None or branch in self.known_positions
 
     def set_positions(self, branch: Branch | None, positions: np.ndarray[Any, Any]) -> None:
         """Set the positions of the samples in a branch."""
-        self._positions[branch] = positions
-
-    def branches(self) -> dict[Branch | None, np.ndarray[Any, Any]]:
-        """Return all known positions of branches."""
-        return self._positions
+        self.known_positions[branch] = positions

@@ -186,7 +186,7 @@ class Iteration:
     ) -> Frame:
         """Return a frame for the samples ``start`` to ``stop``; see ``Frame`` for the other arguments."""
         frame = Frame(
-            values, start=start, count=stop - start, step=self.number, batch_size=self.size, arena=arena,
+            values=values, start=start, count=stop - start, step=self.number, batch_size=self.size, arena=arena,
             collectors=collectors, entries=self.entries, torch_device=torch_device, substitutes=self.substitutes,
             drawing=self.drawing, agreement=agreement, rows=self.rows,
         )  # fmt: skip
@@ -246,7 +246,7 @@ class Iteration:
     def end_frame(self, frame: Frame) -> None:
         """Keep the positions of the samples of each branch that a chunk has found, and the time that it waited."""
         with self.lock:
-            self._parts[frame.start] = frame.branches()
+            self._parts[frame.start] = frame.known_positions
             self._waited_seconds += frame.waited_s
 
     def join_chunks(self, steps: Sequence[Step]) -> dict[int, Batch | None]:

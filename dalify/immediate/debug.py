@@ -153,8 +153,8 @@ class Interpreter(Evaluator):
         slots = tuple(range(len(values)))
         step = MergeStep(node, slots, (len(slots),))
         frame = Frame(
-            [*values, None], start=0, count=len(positions), step=self._number, batch_size=self._count, arena=Arena(),
-            collectors={}, entries={}, torch_device="", substitutes={},
+            values=[*values, None], start=0, count=len(positions), step=self._number, batch_size=self._count,
+            arena=Arena(), collectors={}, entries={}, torch_device="", substitutes={}, drawing={},
         )  # fmt: skip
         frame.set_positions(node.branch, positions)
         run_steps([step], frame)

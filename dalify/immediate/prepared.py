@@ -126,8 +126,8 @@ class Prepared:
         device = "" if self._device_node is None else _device_of(batches, self._device_node)
         arena = _arenas.borrow()
         frame = Frame(
-            values, start=places.start, count=len(places), step=number, batch_size=count, arena=arena,
-            collectors=collectors, entries={}, torch_device=device, substitutes={},
+            values=values, start=places.start, count=len(places), step=number, batch_size=count, arena=arena,
+            collectors=collectors, entries={}, torch_device=device, substitutes={}, drawing={},
         )  # fmt: skip
         if positions is not None:
             frame.set_positions(None, positions)

@@ -27,6 +27,7 @@ from dalify.passes.verify import Stage, verify
 __all__ = [
     "CACHE_ARGUMENTS",
     "PASSES",
+    "Pass",
     "Report",
     "deduplicate",
     "fold_constants",

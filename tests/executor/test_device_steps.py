@@ -191,8 +191,8 @@ def transfer(device: str) -> TransferStep:
 
 def frame_of(batch: Batch) -> Frame:
     return Frame(
-        [batch, None], start=0, count=len(batch), step=0, batch_size=len(batch), arena=None,
-        collectors={}, entries={}, torch_device="cpu", substitutes={},
+        values=[batch, None], start=0, count=len(batch), step=0, batch_size=len(batch), arena=None,
+        collectors={}, entries={}, torch_device="cpu", substitutes={}, drawing={},
     )  # fmt: skip
 
 
