@@ -124,8 +124,8 @@ class Samples:
         if self._addresses is None:
             dense = self._owner
             offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
-            # Each sample is contiguous, but perhaps not the array. NumPy takes longer to return an address. The attribute
-            # is set last, because other threads read that of a shared constant.
+            # Each sample is contiguous, but perhaps not the array. NumPy takes longer to return an address. The
+            # attribute is set last, because other threads read that of a shared constant.
             self._addresses = _in_block(offsets, dense[:1].reshape(-1).view(_BYTES))
         return self._addresses
 
