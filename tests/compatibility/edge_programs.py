@@ -27,6 +27,20 @@ def _bordered(name: str) -> Program:
     return on(_PHOTO, "HWC", lambda dali, x: dali.fn.filter(x, weights, border=name))
 
 
+def _sizes_of_half_a_pixel(dali: Any) -> Any:
+    """The rounding of the axis that determines the scale must not depend on the region."""
+    chance = np.random.default_rng(0)
+    photo, found = np.zeros((1, 22, 25, 3), np.uint8), []
+    for number in range(60):
+        start, extent = chance.uniform(0, 0.5, 2), chance.uniform(0.1, 0.5, 2)
+        region = {"roi_start": start.tolist(), "roi_end": (start + extent).tolist(), "roi_relative": True}
+        size = chance.integers(1, 40) + 0.5
+        options = [{"resize_shorter": size}, {"resize_longer": size}, {"resize_shorter": size, "max_size": size + 2}]
+        (batch,) = on(photo, "HWC", lambda d, x, o=options[number % 3], r=region: d.fn.resize(x, **o, **r))(dali)
+        found += [tuple(shape) for shape in batch.shape()]
+    return found
+
+
 def _normalized(**options: Any) -> Program:
     def function(dali: Any, x: Any) -> Any:
         return dali.fn.crop_mirror_normalize(x, crop_pos_x=0.0, output_layout="HWC", **options)
@@ -176,5 +190,6 @@ EDGES: dict[str, Program] = {
         f"outside of a crop: {name}": _photo("crop", crop=[9, 8], out_of_bounds_policy=name)
         for name in ("const", "fill")
     },
+    "sizes of half a pixel": _sizes_of_half_a_pixel,
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
 }

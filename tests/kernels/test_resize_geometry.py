@@ -58,7 +58,11 @@ def reference(
     if mode in ("not_larger", "not_smaller"):
         scale = (min if mode == "not_larger" else max)(scales, default=1.0)
         scale = min(scale, *(float32(limits[axis] / spans[axis]) for axis in axes))
-        sizes = [span * scale for span in spans]
+        given = [(limits[axis], abs(wanted[axis])) for axis in axes]
+        sizes = [
+            next((value for value in pair if value and float32(value / span) == scale), span * scale)
+            for pair, span in zip(given, spans, strict=True)
+        ]
     else:
         missing = 1.0
         if mode == "default" and scales:

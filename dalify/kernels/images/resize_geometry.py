@@ -442,7 +442,12 @@ def _fit(
             value = abs(wanted[n, axis])
             if mode in (_NOT_LARGER, _NOT_SMALLER):
                 scale = least if mode == _NOT_LARGER else most
-                value = exact[axis] * (limit_scale if limit_scale < scale else scale)
+                scale = limit_scale if limit_scale < scale else scale
+                # The axis that determines the scale gets its extent, which the product may miss.
+                if has_limits and largest[axis] > 0 and np.float64(np.float32(largest[axis] / exact[axis])) == scale:
+                    value = largest[axis]
+                elif value == 0 or np.float64(np.float32(value / exact[axis])) != scale:
+                    value = exact[axis] * scale
             else:
                 value = value if value != 0 else exact[axis] * missing
                 if has_limits and 0 < largest[axis] < value:
