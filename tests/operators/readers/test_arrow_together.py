@@ -88,7 +88,7 @@ def test_offsets_that_lead_out_of_the_data_are_never_followed(offsets: list[int]
     damaged = pa.Array.from_buffers(pa.binary(), 3, buffers)
     rows = ArrowRows([TableSource(pa.table({"x": damaged}), ["x"], "the table")], ["x"], 1 << 20)
     assert rows.read_many(np.arange(3)) is None
-    with pytest.raises(ReaderError, match=r"the column .x. in the row . of the table: the data is damaged"):
+    with pytest.raises(ReaderError, match=r"the column .x. in row . of the table: the data is damaged"):
         list(map(ArrowRow.read, rows))
 
 
