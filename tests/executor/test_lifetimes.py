@@ -262,7 +262,7 @@ def test_a_pipeline_cannot_run_after_its_threads_have_ended() -> None:
 
     @pipeline_def(batch_size=4, num_threads=2)
     def numbers():
-        return fn.random.uniform(shape=[1000]) + 1
+        return fn.random.uniform(shape=[1_000_000]) + 1  # a batch that takes less than 0.3 ms needs no thread
 
     pipe = numbers()
     pipe.run()
