@@ -151,5 +151,5 @@ def test_operands_that_are_none():
     def pipeline():
         return math.max(fn.random.uniform(), "a")
 
-    with pytest.raises(ArgumentTypeError, match="must be a number, an array or a graph value; got .a."):
+    with pytest.raises(ArgumentTypeError, match=r"must be a number, an array or a graph value; got .a."):
         pipeline()
