@@ -130,8 +130,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _find_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch  # not for every test: it takes a second
-
+    # `make test-versions` runs some tests without torch.
+    torch = pytest.importorskip("torch", reason="devices need torch")
     if not torch.accelerator.is_available():
         monkeypatch.setenv("DALIFY_DEVICE", "cpu")
 
