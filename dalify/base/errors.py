@@ -371,9 +371,11 @@ def option_error_text(argument: str, value: object, options: Iterable[object]) -
     members = {_member(name): name for name in names}
     # A member of an enumeration is not misspelled.
     closest = None if isinstance(value, Enum) else _closest(_member(str(value)), members)
-    similar = "" if closest is None else members[closest]
-    similar = similar and f" Did you mean {similar if '.' in similar else repr(similar)}?"  # types.FLOAT, 'skip'
-    return f"{argument} must be one of {', '.join(names)}; got {value!r}.{similar}"
+    text = f"{argument} must be one of {', '.join(names)}; got {value!r}."
+    if closest is None:
+        return text
+    similar = members[closest]  # types.FLOAT or skip; the latter is a string
+    return f"{text} Did you mean {similar if '.' in similar else repr(similar)}?"
 
 
 def _member(option: str) -> str:

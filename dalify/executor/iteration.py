@@ -49,7 +49,7 @@ class BadRecord(NamedTuple, Generic[_NodeT]):
     error: str
 
     def with_node(self, node: _OtherT) -> BadRecord[_OtherT]:
-        """Return it with the node in another form."""
+        """Return a copy with another node, for instance its number in messages between processes."""
         return BadRecord(self.position, self.attempt, node, self.policy, self.origin, self.error)
 
 

@@ -67,7 +67,7 @@ class ViewStep(KernelStep):
         return self._views(inputs, arguments, count)
 
     def _views(self, inputs: list[Batch | None], arguments: dict[str, Any], count: int) -> list[Batch]:
-        """Return what the kernel makes of the whole chunk or, if shapes of inputs or results differ, of each sample."""
+        """Call the kernel for the whole chunk or, if shapes of inputs or results differ, for each sample."""
         varying = {name: arguments[name] for name in self._varying}
         is_dense = all(batch is None or batch.dense is not None for batch in inputs)
         numbers = range(count if varying or not is_dense else 1)

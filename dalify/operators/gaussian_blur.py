@@ -81,7 +81,8 @@ def _completed(sigma: float, window_size: int) -> tuple[float, int]:
     return sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma)
 
 
-@lru_cache(16)  # constants
+# Constant standard deviations and window sizes are the same for every chunk.
+@lru_cache(16)
 def _kernels(sigmas: bytes, windows: bytes, axes: int) -> list[list[np.ndarray]]:
     """Return the weights of each frame and axis, [frames, axes], from the contents of float32 and int32 arrays."""
     values = np.frombuffer(sigmas, np.float32).tolist(), np.frombuffer(windows, np.int32).tolist()
