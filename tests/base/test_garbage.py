@@ -84,7 +84,24 @@ print(alive())
     assert result.stdout.split() == ["True", "0", "True", "None"]
 
 
-def test_objects_that_the_user_has_frozen_stay_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def new_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module that has not been imported."""
+    (tmp_path / "imported_by_a_test.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "imported_by_a_test", raising=False)
+    return "imported_by_a_test"
+
+
+def test_objects_that_the_user_has_frozen_stay_frozen(monkeypatch: pytest.MonkeyPatch, new_module: str) -> None:
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
     monkeypatch.setattr(gc, "unfreeze", lambda: pytest.fail("unfrozen"))
-    assert imported("gc") is gc
+    assert imported(new_module) is sys.modules[new_module]
+
+
+def test_a_module_that_is_loaded_costs_nothing(monkeypatch: pytest.MonkeyPatch, new_module: str) -> None:
+    """Each pipeline asks for the optional packages that it needs; counting frozen objects visits all of them."""
+    module = imported(new_module)
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: pytest.fail("counted"))
+    monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("frozen"))
+    assert imported(new_module) is module
