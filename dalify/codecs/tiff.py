@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -71,6 +72,130 @@ class TiffFile(NamedTuple):
         return np.concatenate([np.cumsum(part, axis=1, dtype=pixels.dtype) for part in parts], axis=1)
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """How numbers and entries of a directory are stored: byte order, and TIFF or BigTIFF."""
+
+    order: str
+    entry: struct.Struct
+    count: struct.Struct
+    offset: struct.Struct
+    inline_bytes: int
+
+    @classmethod
+    def of(cls, view: memoryview) -> _Layout:
+        """Return the layout that the header of a file declares."""
+        order = "<" if view[:2] == b"II" else ">"
+        is_big = view[2:4] in (b"+\0", b"\0+")
+        codes = ("HHQ8s", "Q", "Q") if is_big else ("HHI4s", "H", "I")
+        return cls(order, *(struct.Struct(order + code) for code in codes), inline_bytes=8 if is_big else 4)
+
+
+class _Directory:
+    """The first directory of a file: the tags that describe pixels, and their values.
+
+    Attributes:
+        entries: type, length, and value or offset of the tags of ``_KEPT``.
+        values: integers by tag; the largest for tags with one value per sample.
+        orientation: EXIF orientation, 1 to 8.
+        is_uniform: whether all samples of a pixel have the same number of bits and the same format.
+
+    Raises:
+        DecodeError: the directory is not inside the file.
+    """
+
+    def __init__(self, data: Bytes) -> None:
+        self._view = view = data.data
+        self._layout = layout = _Layout.of(view)
+        if data.size < 16:
+            raise DecodeError(f"truncated TIFF: the data ends after {data.size} bytes, within the header.")
+        self._start = layout.offset.unpack_from(view, layout.inline_bytes)[0]
+        first = self._start + layout.count.size
+        if first > data.size:
+            raise DecodeError(
+                f"truncated TIFF: its directory is at byte {self._start}, but the data ends after {data.size}."
+            )
+        self.entries: dict[int, tuple[int, int, bytes]] = {}
+        self.values: dict[int, int] = {}
+        self.orientation = 1
+        self.is_uniform = True
+        declared = layout.count.unpack_from(view, self._start)[0]
+        count = min(declared, (data.size - first) // layout.entry.size)
+        self._end = first + count * layout.entry.size + layout.offset.size
+        for number in range(count):
+            self._add(*layout.entry.unpack_from(view, first + number * layout.entry.size))
+
+    def _add(self, tag: int, kind: int, length: int, inline: bytes) -> None:
+        """Add an entry; those that are unknown, repeated or not inside the file are ignored."""
+        if tag in self.entries or not (tag in _KEPT or tag == _ORIENTATION) or kind not in _TYPE_BYTES or not length:
+            return
+        layout, size_bytes = self._layout, length * _TYPE_BYTES[kind]
+        contents: bytes | memoryview = inline
+        if size_bytes > layout.inline_bytes:
+            place = layout.offset.unpack(inline)[0]
+            if place + size_bytes > len(self._view):
+                return
+            contents = self._view[place : place + size_bytes]
+        code = _INTEGERS.get(kind)
+        if tag == _ORIENTATION or tag in _SINGLE:
+            if code is None:
+                return
+            value = struct.unpack_from(layout.order + code, contents)[0]
+            if tag == _ORIENTATION:
+                self.orientation = value if 1 <= value <= 8 else 1
+                return
+            self.values[tag] = value
+            length, inline = 1, bytes(contents[: _TYPE_BYTES[kind]]).ljust(layout.inline_bytes, b"\0")
+        elif tag in (_BITS, _SAMPLE_FORMAT) and code is not None:
+            several = struct.unpack_from(f"{layout.order}{min(length, _MAX_SAMPLES_PER_PIXEL)}{code}", contents)
+            self.values[tag] = max(several)
+            self.is_uniform = self.is_uniform and min(several) == max(several)
+        self.entries[tag] = (kind, length, inline)
+
+    def number(self, value: int) -> tuple[int, int, bytes]:
+        """Return an entry of one 32-bit integer."""
+        return 4, 1, struct.pack(self._layout.order + "I", value).ljust(self._layout.inline_bytes, b"\0")
+
+    def rewritten(self, entries: dict[int, tuple[int, int, bytes]]) -> bytes:
+        """Return the file with other entries in the place of this directory, and no further one."""
+        layout, view = self._layout, self._view
+        packed = b"".join(layout.entry.pack(tag, *entries[tag]) for tag in sorted(entries))
+        directory = layout.count.pack(len(entries)) + packed + layout.offset.pack(0)
+        # The original directory may end with the file, without the offset of the next one.
+        return b"".join([view[: self._start], directory.ljust(self._end - self._start, b"\0"), view[self._end :]])
+
+    @property
+    def can_be_gray(self) -> bool:
+        """Whether the samples of a pixel are contiguous, and stored as those of several gray pixels."""
+        values = self.values
+        return (
+            self.is_uniform
+            and values.get(_SAMPLES, 1) > 1
+            and values.get(_BITS, 1) in (8, 16)
+            and values.get(_SAMPLE_FORMAT, 1) == 1
+            and values.get(_PLANAR, 1) == 1
+            and values.get(_PHOTOMETRIC) in (_BLACK_IS_ZERO, _RGB)
+            and values.get(_COMPRESSION, 1) in _OF_BYTES
+            and values.get(_PREDICTOR, 1) in (1, 2)
+        )
+
+    def as_gray(self) -> dict[int, tuple[int, int, bytes]]:
+        """Return entries that declare the samples of a row as gray pixels."""
+        values = self.values
+        samples = values[_SAMPLES]
+        declared = {
+            _WIDTH: values[_WIDTH] * samples,
+            _BITS: values[_BITS],
+            _PHOTOMETRIC: _BLACK_IS_ZERO,
+            _SAMPLES: 1,
+        }
+        if _TILE_WIDTH in values:
+            declared[_TILE_WIDTH] = values[_TILE_WIDTH] * samples
+        dropped = (_PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT)
+        kept = {tag: item for tag, item in self.entries.items() if tag not in dropped}
+        return kept | {tag: self.number(value) for tag, value in declared.items()}
+
+
 def read_tiff(data: Bytes) -> TiffFile:
     """Read the first directory of a TIFF or BigTIFF file.
 
@@ -81,82 +206,20 @@ def read_tiff(data: Bytes) -> TiffFile:
         DecodeError: the directory is damaged, or does not describe an image.
         LimitError: the image, or a tile of it, is too large.
     """
-    view, size = data.data, data.size
-    order = "<" if view[:2] == b"II" else ">"
-    is_big = view[2:4] in (b"+\0", b"\0+")
-    entry = struct.Struct(order + ("HHQ8s" if is_big else "HHI4s"))
-    count_code, offset_code = ("Q", "Q") if is_big else ("H", "I")
-    count_bytes, inline_bytes = (8, 8) if is_big else (2, 4)
-    if size < 16:
-        raise DecodeError(f"truncated TIFF: the data ends after {size} bytes, within the header.")
-    start = struct.unpack_from(order + offset_code, view, 8 if is_big else 4)[0]
-    if start + count_bytes > size:
-        raise DecodeError(f"truncated TIFF: its directory is at byte {start}, but the data ends after {size}.")
-    declared = struct.unpack_from(order + count_code, view, start)[0]
-    first = start + count_bytes
-    count = min(declared, (size - first) // entry.size)
-    kept: dict[int, tuple[int, int, bytes]] = {}
-    orientation, values, is_uniform = 1, {}, True
-    for number in range(count):
-        tag, kind, length, inline = entry.unpack_from(view, first + number * entry.size)
-        if tag in kept or not (tag in _KEPT or tag == _ORIENTATION) or kind not in _TYPE_BYTES or not length:
-            continue
-        size_bytes = length * _TYPE_BYTES[kind]
-        where = 0 if size_bytes <= inline_bytes else struct.unpack(order + offset_code, inline)[0]
-        if where + size_bytes > size:
-            continue
-        contents = inline if size_bytes <= inline_bytes else view[where : where + size_bytes]
-        code = _INTEGERS.get(kind)
-        if tag == _ORIENTATION or tag in _SINGLE:
-            if code is None:
-                continue
-            value = struct.unpack_from(order + code, contents)[0]
-            if tag == _ORIENTATION:
-                orientation = value if 1 <= value <= 8 else 1
-                continue
-            values[tag] = value
-            length, inline = 1, bytes(contents[: _TYPE_BYTES[kind]]).ljust(inline_bytes, b"\0")
-        elif tag in (_BITS, _SAMPLE_FORMAT) and code is not None:
-            several = struct.unpack_from(f"{order}{min(length, _MAX_SAMPLES_PER_PIXEL)}{code}", contents)
-            values[tag] = max(several)
-            is_uniform = is_uniform and min(several) == max(several)
-        kept[tag] = (kind, length, inline)
+    directory = _Directory(data)
+    values = directory.values
     height, width, bits = values.get(_HEIGHT, 0), values.get(_WIDTH, 0), values.get(_BITS, 1)
     if not height or not width:
-        raise DecodeError(f"damaged TIFF ({size} bytes): its directory does not specify the size of the image.")
+        raise DecodeError(f"damaged TIFF ({data.size} bytes): its directory does not specify the size of the image.")
     check_image(height, width, "the TIFF")
     check_image(values.get(_TILE_HEIGHT, 1), values.get(_TILE_WIDTH, 1), "a tile of the TIFF")
     samples = values.get(_SAMPLES, 1)
     if samples > _MAX_SAMPLES_PER_PIXEL or bits > 64:
         raise DecodeError(f"TIFF with {samples} samples per pixel and {bits} bits per sample is not supported.")
     check_shape((height, width, samples), (bits + 7) // 8, "the TIFF")
-    end = first + count * entry.size + struct.calcsize(offset_code)
-
-    def rewritten(tags: dict[int, tuple[int, int, bytes]]) -> bytes:
-        entries = [entry.pack(tag, *tags[tag]) for tag in sorted(tags)]
-        head = struct.pack(order + count_code, len(entries))
-        directory = head + b"".join(entries) + struct.pack(order + offset_code, 0)
-        # The original directory may end with the file, without the offset of the next one.
-        return b"".join([view[:start], directory.ljust(end - start, b"\0"), view[end:]])
-
-    colors = values.get(_PHOTOMETRIC)
-    found = TiffFile(rewritten(kept), height, width, bits, samples, colors == _RGB, orientation)
-    is_plain = is_uniform and bits in (8, 16) and values.get(_SAMPLE_FORMAT, 1) == 1 and values.get(_PLANAR, 1) == 1
-    predictor = values.get(_PREDICTOR, 1)
-    if not (
-        is_plain
-        and samples > 1
-        and colors in (_BLACK_IS_ZERO, _RGB)
-        and values.get(_COMPRESSION, 1) in _OF_BYTES
-        and predictor in (1, 2)
-    ):
+    file, is_rgb = directory.rewritten(directory.entries), values.get(_PHOTOMETRIC) == _RGB
+    found = TiffFile(file, height, width, bits, samples, is_rgb, directory.orientation)
+    if not directory.can_be_gray:
         return found
-    tile_width = values.get(_TILE_WIDTH)
-    declared_as = {_WIDTH: width * samples, _BITS: bits, _PHOTOMETRIC: _BLACK_IS_ZERO, _SAMPLES: 1}
-    if tile_width is not None:
-        declared_as[_TILE_WIDTH] = tile_width * samples
-    gray = {tag: item for tag, item in kept.items() if tag not in (_PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT)}
-    for tag, value in declared_as.items():
-        gray[tag] = (4, 1, struct.pack(order + "I", value).ljust(inline_bytes, b"\0"))
-    columns = (tile_width or width) if predictor == 2 else 0
-    return found._replace(as_gray=partial(rewritten, gray), predicted_columns=columns)
+    columns = values.get(_TILE_WIDTH, width) if values.get(_PREDICTOR, 1) == 2 else 0
+    return found._replace(as_gray=partial(directory.rewritten, directory.as_gray()), predicted_columns=columns)
