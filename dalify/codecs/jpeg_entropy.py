@@ -395,6 +395,86 @@ def word_at(address):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _read_quantizers(contents, end, quantizers, zigzag):
+    """Parse the tables of a segment; return their numbers as bits, -1 if one is not supported."""
+    known = 0
+    while contents < end:
+        number = load_byte(contents)
+        if number > 3 or contents + 65 > end:
+            return -1
+        for k in range(BLOCK):
+            quantizers[number, load_byte(zigzag + k)] = load_byte(contents + 1 + k)
+        known |= 1 << number
+        contents += 65
+    return known
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _read_tables(contents, end, tables):
+    """Parse the Huffman tables of a segment; return their numbers as bits, -1 if one is not supported."""
+    known = 0
+    while contents < end:
+        number = load_byte(contents)
+        kind, number = number >> 4, number & 15
+        if kind > 1 or number > 3 or contents + 17 > end:
+            return -1
+        total = 0
+        for k in range(1, 17):
+            total += load_byte(contents + k)
+        if total > 256 or contents + 17 + total > end:
+            return -1
+        number += 4 * kind
+        if not _fill_table(contents + 1, kind == 0, tables[number]):
+            return -1
+        known |= 1 << number
+        contents += 17 + total
+    return known
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _read_frame(contents, length, facts):
+    """Parse extents and components; return whether they are supported."""
+    components = load_byte(contents + 5) if length >= 8 else 0
+    if (components != 1 and components != 3) or length != 8 + 3 * components or load_byte(contents) != 8:
+        return False
+    facts[HEIGHT], facts[WIDTH] = word_at(contents + 1), word_at(contents + 3)
+    facts[COMPONENTS], facts[ACROSS], facts[DOWN] = components, 1, 1
+    for component in range(components):
+        sampling = load_byte(contents + 7 + 3 * component)
+        facts[TABLE_OF + 3 * component] = load_byte(contents + 8 + 3 * component)
+        if components == 1:
+            continue  # the blocks of a single component do not depend on subsampling
+        if component == 0 and (sampling == 0x21 or sampling == 0x22):
+            facts[ACROSS], facts[DOWN] = 2, sampling & 15
+        elif sampling != 0x11:
+            return False
+    return facts[HEIGHT] != 0 and facts[WIDTH] != 0
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _read_scan(contents, length, frame, is_jfif, known_quantizers, known_tables, facts):
+    """Parse the header of the scan, which follows a frame; return whether it is supported."""
+    components = facts[COMPONENTS]
+    if load_byte(contents) != components or length != 6 + 2 * components:
+        return False
+    are_counted = True
+    for component in range(components):
+        name = load_byte(contents + 1 + 2 * component)
+        used = load_byte(contents + 2 + 2 * component)
+        are_counted = are_counted and name == component + 1
+        dc, ac, quantizer = used >> 4, 4 + (used & 15), facts[TABLE_OF + 3 * component]
+        if name != load_byte(frame + 6 + 3 * component) or dc > 3 or ac > 7 or quantizer > 3:
+            return False
+        if not (known_tables >> dc) & (known_tables >> ac) & (known_quantizers >> quantizer) & 1:
+            return False
+        facts[TABLE_OF + 3 * component + 1], facts[TABLE_OF + 3 * component + 2] = dc, ac
+    after = contents + 1 + 2 * components
+    if load_byte(after) != 0 or load_byte(after + 1) != 63 or load_byte(after + 2) != 0:
+        return False
+    return components == 1 or is_jfif or are_counted
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def read_header(data, end, facts, quantizers, tables, zigzag):
     """Parse all segments up to the scan; return whether the file is supported.
 
@@ -417,75 +497,24 @@ def read_header(data, end, facts, quantizers, tables, zigzag):
         place += 2 + length
         if length < 2 or place > end:
             return False
+        found = 0
         if marker == 0xDB:
-            while contents < place:
-                number = load_byte(contents)
-                if number > 3 or contents + 65 > place:
-                    return False
-                for k in range(BLOCK):
-                    quantizers[number, load_byte(zigzag + k)] = load_byte(contents + 1 + k)
-                known_quantizers |= 1 << number
-                contents += 65
+            found = _read_quantizers(contents, place, quantizers, zigzag)
+            known_quantizers |= found
         elif marker == 0xC4:
-            while contents < place:
-                number = load_byte(contents)
-                kind, number = number >> 4, number & 15
-                if kind > 1 or number > 3 or contents + 17 > place:
-                    return False
-                total = 0
-                for k in range(1, 17):
-                    total += load_byte(contents + k)
-                if total > 256 or contents + 17 + total > place:
-                    return False
-                number += 4 * kind
-                if not _fill_table(contents + 1, kind == 0, tables[number]):
-                    return False
-                known_tables |= 1 << number
-                contents += 17 + total
+            found = _read_tables(contents, place, tables)
+            known_tables |= found
         elif marker == 0xC0 or marker == 0xC1:
-            components = load_byte(contents + 5) if length >= 8 else 0
-            if frame or (components != 1 and components != 3) or length != 8 + 3 * components:
-                return False
-            if load_byte(contents) != 8:
+            if frame or not _read_frame(contents, length, facts):
                 return False
             frame = contents
-            facts[HEIGHT], facts[WIDTH] = word_at(contents + 1), word_at(contents + 3)
-            facts[COMPONENTS], facts[ACROSS], facts[DOWN] = components, 1, 1
-            for component in range(components):
-                sampling = load_byte(contents + 7 + 3 * component)
-                facts[TABLE_OF + 3 * component] = load_byte(contents + 8 + 3 * component)
-                if components == 1:
-                    continue  # the blocks of a single component do not depend on subsampling
-                if component == 0 and (sampling == 0x21 or sampling == 0x22):
-                    facts[ACROSS], facts[DOWN] = 2, sampling & 15
-                elif sampling != 0x11:
-                    return False
         elif marker == 0xDD:
             if length != 4:
                 return False
             facts[RESTART] = word_at(contents)
         elif marker == 0xDA:
-            components = facts[COMPONENTS]
-            if not frame or facts[HEIGHT] == 0 or facts[WIDTH] == 0:
-                return False
-            if load_byte(contents) != components or length != 6 + 2 * components:
-                return False
-            are_counted = True
-            for component in range(components):
-                name = load_byte(contents + 1 + 2 * component)
-                used = load_byte(contents + 2 + 2 * component)
-                are_counted = are_counted and name == component + 1
-                dc, ac, quantizer = used >> 4, 4 + (used & 15), facts[TABLE_OF + 3 * component]
-                if name != load_byte(frame + 6 + 3 * component) or dc > 3 or ac > 7 or quantizer > 3:
-                    return False
-                if not (known_tables >> dc) & (known_tables >> ac) & (known_quantizers >> quantizer) & 1:
-                    return False
-                facts[TABLE_OF + 3 * component + 1], facts[TABLE_OF + 3 * component + 2] = dc, ac
-            after = contents + 1 + 2 * components
-            if load_byte(after) != 0 or load_byte(after + 1) != 63 or load_byte(after + 2) != 0:
-                return False
             facts[SCAN] = place
-            return components == 1 or is_jfif or are_counted
+            return frame != 0 and _read_scan(contents, length, frame, is_jfif, known_quantizers, known_tables, facts)
         elif marker == 0xE0:
             # "JFIF" and a zero: the components are Y, Cb and Cr. The library warns about versions other than 1.
             if length >= 16 and load_big_endian(contents) == 0x4A464946 and load_byte(contents + 4) == 0:
@@ -496,5 +525,7 @@ def read_header(data, end, facts, quantizers, tables, zigzag):
             if length >= 14 and load_byte(contents + 11) != 1:
                 return False
         elif not (0xE1 <= marker <= 0xEF or marker == 0xFE):
+            return False
+        if found < 0:
             return False
     return False
