@@ -31,6 +31,7 @@ def test_no_kernel_leaves_its_arrays(request: pytest.FixtureRequest, tmp_path: P
         environment = {
             **os.environ,
             "NUMBA_BOUNDSCHECK": "1",
+            "NUMBA_OPT": "0",  # most of the time is compilation
             "NUMBA_CACHE_DIR": str(compiled),
             "DALIFY_BOUNDS_SHARE": f"{share}/{PROCESSES}",
             "DALIFY_BOUNDS_EXAMPLES": "15",
