@@ -20,7 +20,7 @@ __all__ = ["decode_lossless_jpeg"]
 _LENGTH = struct.Struct(">H")
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
 _MAX_CODE_LENGTH = 16
-_TRUNCATED, _BAD_CODE = 1, 2  # error codes of `_decode`, as well as 3: a missing restart marker
+_TRUNCATED, _BAD_CODE, _NO_MARKER = 1, 2, 3  # error codes of `_decode`
 
 
 class _Scan(NamedTuple):
@@ -136,6 +136,38 @@ def _read_tables(segment: bytes, tables: dict[int, np.ndarray[Any, np.dtype[np.u
 
 
 @njit(nogil=True, cache=True)
+def _prediction(predictor, left, above, corner):
+    """Predict a sample from its neighbors (ISO/IEC 10918-1, table H.1)."""
+    if predictor == 1:
+        return left
+    if predictor == 2:
+        return above
+    if predictor == 3:
+        return corner
+    if predictor == 4:
+        return left + above - corner
+    if predictor == 5:
+        return left + ((above - corner) >> 1)
+    if predictor == 6:
+        return above + ((left - corner) >> 1)
+    return (left + above) >> 1
+
+
+@njit(nogil=True, cache=True)
+def _after_marker(data, position):
+    """Return the position after the next restart marker, which follows the padding of the last byte.
+
+    Returns:
+        The position; a negative error code if the data ends, or at another marker.
+    """
+    while position + 1 < data.size and not (data[position] == 0xFF and 0xD0 <= data[position + 1] <= 0xD7):
+        if data[position] == 0xFF and data[position + 1] != 0:
+            return -_NO_MARKER
+        position += 1
+    return position + 2 if position + 1 < data.size else -_TRUNCATED
+
+
+@njit(nogil=True, cache=True)
 def _decode(data, position, codes, predictor, bits, restart_rows, out):
     """Fill the samples; return 0 or an error code."""
     height, width, components = out.shape
@@ -148,14 +180,9 @@ def _decode(data, position, codes, predictor, bits, restart_rows, out):
         since += 1
         if row == 0 or (restart_rows and since >= restart_rows):
             if row:
-                # Byte by byte up to the marker, which follows the padding of the last byte.
-                while position + 1 < data.size and not (data[position] == 0xFF and 0xD0 <= data[position + 1] <= 0xD7):
-                    if data[position] == 0xFF and data[position + 1] != 0:
-                        return 3
-                    position += 1
-                if position + 1 >= data.size:
-                    return 1
-                position += 2
+                position = _after_marker(data, position)
+                if position < 0:
+                    return -position
             window, held, since, spent = np.uint64(0), 0, 0, 0
         is_first_row = since == 0
         for column in range(width):
@@ -177,11 +204,11 @@ def _decode(data, position, codes, predictor, bits, restart_rows, out):
                     window = (window << np.uint64(8)) | np.uint64(byte)
                     held += 8
                 if spent > 8:
-                    return 1
+                    return _TRUNCATED
                 entry = codes[component, (window >> np.uint64(held - 16)) & np.uint64(0xFFFF)]
                 length, size = entry >> 8, entry & 255
                 if length == 0:
-                    return 2
+                    return _BAD_CODE
                 held -= length
                 difference = 0
                 if size == 16:
@@ -195,22 +222,11 @@ def _decode(data, position, codes, predictor, bits, restart_rows, out):
                 elif column == 0:
                     guess = np.int64(out[row - 1, 0, component])
                 else:
-                    left = np.int64(out[row, column - 1, component])
-                    above = np.int64(out[row - 1, column, component])
-                    corner = np.int64(out[row - 1, column - 1, component])
-                    if predictor == 1:
-                        guess = left
-                    elif predictor == 2:
-                        guess = above
-                    elif predictor == 3:
-                        guess = corner
-                    elif predictor == 4:
-                        guess = left + above - corner
-                    elif predictor == 5:
-                        guess = left + ((above - corner) >> 1)
-                    elif predictor == 6:
-                        guess = above + ((left - corner) >> 1)
-                    else:
-                        guess = (left + above) >> 1
+                    guess = _prediction(
+                        predictor,
+                        np.int64(out[row, column - 1, component]),
+                        np.int64(out[row - 1, column, component]),
+                        np.int64(out[row - 1, column - 1, component]),
+                    )
                 out[row, column, component] = (guess + difference) & 0xFFFF
     return 0
