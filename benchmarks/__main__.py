@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from benchmarks.common import Options, UsageError
+from dalify.base.processors import available_processors
 from dalify.codecs.decode_batch import jpeg_decoder
 
 BENCHMARKS = [
@@ -41,6 +45,26 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in text.split(","))
+
+
+def _check_all() -> int:
+    """Run all benchmarks briefly, in as many processes as there are processors; return the highest exit status."""
+    project = Path(__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(project)}
+    count = min(available_processors(), len(BENCHMARKS))
+    running: list[subprocess.Popen[str]] = []
+    for share in range(count):
+        folder = Path(f"out/smoke_{share}")  # for the data that a process makes
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "benchmarks", "--smoke", *BENCHMARKS[share::count]]
+        running.append(
+            subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
+        )
+    for process in running:
+        print(process.communicate()[0], flush=True)
+    return max(process.returncode for process in running)
 
 
 def main() -> None:
@@ -79,6 +103,8 @@ def main() -> None:
         json=arguments.json,
         resumes=arguments.resume,
     )
+    if options.is_smoke and not arguments.names and not arguments.data:
+        sys.exit(_check_all())
     if not options.is_smoke:  # otherwise it happens during a measurement, when many images have been decoded
         jpeg_decoder.compile()
     try:
