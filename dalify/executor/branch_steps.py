@@ -16,7 +16,7 @@ from dalify.base.optional import torch
 from dalify.data import Batch, stack_samples
 from dalify.data.agreement import check_agreement, check_index
 from dalify.executor.frame import Frame
-from dalify.executor.steps import located
+from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import selected_samples, uploaded
@@ -25,14 +25,12 @@ from dalify.registry import Role
 __all__ = ["MergeStep", "SplitStep"]
 
 
-class SplitStep:
+class SplitStep(Step):
     """Selects the samples of one branch."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
+        super().__init__(node, inputs, outputs)
         assert node.branch is not None, "dalify bug: a split outside all branches"
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
         self._branch: Branch = node.branch
         self._selected = _truth if isinstance(node.branch.taken, bool) else _numbers
 
@@ -53,13 +51,11 @@ class SplitStep:
         frame.values[self.outputs[0]] = value
 
 
-class MergeStep:
+class MergeStep(Step):
     """Merges the samples of the branches of a condition or choice in their original order."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
+        super().__init__(node, inputs, outputs)
         self._is_condition = node.role is Role.MERGE
         self._names = ("true", "false") if self._is_condition else ("one", "another")
         self._variable: str = node.arguments.get("variable", "")

@@ -52,7 +52,7 @@ class _RecordingAgreement(Agreement):
         self.kinds[slot] = kind, is_blank
 
 
-class SerialStep:
+class SerialStep(Step):
     """Runs another step, one chunk at a time, because user functions may not be thread-safe.
 
     Args:
@@ -60,9 +60,7 @@ class SerialStep:
     """
 
     def __init__(self, step: Step) -> None:
-        self.node = step.node
-        self.inputs = step.inputs
-        self.outputs = step.outputs
+        super().__init__(step.node, step.inputs, step.outputs)
         self._step = step
         self._lock = ForkLock()
 
@@ -72,7 +70,7 @@ class SerialStep:
             self._step.run(frame)
 
 
-class CacheStep:
+class CacheStep(Step):
     """Takes samples from a cache, computes missing ones, and adds them to the cache.
 
     Args:
@@ -84,7 +82,6 @@ class CacheStep:
         readers: all readers before the cache, with the slot of the first output of each.
 
     Attributes:
-        steps: the argument.
         hits: number of samples from the cache.
         misses: number of computed samples.
     """
@@ -98,10 +95,7 @@ class CacheStep:
         reads: Mapping[int, Branch | None],
         readers: Mapping[int, ReaderStep],
     ) -> None:
-        self.node = node
-        self.inputs: tuple[int | None, ...] = inputs
-        self.outputs = outputs
-        self.steps = list(steps)
+        super().__init__(node, inputs, outputs, steps)
         self._kept = inputs
         self._reads = dict(reads)
         self._readers = dict(readers)

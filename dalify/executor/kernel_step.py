@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +20,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.step_function import StepFunction
-from dalify.executor.steps import cause, device_error, is_foreign, located, note_sample, with_substitutes
+from dalify.executor.steps import Step, cause, device_error, is_foreign, located, note_sample, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
@@ -41,7 +41,7 @@ _NOTHING: Mapping[str, Any] = {}
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
 
 
-class KernelStep(ABC):
+class KernelStep(Step):
     """Calls the kernel of an operator; subclasses differ in the form in which the kernel gets a chunk.
 
     Args:
@@ -64,10 +64,8 @@ class KernelStep(ABC):
         seed: int | None,
         stream: int,
     ) -> None:
+        super().__init__(node, inputs, outputs)
         operator = node.operator
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
         self.device = device
         self._operator = operator
         self._kernel = self._kernel_of(operator)

@@ -107,7 +107,7 @@ def read_by_processes(step: ReaderStep, index: Any, count: int, options: Pipelin
     except DalifyError as error:
         step.node.locate(error)
         raise
-    step.ahead = ReadAhead(index, read, processes)
+    step.read_ahead(ReadAhead(index, read, processes))
 
 
 def remote_stages(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,10 @@ from dalify.data.batch import block_offsets
 from dalify.data.dtypes import DALIDataType
 from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
 from dalify.executor.frame import Frame
+from dalify.graph import Node
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.pipeline.pipeline import parts_of
+from dalify.registry import catalog
 
 
 class Stream:
@@ -186,7 +187,7 @@ def test_copies_have_a_stream_of_their_own(current: Stream, monkeypatch: pytest.
 
 
 def transfer(device: str) -> TransferStep:
-    return TransferStep(SimpleNamespace(output_device=device), (0,), (1,))  # pyright: ignore[reportArgumentType]
+    return TransferStep(Node(catalog.find("_transfer"), (), {}, device=device), (0,), (1,))
 
 
 def frame_of(batch: Batch) -> Frame:
