@@ -1,11 +1,14 @@
-"""The options of a pipeline: all arguments of DALI's ``Pipeline`` and dalify's own, checked once and then frozen."""
+"""The options of a pipeline: all arguments of DALI's ``Pipeline`` and dalify's own, checked once and then frozen.
+
+With what else the pipeline specifies of its engine.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
@@ -24,10 +27,14 @@ from dalify.base.narrow import is_integer, is_list_or_tuple, is_number, is_tuple
 from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
+if TYPE_CHECKING:
+    from dalify.executor.remote import BatchService
+
 __all__ = [
     "OPTIONS_TEXT",
     "OPTION_NAMES",
     "PRECISIONS",
+    "EngineSetup",
     "OperatorConcurrency",
     "PipelineOptions",
     "StreamPolicy",
@@ -289,6 +296,25 @@ class PipelineOptions:
         """Return an expected property of one output: ``name`` is dtype, ndim or layout; None for no check."""
         value = getattr(self, f"output_{name}")
         return value[index] if is_list_or_tuple(value) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSetup:
+    """What a pipeline specifies of its engine, except for the graph.
+
+    Attributes:
+        options: options of the pipeline.
+        seed: seed of the pipeline, 64 bits.
+        name: prefix of thread names.
+        service: computes batches in place of ``options.processes``; None where nothing does.
+        state: state of an engine of the same graph, to continue from; None: the first batch.
+    """
+
+    options: PipelineOptions
+    seed: int
+    name: str
+    service: BatchService | None
+    state: dict[str, Any] | None
 
 
 _ENUMS: dict[str, type[Enum]] = {

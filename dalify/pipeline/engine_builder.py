@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import DalifyError, PipelineStateError
 from dalify.base.optional import LazyModule
+from dalify.executor.options import EngineSetup
 from dalify.graph import Graph
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.graph_definition import GraphDefinition
@@ -112,9 +113,10 @@ class EngineBuilder:
             except DalifyError as error:
                 error.locate(line=self._context.line)
                 raise
-            self.built = building.build(
-                tapped, len(graph.outputs), options, self.seed, self.name, self.initial_state, self.service
+            setup = EngineSetup(
+                options=options, seed=self.seed, name=self.name, service=self.service, state=self.initial_state
             )
+            self.built = building.build(tapped, len(graph.outputs), setup)
             self.initial_state = None
             weakref.finalize(self._context.pipeline(), self.built.engine.close, wait=False)
 

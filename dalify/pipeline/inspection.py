@@ -52,9 +52,9 @@ class Inspection:
         engine = built.engine
         caches = [f"cache: {step}" for step in (*engine.plan.caches, *engine.plan.device_caches)]
         where = []
-        if engine.remote_plan is not None:
+        if engine.remote is not None:
             where = [
-                f"in {self._context.options.processes} worker processes: {_nodes_of(engine.remote_plan)}",
+                f"in {self._context.options.processes} worker processes: {_nodes_of(engine.remote.plan)}",
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         kernels = engine.plan.describe_kernels(engine.torch_device)

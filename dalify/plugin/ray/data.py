@@ -17,6 +17,7 @@ from dalify.data import tensor_list
 from dalify.executor.batch_source import Request
 from dalify.executor.batch_worker import BatchWorker
 from dalify.executor.iteration import Iteration
+from dalify.executor.plan import Plan
 from dalify.executor.remote import RemoteParts, Replies
 from dalify.pipeline.definition import pipeline_def
 from dalify.pipeline.pipeline import Pipeline, parts_of
@@ -209,6 +210,12 @@ class _Recorder:
         self.parts = parts
         self._replies = Replies(parts)
         return self
+
+    @property
+    def plan(self) -> Plan:
+        """The part of the plan that they would compute."""
+        assert self.parts is not None, "dalify bug: a plan before there is a graph"
+        return self.parts.plan.remote
 
     def start(self) -> None:
         """Do nothing."""
