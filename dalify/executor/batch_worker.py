@@ -85,9 +85,9 @@ class BatchWorker:
         if self._runs_user_code:  # the same numbers in every process
             seed_generators(mixed_key(self._seed, request.number))
         iteration = Iteration(
-            request.number,
-            request.size,
-            self._plan.slot_count,
+            number=request.number,
+            size=request.size,
+            values=[None] * self._plan.slot_count,
             before={"number": request.number, "sources": list(request.readers)},
             entries={slot: entries.copy() for slot, entries in request.entries.items()},
             rows=request.rows,

@@ -250,8 +250,8 @@ class Engine:
                 entries[slot] = reader.next_entries(size, number)
                 padded = max(padded, reader.sampler.padded_samples)
             iteration = Iteration(
-                number, size, self.plan.slot_count,
-                before=before, error=failure, entries=entries, padded=padded, rows=rows,
+                number=number, size=size, values=[None] * self.plan.slot_count, before=before, error=failure,
+                entries=entries, padded=padded, rows=rows,
             )  # fmt: skip
             self.start_iteration(
                 iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)]

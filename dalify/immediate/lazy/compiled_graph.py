@@ -102,8 +102,10 @@ class CompiledGraph:
             DalifyError: an operator does not accept the data; with the line of its call.
         """
         drawing = {number: (*calls[index].drawing, calls[index].number) for number, index in self._indices.items()}
-        slot_count, before = self._engine.plan.slot_count, self._engine.state()
-        iteration = Iteration(next(_numbers), count, slot_count, before=before, drawing=drawing)
+        values: list[Batch | None] = [None] * self._engine.plan.slot_count
+        iteration = Iteration(
+            number=next(_numbers), size=count, values=values, before=self._engine.state(), drawing=drawing
+        )
         given = [(slot, batch) for slot, batch in zip(self._slots, feeds, strict=True) if slot is not None]
         try:
             with self._lock:
