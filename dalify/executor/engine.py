@@ -59,16 +59,17 @@ from dalify.executor.arena import NewMemory
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
-from dalify.executor.feeds import Feeds, common_size
+from dalify.executor.feeds import ExternalFeed, Feeds, ReaderFeed, common_size
 from dalify.executor.frame import Collector
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.recovery import Recovery, valid_samples
+from dalify.executor.recovery import BadSample, Recovery, valid_samples
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import run_steps, walk
 from dalify.executor.threads import ThreadPool
+from dalify.graph import Node
 
 __all__ = ["Engine", "Resources"]
 
@@ -195,6 +196,26 @@ class Engine:
         _engines.add(self)
 
     # -- in the caller's thread
+
+    @property
+    def externals(self) -> Sequence[ExternalFeed]:
+        """The external sources."""
+        return self.feeds.externals
+
+    @property
+    def readers(self) -> Sequence[ReaderFeed]:
+        """The readers."""
+        return list(self.feeds.readers.values())
+
+    @property
+    def bad_samples(self) -> Sequence[BadSample]:
+        """The latest samples that could not be read or decoded."""
+        return self.recovery.bad_samples
+
+    @property
+    def bad_count(self) -> int:
+        """Number of all such samples."""
+        return self.recovery.bad_count
 
     @property
     def scheduled(self) -> int:
@@ -336,6 +357,20 @@ class Engine:
         self.next_number = state["number"]
         self.feeds.restore(state["sources"])
         self.recovery.clear_record()
+
+    def check_input(self, name: str) -> None:
+        """Raise an error if there is no external source of this name; see ``Feeds.external``."""
+        self.feeds.external(name)
+
+    def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
+        """Add a batch to an external source; see ``Feeds.external`` and ``ExternalFeed.feed``."""
+        self.feeds.external(source).feed(data, layout)
+
+    def reset_sources(self) -> None:
+        """Drop batches in progress, and start the next epoch of all external sources."""
+        self.discard()
+        for feed in self.feeds.externals:
+            feed.reset()
 
     def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
         """Drop batches in progress. Start an epoch of all readers, and the next one of all external sources.

@@ -424,10 +424,6 @@ class Feeds:
                 raise
         return fed, failure
 
-    def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
-        """Add a batch to an external source; see ``external`` and ``ExternalFeed.feed``."""
-        self.external(source).feed(data, layout)
-
     def external(self, source: str | Node) -> ExternalFeed:
         """Return an external source by its name or its node as traced.
 

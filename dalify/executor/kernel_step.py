@@ -11,7 +11,7 @@ import numpy as np
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.failure_context import failure_context
 from dalify.base.limits import check_shape, current
-from dalify.base.narrow import is_array, is_list
+from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
@@ -230,8 +230,13 @@ class KernelStep(Step):
             note_sample(error, start, 0 if size == 1 else None)
             raise
 
+    def _as_batches(self, results: Any, specs: tuple[Spec, ...], origins: Any) -> list[Batch]:
+        """Return what an allocating kernel returned: a tuple for several outputs, None for none."""
+        parts = (results,) if len(specs) == 1 and not is_tuple(results) else results or ()
+        return [self._as_batch(part, spec, origins) for part, spec in zip(parts, specs, strict=True)]
+
     def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
-        """Return what an allocating kernel returned for one output: a batch, an array or a list of arrays."""
+        """Return the same for one output: a batch, an array or a list of arrays."""
         if isinstance(result, Batch):
             return result
         data = (None, result) if is_list(result) else (result, None)

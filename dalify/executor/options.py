@@ -264,11 +264,26 @@ class PipelineOptions:
         """Number of batches in progress at the same time."""
         if not (self.exec_pipelined and self.exec_async):
             return 1
-        depths = self.prefetch_queue_depth
-        depth = max(depths.values()) if isinstance(depths, Mapping) else depths
+        depth = max(self.depth_of("cpu"), self.depth_of("gpu"))
         # Each process computes one. Where batches are prefetched, another one waits for it, so that it has work while
         # the consumer waits for a slow batch.
         return depth + max(0, self.processes - 1) * min(depth, 2)
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether the queue sizes of the CPU and the device were specified separately."""
+        return isinstance(self.prefetch_queue_depth, Mapping)
+
+    def depth_of(self, device: str) -> int:
+        """Return the specified number of batches in progress, on ``cpu`` or ``gpu``."""
+        depths = self.prefetch_queue_depth
+        return depths[f"{device}_size"] if isinstance(depths, Mapping) else depths
+
+    @property
+    def is_dynamic(self) -> bool | None:
+        """``exec_dynamic``, or DALI's default."""
+        is_default = self.exec_pipelined and self.exec_async and not self.is_separated
+        return True if self.exec_dynamic is None and is_default else self.exec_dynamic
 
     def as_json(self) -> dict[str, Any]:
         """Return the serialized options as JSON data; ``options_from_json`` is the inverse."""

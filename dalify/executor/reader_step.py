@@ -144,12 +144,12 @@ class ReaderStep(Step):
                 return column
             column = column.samples if isinstance(column, Batch) else list(column)
         substitutes = frame.substitutes.get(self.node, ())
-
-        def refuse(error: MixedBatchError, index: int) -> Exception:
+        try:
+            return agreed_samples(column, slot, chunk, agreement, lambda index: frame.start + index in substitutes)
+        except MixedBatchError as error:
+            index: int = failure_context(error).sample or 0
             origin = None if origins is None else origins[index]
-            return located(error, self.node, frame.start + index, origin)
-
-        return agreed_samples(column, slot, chunk, agreement, lambda index: frame.start + index in substitutes, refuse)
+            raise located(error, self.node, frame.start + index, origin) from None
 
     def _read_each(self, frame: Frame, numbers: list[int], substitutes: Any) -> list[list[Array]]:
         """Read one entry after the other; an error belongs to one of them."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,14 @@ from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, Pipe
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, batch_of
+from dalify.executor.feeds import ExternalFeed, ReaderFeed
 from dalify.executor.options import PRECISIONS, PipelineOptions
+from dalify.executor.recovery import BadSample
 from dalify.graph import Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.context import PipelineContext
-from dalify.pipeline.engine_builder import EngineBuilder
+from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
 from dalify.pipeline.graph_definition import output_edges
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.pipeline import Pipeline, parts_of
@@ -55,8 +56,8 @@ class _Source(Pipeline):
         return [batch_of(item) for item in self.run()]
 
 
-class _Runner:
-    """Runs the function of a pipeline; has the interface of an engine.
+class _Runner(PipelineEngine):
+    """Runs the function of a pipeline, in the place of an engine.
 
     Args:
         options: options of the pipeline.
@@ -65,7 +66,6 @@ class _Runner:
 
     Attributes:
         seed: seed of the pipeline.
-        valid: which samples of the last batch are real, not padding or replacements.
         edges: edges of the outputs of the last run.
     """
 
@@ -79,25 +79,55 @@ class _Runner:
         self._waiting: dict[str, list[tuple[Any, Any]]] = {}  # fed before the source was known
         self._ready: list[tuple[Batch, ...]] = []  # runs ahead of the consumer
         self._number = 0
-        self.scheduled = 0
+        self._scheduled = 0
         self.edges: tuple[Edge, ...] = ()
         self.valid = np.ones(0, np.bool_)
 
-    @property
-    def feeds(self) -> Any:
-        """The feeds of all known sources."""
-        feeds = [parts_of(source).builder.engine().feeds for source in self.sources.values()]
-        readers = [reader for feed in feeds for reader in feed.readers.values()]
-        externals = [external for feed in feeds for external in feed.externals]
-        return SimpleNamespace(externals=externals, readers=dict(enumerate(readers)), feed=self._feed)
+    def _engines(self) -> list[PipelineEngine]:
+        """Return the engines of the known sources."""
+        return [parts_of(source).builder.engine() for source in self.sources.values()]
 
     @property
-    def recovery(self) -> Any:
+    def scheduled(self) -> int:
+        """Number of batches that were scheduled and not collected."""
+        return self._scheduled
+
+    @property
+    def externals(self) -> list[ExternalFeed]:
+        """The external sources that are known."""
+        return [external for engine in self._engines() for external in engine.externals]
+
+    @property
+    def readers(self) -> list[ReaderFeed]:
+        """The readers that are known."""
+        return [reader for engine in self._engines() for reader in engine.readers]
+
+    @property
+    def bad_samples(self) -> list[BadSample]:
         """The bad samples of all readers."""
-        found = [bad for source in self.sources.values() for bad in source.bad_samples()]
-        return SimpleNamespace(bad_samples=found, bad_count=len(found))
+        return [bad for engine in self._engines() for bad in engine.bad_samples]
 
-    def _feed(self, source: str | Node, data: Any, layout: str | None) -> None:
+    @property
+    def bad_count(self) -> int:
+        """Number of the bad samples of all readers."""
+        return sum(engine.bad_count for engine in self._engines())
+
+    def depth_for_threads(self, depth: int) -> int:
+        """Return the depth: nothing is prefetched."""
+        return depth
+
+    def check_input(self, name: str) -> None:
+        """Accept any name: sources may be fed before they are known."""
+
+    def state(self) -> dict[str, Any]:
+        """Raise an error: in debug mode there is no state to save.
+
+        Raises:
+            CheckpointError: always.
+        """
+        raise _no_state()
+
+    def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
         """Accept data for a source by its name, even before the function has created it."""
         name = source.name if isinstance(source, Node) else source
         if name is None:
@@ -122,11 +152,11 @@ class _Runner:
         """
         if not self._ready:
             self._current = {label: source.next_batches() for label, source in self.sources.items()}
-        self.scheduled += 1
+        self._scheduled += 1
 
     def collect(self) -> tuple[Batch, ...]:
         """Run the function and return its outputs."""
-        self.scheduled = max(0, self.scheduled - 1)
+        self._scheduled = max(0, self._scheduled - 1)
         if self._ready:
             return self._ready.pop(0)
         return self._run()
@@ -201,7 +231,13 @@ class _Runner:
         """Drop batches that were scheduled and not collected."""
         self._current = {}
         self._ready.clear()
-        self.scheduled = 0
+        self._scheduled = 0
+
+    def reset_sources(self) -> None:
+        """Begin the next epoch of all external sources."""
+        self.discard()
+        for source in self.sources.values():
+            source.reset()
 
     def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
         """Begin an epoch of all sources."""
@@ -226,14 +262,21 @@ class _RunnerBuilder(EngineBuilder):
         self.engine().run_ahead()
         return Graph(self._runner.edges)
 
-    def engine(self) -> Any:
+    def engine(self) -> _Runner:
         if self.is_closed:
             raise PipelineStateError("the pipeline has been closed.", line=self._context.line)
         self._runner.seed = self.seed
         return self._runner
 
+    def readers(self) -> list[ReaderFeed]:
+        self.engine().run_ahead()
+        return self._runner.readers
+
     def build(self) -> None:
         pass
+
+    def start_at(self, state: dict[str, Any]) -> None:
+        raise _no_state()
 
     def close(self) -> None:
         self.is_closed = True
@@ -262,23 +305,6 @@ class DebugPipeline(Pipeline):
         self._runner = _Runner(context.options, self._function, given)
         return Parts.of(context, partial(_RunnerBuilder, self._runner))
 
-    def input_feed_count(self, input_name: str) -> int:
-        """Return 1: nothing is prefetched, and sources may be fed before they are known."""
-        return 1
-
-    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Return sizes and sharding of a reader, or of all readers by name; runs the function if it has not run."""
-        self._runner.run_ahead()
-        return super().reader_meta(name)
-
-    def reset(self) -> None:
-        """Begin the next epoch of all external sources."""
-        with self._parts.context.lock:
-            self._runner.discard()
-            for source in self._runner.sources.values():
-                source.reset()
-            self._parts.run.is_exhausted = self._parts.run.has_delivered = False
-
     def explain(self) -> str:
         """Raise an error: in debug mode there are no passes and no plan.
 
@@ -291,12 +317,8 @@ class DebugPipeline(Pipeline):
             hint="Omit debug=True.",
         )
 
-    def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Raise an error: in debug mode there is no state to save.
 
-        Raises:
-            CheckpointError: always.
-        """
-        raise CheckpointError(
-            "a pipeline in debug mode has no state to save.", line=SourceLine.capture(), hint="Omit debug=True."
-        )
+def _no_state() -> CheckpointError:
+    return CheckpointError(
+        "a pipeline in debug mode has no state to save or load.", line=SourceLine.capture(), hint="Omit debug=True."
+    )

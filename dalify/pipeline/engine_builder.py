@@ -6,18 +6,23 @@ import copy
 import itertools
 import os
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dalify.base.errors import DalifyError, PipelineStateError
 from dalify.base.optional import LazyModule
 from dalify.executor.options import EngineSetup
-from dalify.graph import Graph
+from dalify.graph import Graph, Node
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.taps import Taps
 
 if TYPE_CHECKING:
-    from dalify.executor.engine import Engine
+    import numpy as np
+
+    from dalify.data import Batch
+    from dalify.executor.feeds import ExternalFeed, ReaderFeed
+    from dalify.executor.recovery import BadSample
     from dalify.executor.remote import BatchService
     from dalify.pipeline import build as building
     from dalify.pipeline import state as saving
@@ -26,9 +31,53 @@ else:
     building = LazyModule("dalify.pipeline.build", "building a pipeline")
     saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
 
-__all__ = ["EngineBuilder"]
+__all__ = ["EngineBuilder", "PipelineEngine"]
 
 _numbers = itertools.count()
+
+
+class PipelineEngine(Protocol):
+    """What computes the batches of a pipeline: an engine, or in debug mode the user's function.
+
+    ``Engine`` describes the members.
+    """
+
+    valid: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @property
+    def scheduled(self) -> int:
+        """See ``Engine``, like the other members."""
+        ...
+
+    @property
+    def externals(self) -> Sequence[ExternalFeed]: ...  # noqa: D102
+
+    @property
+    def readers(self) -> Sequence[ReaderFeed]: ...  # noqa: D102
+
+    @property
+    def bad_samples(self) -> Sequence[BadSample]: ...  # noqa: D102
+
+    @property
+    def bad_count(self) -> int: ...  # noqa: D102
+
+    def depth_for_threads(self, depth: int) -> int: ...  # noqa: D102
+
+    def check_input(self, name: str) -> None: ...  # noqa: D102
+
+    def feed(self, source: str | Node, data: Any, layout: str | None) -> None: ...  # noqa: D102
+
+    def schedule(self) -> None: ...  # noqa: D102
+
+    def collect(self) -> tuple[Batch, ...]: ...  # noqa: D102
+
+    def discard(self) -> None: ...  # noqa: D102
+
+    def state(self) -> dict[str, Any]: ...  # noqa: D102
+
+    def reset_sources(self) -> None: ...  # noqa: D102
+
+    def start_epoch(self, epoch: int, *, is_next: bool) -> None: ...  # noqa: D102
 
 
 class EngineBuilder:
@@ -75,7 +124,7 @@ class EngineBuilder:
         """Return the graph as the user defined it."""
         return self._definition.graph()
 
-    def engine(self) -> Engine:
+    def engine(self) -> PipelineEngine:
         """Return the engine; build it if necessary.
 
         Raises:
@@ -93,6 +142,10 @@ class EngineBuilder:
             self._context.pipeline().build()
         assert self.built is not None, "dalify bug: build did not build"
         return self.built.engine
+
+    def readers(self) -> Sequence[ReaderFeed]:
+        """Return the readers of the graph."""
+        return self.engine().readers
 
     def build(self) -> None:
         """Build the engine if there is none.

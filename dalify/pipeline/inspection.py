@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
-from dalify.graph import Graph
+from dalify.graph import Graph, Node, Role
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
@@ -67,8 +67,7 @@ class Inspection:
         Raises:
             PipelineStateError: there is no reader of that name.
         """
-        readers = self._builder.engine().feeds.readers.values()
-        found = {feed.node.label: feed.sampler.options.meta() for feed in readers}
+        found = {feed.node.label: feed.sampler.options.meta() for feed in self._builder.readers()}
         if name is None:
             return found
         if name not in found:
@@ -78,6 +77,24 @@ class Inspection:
                 "name='Reader').",
             )
         return found[name]
+
+    def epoch_size(self, name: str | None) -> int | dict[str, int]:
+        """Return the number of samples of a reader; None: of all readers by name."""
+        meta = self.reader_meta(name)
+        if name is not None:
+            return meta["epoch_size_padded"]
+        return {key: value["epoch_size_padded"] for key, value in meta.items()}
+
+    def remaining_of_epochs(self, name: str) -> dict[int, int]:
+        """Return the number of samples of all shards that are left of epochs begun with another number of shards."""
+        for feed in self._builder.engine().readers:
+            if feed.node.label == name:
+                return feed.sampler.left()
+        return {}
+
+    def external_sources(self) -> tuple[Node, ...]:
+        """Return the nodes of the graph that take data from outside."""
+        return tuple(node for node in self._builder.graph().nodes() if node.role is Role.FED)
 
     def executor_statistics(self) -> dict[str, Any]:
         """Return the sizes of the outputs of each operator; empty if they are not measured."""
