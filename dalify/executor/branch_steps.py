@@ -115,11 +115,7 @@ def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
             for (rows, _), block in zip(sides, blocks, strict=True):
                 movable_torch(dense).index_copy_(0, uploaded(rows, block.device), movable_torch(block))
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
-        collector = frame.collectors.get(slot)
-        dense = collector.memory(frame.start, count, shape, blocks[0].dtype) if collector is not None else None
-        if dense is None:
-            assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-            dense = frame.arena.empty((count, *shape), blocks[0].dtype)
+        dense = frame.memory(slot, count, shape, blocks[0].dtype)
         for (rows, _), block in zip(sides, blocks, strict=True):
             dense[rows] = block
         return Batch(dense, None, first.layout, first.device, origins, first.dtype)

@@ -147,11 +147,9 @@ class CacheStep(Step):
             NotDecided: the decision depends on another chunk.
         """
         keys = self._keys(frame)
-        arena = frame.arena
-        assert arena is not None, "dalify bug: CPU data without scratch memory"
 
         def allocate(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-            return arena.empty((size,), np.dtype(np.uint8))
+            return frame.arena.empty((size,), np.dtype(np.uint8))
 
         found = [None if key is None else store.get(*key, allocate) for key in keys]
         hits = sum(sample is not None for sample in found)
@@ -363,9 +361,5 @@ def _joined(samples: list[Any], layout: str, origins: Origins | None, frame: Fra
     shape, dtype = first.shape, first.dtype
     if any(sample.shape != shape or sample.dtype != dtype for sample in samples):
         return Batch(None, samples, layout, "cpu", origins)
-    collector = frame.collectors.get(slot)
-    out = None if collector is None else collector.memory(frame.start, len(samples), shape, dtype)
-    if out is None:
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-        out = frame.arena.empty((len(samples), *shape), dtype)
+    out = frame.memory(slot, len(samples), shape, dtype)
     return Batch(stack_samples(samples, out), None, layout, "cpu", origins)

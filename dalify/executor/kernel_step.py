@@ -256,7 +256,6 @@ class KernelStep(Step):
                 rows = collector.memory(frame.start + start, count, spec.shape, dtype)
                 if rows is not None:
                     return rows
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         return frame.arena.empty((count, *spec.shape), dtype)
 
     def _memory_of(
@@ -295,7 +294,6 @@ class KernelStep(Step):
 
     def _block(self, frame: Frame, output: int, size_bytes: int) -> tuple[np.ndarray[Any, Any], bool]:
         """Return memory for a ragged chunk, and whether it is not scratch memory."""
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         collector = frame.collectors.get(self.outputs[output])
         allocate = frame.arena.empty if collector is None else collector.block
         return allocate((size_bytes,), np.dtype(np.uint8)), collector is not None

@@ -154,7 +154,7 @@ class Interpreter(Evaluator):
         step = MergeStep(node, slots, (len(slots),))
         frame = Frame(
             values=[*values, None], start=0, count=len(positions), step=self._number, batch_size=self._count,
-            arena=Arena(), collectors={}, entries={}, torch_device="", substitutes={}, drawing={},
+            arena=Arena(),
         )  # fmt: skip
         frame.set_positions(node.branch, positions)
         run_steps([step], frame)

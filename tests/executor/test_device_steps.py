@@ -16,6 +16,7 @@ from dalify.base.errors import DeviceError
 from dalify.data import Batch, BufferPool, array_dtype
 from dalify.data.batch import block_offsets
 from dalify.data.dtypes import DALIDataType
+from dalify.executor.arena import Arena
 from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
 from dalify.executor.frame import Frame
 from dalify.graph import Node
@@ -192,8 +193,8 @@ def transfer(device: str) -> TransferStep:
 
 def frame_of(batch: Batch) -> Frame:
     return Frame(
-        values=[batch, None], start=0, count=len(batch), step=0, batch_size=len(batch), arena=None,
-        collectors={}, entries={}, torch_device="cpu", substitutes={}, drawing={},
+        values=[batch, None], start=0, count=len(batch), step=0, batch_size=len(batch), arena=Arena(),
+        torch_device="cpu",
     )  # fmt: skip
 
 
