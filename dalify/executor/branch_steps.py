@@ -22,7 +22,7 @@ from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import selected_samples, uploaded
 from dalify.registry import Role
 
-__all__ = ["MergeStep", "SplitStep"]
+__all__ = ["MergeStep", "SplitStep", "taking"]
 
 
 class SplitStep(Step):
@@ -32,7 +32,6 @@ class SplitStep(Step):
         super().__init__(node, inputs, outputs)
         assert node.branch is not None, "dalify bug: a split outside all branches"
         self._branch: Branch = node.branch
-        self._selected = _truth if isinstance(node.branch.taken, bool) else _numbers
 
     def run(self, frame: Frame) -> None:
         """Select the samples; the first split of a branch determines them for all."""
@@ -40,7 +39,7 @@ class SplitStep(Step):
         outer = frame.positions(branch.parent)
         if not frame.has_positions(branch):
             index = frame.values[self.inputs[1] or 0]
-            inner = outer[:0] if index is None else outer[self._selected(index, self.node) == branch.taken]
+            inner = outer[:0] if index is None else outer[taking(index, branch.taken, self.node)]
             frame.set_positions(branch, inner)
         inner = frame.positions(branch)
         value = frame.values[self.inputs[0] or 0]
@@ -139,6 +138,17 @@ def _take_samples(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
 
 def _any_shape(batch: Batch) -> Any:
     return batch.spec_of(0).replace(shape=None)
+
+
+def taking(index: Batch, taken: bool | int, node: Node) -> np.ndarray[Any, Any]:
+    """Return which samples are in a branch, bool ``[N]``.
+
+    Args:
+        index: the condition, or the index of the choice, on the CPU.
+        taken: see ``Branch``.
+        node: the node that needs it, for messages.
+    """
+    return (_truth(index, node) if isinstance(taken, bool) else _numbers(index, node)) == taken
 
 
 def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
