@@ -59,13 +59,13 @@ from dalify.executor.arena import NewMemory
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
-from dalify.executor.feeds import ExternalFeed, Feeds, ReaderFeed, common_size
+from dalify.executor.feeds import Feeds, common_size
 from dalify.executor.frame import Collector
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.recovery import BadSample, Recovery, valid_samples
+from dalify.executor.recovery import Recovery, valid_samples
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import run_steps, walk
 from dalify.executor.threads import ThreadPool
@@ -198,24 +198,9 @@ class Engine:
     # -- in the caller's thread
 
     @property
-    def externals(self) -> Sequence[ExternalFeed]:
-        """The external sources."""
-        return self.feeds.externals
-
-    @property
-    def readers(self) -> Sequence[ReaderFeed]:
-        """The readers."""
-        return list(self.feeds.readers.values())
-
-    @property
-    def bad_samples(self) -> Sequence[BadSample]:
-        """The latest samples that could not be read or decoded."""
-        return self.recovery.bad_samples
-
-    @property
-    def bad_count(self) -> int:
-        """Number of all such samples."""
-        return self.recovery.bad_count
+    def engines(self) -> tuple[Engine]:
+        """The engine itself, which has the sources; in debug mode each source has another one."""
+        return (self,)
 
     @property
     def scheduled(self) -> int:

@@ -17,9 +17,8 @@ from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, Pipe
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, batch_of
-from dalify.executor.feeds import ExternalFeed, ReaderFeed
+from dalify.executor.engine import Engine
 from dalify.executor.options import PRECISIONS, PipelineOptions
-from dalify.executor.recovery import BadSample
 from dalify.graph import Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
@@ -83,34 +82,15 @@ class _Runner(PipelineEngine):
         self.edges: tuple[Edge, ...] = ()
         self.valid = np.ones(0, np.bool_)
 
-    def _engines(self) -> list[PipelineEngine]:
-        """Return the engines of the known sources."""
-        return [parts_of(source).builder.engine() for source in self.sources.values()]
-
     @property
     def scheduled(self) -> int:
         """Number of batches that were scheduled and not collected."""
         return self._scheduled
 
     @property
-    def externals(self) -> list[ExternalFeed]:
-        """The external sources that are known."""
-        return [external for engine in self._engines() for external in engine.externals]
-
-    @property
-    def readers(self) -> list[ReaderFeed]:
-        """The readers that are known."""
-        return [reader for engine in self._engines() for reader in engine.readers]
-
-    @property
-    def bad_samples(self) -> list[BadSample]:
-        """The bad samples of all readers."""
-        return [bad for engine in self._engines() for bad in engine.bad_samples]
-
-    @property
-    def bad_count(self) -> int:
-        """Number of the bad samples of all readers."""
-        return sum(engine.bad_count for engine in self._engines())
+    def engines(self) -> list[Engine]:
+        """The engines of the sources that are known."""
+        return [engine for source in self.sources.values() for engine in parts_of(source).builder.engine().engines]
 
     def depth_for_threads(self, depth: int) -> int:
         """Return the depth: nothing is prefetched."""
@@ -259,7 +239,7 @@ class _RunnerBuilder(EngineBuilder):
         self._runner = runner
 
     def graph(self) -> Graph:
-        self.engine().run_ahead()
+        self.find_sources()
         return Graph(self._runner.edges)
 
     def engine(self) -> _Runner:
@@ -268,9 +248,8 @@ class _RunnerBuilder(EngineBuilder):
         self._runner.seed = self.seed
         return self._runner
 
-    def readers(self) -> list[ReaderFeed]:
+    def find_sources(self) -> None:
         self.engine().run_ahead()
-        return self._runner.readers
 
     def build(self) -> None:
         pass

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dalify.data import Batch
+    from dalify.executor.engine import Engine
     from dalify.executor.feeds import ExternalFeed, ReaderFeed
-    from dalify.executor.recovery import BadSample
     from dalify.executor.remote import BatchService
     from dalify.pipeline import build as building
     from dalify.pipeline import state as saving
@@ -50,16 +50,7 @@ class PipelineEngine(Protocol):
         ...
 
     @property
-    def externals(self) -> Sequence[ExternalFeed]: ...  # noqa: D102
-
-    @property
-    def readers(self) -> Sequence[ReaderFeed]: ...  # noqa: D102
-
-    @property
-    def bad_samples(self) -> Sequence[BadSample]: ...  # noqa: D102
-
-    @property
-    def bad_count(self) -> int: ...  # noqa: D102
+    def engines(self) -> Sequence[Engine]: ...  # noqa: D102
 
     def depth_for_threads(self, depth: int) -> int: ...  # noqa: D102
 
@@ -143,9 +134,16 @@ class EngineBuilder:
         assert self.built is not None, "dalify bug: build did not build"
         return self.built.engine
 
-    def readers(self) -> Sequence[ReaderFeed]:
-        """Return the readers of the graph."""
-        return self.engine().readers
+    def find_sources(self) -> None:
+        """Find the sources, in debug mode, by one run of the function; others are known when the engine is built."""
+
+    def externals(self) -> list[ExternalFeed]:
+        """Return the external sources; in debug mode those that are known."""
+        return [feed for engine in self.engine().engines for feed in engine.feeds.externals]
+
+    def readers(self) -> list[ReaderFeed]:
+        """Return the readers; in debug mode those that are known."""
+        return [feed for engine in self.engine().engines for feed in engine.feeds.readers.values()]
 
     def build(self) -> None:
         """Build the engine if there is none.

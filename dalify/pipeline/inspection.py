@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pathlib
 
     from dalify.executor.plan import Plan
+    from dalify.executor.recovery import BadSample
     from dalify.graph import draw, serialize
 else:
     # Imported at first use: few programs draw or serialize a graph.
@@ -67,6 +68,7 @@ class Inspection:
         Raises:
             PipelineStateError: there is no reader of that name.
         """
+        self._builder.find_sources()
         found = {feed.node.label: feed.sampler.options.meta() for feed in self._builder.readers()}
         if name is None:
             return found
@@ -87,10 +89,15 @@ class Inspection:
 
     def remaining_of_epochs(self, name: str) -> dict[int, int]:
         """Return the number of samples of all shards that are left of epochs begun with another number of shards."""
-        for feed in self._builder.engine().readers:
+        for feed in self._builder.readers():
             if feed.node.label == name:
                 return feed.sampler.left()
         return {}
+
+    def bad_samples(self, epoch: int | None) -> list[BadSample]:
+        """Return the samples of an epoch that could not be read or decoded; None: of all epochs."""
+        found = [sample for engine in self._builder.engine().engines for sample in engine.recovery.bad_samples]
+        return [sample for sample in found if epoch is None or sample.epoch == epoch]
 
     def external_sources(self) -> tuple[Node, ...]:
         """Return the nodes of the graph that take data from outside."""

@@ -418,12 +418,12 @@ class Pipeline:
     @property
     def has_endless_data(self) -> bool:
         """Whether the data are endless: there is no external source, only readers and random operators."""
-        return not self._parts.builder.engine().externals
+        return not self._parts.builder.externals()
 
     @property
     def has_only_sources(self) -> bool:
         """Whether the pipeline has no reader."""
-        return not self._parts.builder.engine().readers
+        return not self._parts.builder.readers()
 
     # -- readers and samples
 
@@ -463,13 +463,12 @@ class Pipeline:
             >>> for bad in pipe.bad_samples():
             ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
         """
-        found = self._parts.builder.engine().bad_samples
-        return [sample for sample in found if epoch is None or sample.epoch == epoch]
+        return self._parts.inspection.bad_samples(epoch)
 
     @property
     def bad_count(self) -> int:
         """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
-        return self._parts.builder.engine().bad_count
+        return sum(engine.recovery.bad_count for engine in self._parts.builder.engine().engines)
 
     @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:

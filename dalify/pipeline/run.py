@@ -136,7 +136,7 @@ class Run:
         """Begin an epoch of the readers, and the next one of external sources that have returned something."""
         with self._context.lock:
             engine = self._builder.engine()
-            if self.has_delivered or engine.readers:
+            if self.has_delivered or self._builder.readers():
                 engine.start_epoch(epoch, is_next=self.has_delivered)
                 self.is_exhausted = self.has_delivered = False
             self._shared = None
@@ -195,7 +195,7 @@ class Run:
 
     def _is_starved(self) -> bool:
         """Return whether a fed source has no data, so that no further batch can be prefetched."""
-        externals = self._builder.engine().externals
+        externals = self._builder.externals()
         return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
 
     def _schedule_one(self) -> None:
