@@ -52,8 +52,8 @@ class Step(ABC):
 
     Attributes:
         may_wait: whether it waits for something other than the GIL and a processor, for instance for a file.
-        is_awaited: whether a fork waits until it has ended; not for user code, other processes, and nested steps, which
-            are awaited themselves.
+        is_awaited: whether a fork waits until it has ended; not for user code, for what other threads and processes
+            read, and for steps that contain others, which are awaited one by one.
         observer: called after each run; None to measure nothing.
     """
 

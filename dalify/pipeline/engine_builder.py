@@ -51,23 +51,14 @@ class PipelineEngine(Protocol):
 
     @property
     def engines(self) -> Sequence[Engine]: ...  # noqa: D102
-
     def depth_for_threads(self, depth: int) -> int: ...  # noqa: D102
-
     def check_input(self, name: str) -> None: ...  # noqa: D102
-
     def feed(self, source: str | Node, data: Any, layout: str | None) -> None: ...  # noqa: D102
-
     def schedule(self) -> None: ...  # noqa: D102
-
     def collect(self) -> tuple[Batch, ...]: ...  # noqa: D102
-
     def discard(self) -> None: ...  # noqa: D102
-
     def state(self) -> dict[str, Any]: ...  # noqa: D102
-
     def reset_sources(self) -> None: ...  # noqa: D102
-
     def start_epoch(self, epoch: int, *, is_next: bool) -> None: ...  # noqa: D102
 
 
