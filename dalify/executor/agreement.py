@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.errors import MixedBatchError
+from dalify.base.failure_context import failure_context
 from dalify.data import Array
 from dalify.data.dtypes import from_numpy
 
@@ -90,7 +91,6 @@ def agreed_samples(
     chunk: tuple[int, int],
     agreement: Agreement | None,
     is_blank: Callable[[int], bool],
-    refuse: Callable[[MixedBatchError, int], Exception],
     conversion_hint: str = "",
 ) -> Sequence[Array]:
     """Return the samples of a chunk, with blank ones converted to the type of the others.
@@ -101,12 +101,11 @@ def agreed_samples(
         chunk: start and stop of the chunk; a branch has fewer samples.
         agreement: agreement of the batch; None if the chunk is the whole batch.
         is_blank: returns whether the sample at an index of the chunk replaces a bad one.
-        refuse: creates the exception to raise from an error and the index of the sample in the chunk.
         conversion_hint: how to convert the element types, for messages.
 
     Raises:
         NotDecided: the decision depends on another chunk.
-        Exception: the result of ``refuse``, for a sample that differs from the first one.
+        MixedBatchError: a sample differs from the first one; with its index in the chunk.
     """
     known = None if agreement is None else agreement.of(slot)
     dtype, ndim = samples[0].dtype, samples[0].ndim
@@ -130,7 +129,9 @@ def agreed_samples(
         elif is_blank(index):
             result.append(np.zeros(kind.shape, kind.dtype))
         else:
-            raise refuse(_error(sample, kind, conversion_hint), index)
+            error = _error(sample, kind, conversion_hint)
+            failure_context(error).sample = index
+            raise error
     return result
 
 

@@ -16,15 +16,16 @@ from dalify.base.narrow import is_tuple
 from dalify.base.optional import LazyModule
 from dalify.data import BufferPool
 from dalify.executor.device_steps import find_device
-from dalify.executor.engine import Engine
+from dalify.executor.engine import Engine, Resources
 from dalify.executor.feeds import ExternalFeed, Feeds
 from dalify.executor.meter import Meter
-from dalify.executor.options import PipelineOptions
+from dalify.executor.options import EngineSetup, PipelineOptions
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan
 from dalify.executor.plan_split import split_plan
 from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.steps import described, is_foreign, located
+from dalify.executor.threads import ThreadPool
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS
 from dalify.sources.sampler import Sampler
@@ -34,7 +35,6 @@ from dalify.sources.sharding import resolve_shard
 
 if TYPE_CHECKING:
     from dalify.executor import process_assembly
-    from dalify.executor.remote import BatchService
 else:
     process_assembly = LazyModule("dalify.executor.process_assembly", "creating worker processes")
 
@@ -42,37 +42,27 @@ __all__ = ["assemble", "shard_of"]
 
 
 def assemble(
-    graph: Graph,
-    seeds: Mapping[int, tuple[int, int]],
-    options: PipelineOptions,
-    seed: int,
-    name: str,
-    service: BatchService | None,
-    device_node: Node | None,
-    state: dict[str, Any] | None,
+    graph: Graph, seeds: Mapping[int, tuple[int, int]], setup: EngineSetup, device_node: Node | None
 ) -> Engine:
     """Create the engine that runs a graph.
 
     Args:
         graph: the graph after all passes.
         seeds: seed and stream by the number of a random node or reader.
-        options: options of the pipeline.
-        seed: seed of the pipeline.
-        name: prefix of thread names.
-        service: computes batches instead of worker processes; None: no such service.
+        setup: what the pipeline specifies.
         device_node: the node that requested the device, for the error message if there is none; None: any.
-        state: state of an engine of the same graph, to continue from; None: the first batch.
 
     Raises:
         DalifyError: a reader finds no data, a source is not usable, or there is no device; with operator and the
             user's line.
     """
+    options, state = setup.options, setup.state
     nodes = graph.nodes()
     check_packages(nodes)
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
     torch_device = find_device(options.device_id, device_node or device_nodes[0]) if device_nodes else None
     indices = {node: _index(node) for node in nodes if node.operator.is_reader}
-    count = options.processes if service is None else service.count
+    count = options.processes if setup.service is None else setup.service.count
     runnable = RunnableGraph(
         graph=graph,
         seeds={node: seeds[node.number] for node in nodes if node.operator.is_random},
@@ -99,7 +89,7 @@ def assemble(
         if reading[node]:
             process_assembly.read_by_processes(step, indices[node], reading[node], options, seeds[node.number][0])
         readers[slot].ahead = step.ahead
-    feeds = Feeds(externals, readers)
+    feeds = Feeds(externals, readers, workers)
     if state is not None:  # before workers start, because they need the number of items of an iterable to skip
         feeds.restore(state["sources"])
     if workers is not None:
@@ -108,22 +98,11 @@ def assemble(
     remote = None
     if parts is not None:
         numbers = [feed.number for feed in readers.values()]
-        remote = process_assembly.remote_stages(parts, numbers, runnable, options, seed, service, pool, meter)
-    engine = Engine(
-        here,
-        options.num_threads if parts is None else _threads_beside(here, options.num_threads),
-        options.batch_size,
-        feeds,
-        recovery,
-        torch_device,
-        pool,
-        name,
-        workers,
-        limits=options.limits,
-        remote=remote,
-        remote_plan=None if parts is None else parts.remote,
-        meter=meter,
-    )
+        remote = process_assembly.remote_stages(parts, numbers, runnable, setup, pool, meter)
+    num_threads = options.num_threads if parts is None else _threads_beside(here, options.num_threads)
+    threads = ThreadPool(num_threads, setup.name)
+    resources = Resources(threads=threads, pool=pool, torch_device=torch_device, limits=options.limits)
+    engine = Engine(here, feeds, recovery, options.batch_size, resources, remote, meter)
     engine.next_number = 0 if state is None else state["number"]
     return engine
 

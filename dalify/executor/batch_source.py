@@ -17,12 +17,18 @@ from numpy.typing import NDArray
 
 from dalify.data import Batch
 from dalify.executor.iteration import BadRecord, Iteration
+from dalify.executor.plan import Plan
 
 __all__ = ["RemoteStages", "Reply", "Request"]
 
 
 class RemoteStages(Protocol):
-    """The stages of a plan that other processes compute."""
+    """The stages that other processes compute."""
+
+    @property
+    def plan(self) -> Plan:
+        """The part of the plan of a graph that consists of these stages."""
+        ...
 
     def start(self) -> None:
         """Start the workers."""

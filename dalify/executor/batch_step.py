@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dalify.base.narrow import is_tuple
 from dalify.data import Array, Batch, Spec
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep, open_spec_of
@@ -35,8 +34,5 @@ class BatchStep(KernelStep):
         function = self._kernel_function
         named = function.named(arguments, count)
         named |= {name: value for name, value in {**extra, **context}.items() if name in function.names}
-        results: Any = function.function(*inputs, **named)
-        if len(self.outputs) == 1 and not is_tuple(results):
-            results = (results,)
-        origins = None if first is None else first.origins
-        return [self._as_batch(result, rule, origins) for result, rule in zip(results or (), rule_specs, strict=True)]
+        results = function.function(*inputs, **named)
+        return self._as_batches(results, rule_specs, None if first is None else first.origins)

@@ -9,7 +9,7 @@ from dalify.base.limits import Limits, applied
 from dalify.base.optional import is_loaded, torch
 from dalify.data import BufferPool
 from dalify.executor.batch_source import Reply, Request
-from dalify.executor.engine import Engine
+from dalify.executor.engine import Engine, Resources
 from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
@@ -66,10 +66,9 @@ class BatchWorker:
             step.node.operator.runs_user_code for stage in self._plan.stages for step in walk(stage.steps)
         )
         self._slots_of_indices = {id(setup.runnable.indices[step.node]): slot for slot, step in plan.readers.items()}
-        self._engine = Engine(
-            self._plan, setup.num_threads, setup.batch_size, Feeds((), readers), recovery, None, BufferPool(),
-            "dalify-worker", threads=AwaitedThreads(setup.num_threads, "dalify-worker"), limits=setup.limits,
-        )  # fmt: skip
+        threads = AwaitedThreads(setup.num_threads, "dalify-worker")
+        resources = Resources(threads=threads, pool=BufferPool(), limits=setup.limits)
+        self._engine = Engine(self._plan, Feeds((), readers), recovery, setup.batch_size, resources)
         if self._runs_user_code and is_loaded("torch"):
             torch.set_num_threads(1)  # other workers compute at the same time
 
@@ -86,9 +85,9 @@ class BatchWorker:
         if self._runs_user_code:  # the same numbers in every process
             seed_generators(mixed_key(self._seed, request.number))
         iteration = Iteration(
-            request.number,
-            request.size,
-            self._plan.slot_count,
+            number=request.number,
+            size=request.size,
+            values=[None] * self._plan.slot_count,
             before={"number": request.number, "sources": list(request.readers)},
             entries={slot: entries.copy() for slot, entries in request.entries.items()},
             rows=request.rows,

@@ -16,25 +16,22 @@ from dalify.base.optional import torch
 from dalify.data import Batch, stack_samples
 from dalify.data.agreement import check_agreement, check_index
 from dalify.executor.frame import Frame
-from dalify.executor.steps import located
+from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import selected_samples, uploaded
 from dalify.registry import Role
 
-__all__ = ["MergeStep", "SplitStep"]
+__all__ = ["MergeStep", "SplitStep", "taking"]
 
 
-class SplitStep:
+class SplitStep(Step):
     """Selects the samples of one branch."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
+        super().__init__(node, inputs, outputs)
         assert node.branch is not None, "dalify bug: a split outside all branches"
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
         self._branch: Branch = node.branch
-        self._selected = _truth if isinstance(node.branch.taken, bool) else _numbers
 
     def run(self, frame: Frame) -> None:
         """Select the samples; the first split of a branch determines them for all."""
@@ -42,7 +39,7 @@ class SplitStep:
         outer = frame.positions(branch.parent)
         if not frame.has_positions(branch):
             index = frame.values[self.inputs[1] or 0]
-            inner = outer[:0] if index is None else outer[self._selected(index, self.node) == branch.taken]
+            inner = outer[:0] if index is None else outer[taking(index, branch.taken, self.node)]
             frame.set_positions(branch, inner)
         inner = frame.positions(branch)
         value = frame.values[self.inputs[0] or 0]
@@ -53,13 +50,11 @@ class SplitStep:
         frame.values[self.outputs[0]] = value
 
 
-class MergeStep:
+class MergeStep(Step):
     """Merges the samples of the branches of a condition or choice in their original order."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
+        super().__init__(node, inputs, outputs)
         self._is_condition = node.role is Role.MERGE
         self._names = ("true", "false") if self._is_condition else ("one", "another")
         self._variable: str = node.arguments.get("variable", "")
@@ -119,11 +114,7 @@ def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
             for (rows, _), block in zip(sides, blocks, strict=True):
                 movable_torch(dense).index_copy_(0, uploaded(rows, block.device), movable_torch(block))
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)
-        collector = frame.collectors.get(slot)
-        dense = collector.memory(frame.start, count, shape, blocks[0].dtype) if collector is not None else None
-        if dense is None:
-            assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-            dense = frame.arena.empty((count, *shape), blocks[0].dtype)
+        dense = frame.memory(slot, count, shape, blocks[0].dtype)
         for (rows, _), block in zip(sides, blocks, strict=True):
             dense[rows] = block
         return Batch(dense, None, first.layout, first.device, origins, first.dtype)
@@ -147,6 +138,17 @@ def _take_samples(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
 
 def _any_shape(batch: Batch) -> Any:
     return batch.spec_of(0).replace(shape=None)
+
+
+def taking(index: Batch, taken: bool | int, node: Node) -> np.ndarray[Any, Any]:
+    """Return which samples are in a branch, bool ``[N]``.
+
+    Args:
+        index: the condition, or the index of the choice, on the CPU.
+        taken: see ``Branch``.
+        node: the node that needs it, for messages.
+    """
+    return (_truth(index, node) if isinstance(taken, bool) else _numbers(index, node)) == taken
 
 
 def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:

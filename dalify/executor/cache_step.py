@@ -52,7 +52,7 @@ class _RecordingAgreement(Agreement):
         self.kinds[slot] = kind, is_blank
 
 
-class SerialStep:
+class SerialStep(Step):
     """Runs another step, one chunk at a time, because user functions may not be thread-safe.
 
     Args:
@@ -60,9 +60,7 @@ class SerialStep:
     """
 
     def __init__(self, step: Step) -> None:
-        self.node = step.node
-        self.inputs = step.inputs
-        self.outputs = step.outputs
+        super().__init__(step.node, step.inputs, step.outputs)
         self._step = step
         self._lock = ForkLock()
 
@@ -72,7 +70,7 @@ class SerialStep:
             self._step.run(frame)
 
 
-class CacheStep:
+class CacheStep(Step):
     """Takes samples from a cache, computes missing ones, and adds them to the cache.
 
     Args:
@@ -84,7 +82,6 @@ class CacheStep:
         readers: all readers before the cache, with the slot of the first output of each.
 
     Attributes:
-        steps: the argument.
         hits: number of samples from the cache.
         misses: number of computed samples.
     """
@@ -98,10 +95,7 @@ class CacheStep:
         reads: Mapping[int, Branch | None],
         readers: Mapping[int, ReaderStep],
     ) -> None:
-        self.node = node
-        self.inputs: tuple[int | None, ...] = inputs
-        self.outputs = outputs
-        self.steps = list(steps)
+        super().__init__(node, inputs, outputs, steps)
         self._kept = inputs
         self._reads = dict(reads)
         self._readers = dict(readers)
@@ -153,11 +147,9 @@ class CacheStep:
             NotDecided: the decision depends on another chunk.
         """
         keys = self._keys(frame)
-        arena = frame.arena
-        assert arena is not None, "dalify bug: CPU data without scratch memory"
 
         def allocate(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-            return arena.empty((size,), np.dtype(np.uint8))
+            return frame.arena.empty((size,), np.dtype(np.uint8))
 
         found = [None if key is None else store.get(*key, allocate) for key in keys]
         hits = sum(sample is not None for sample in found)
@@ -369,9 +361,5 @@ def _joined(samples: list[Any], layout: str, origins: Origins | None, frame: Fra
     shape, dtype = first.shape, first.dtype
     if any(sample.shape != shape or sample.dtype != dtype for sample in samples):
         return Batch(None, samples, layout, "cpu", origins)
-    collector = frame.collectors.get(slot)
-    out = None if collector is None else collector.memory(frame.start, len(samples), shape, dtype)
-    if out is None:
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-        out = frame.arena.empty((len(samples), *shape), dtype)
+    out = frame.memory(slot, len(samples), shape, dtype)
     return Batch(stack_samples(samples, out), None, layout, "cpu", origins)

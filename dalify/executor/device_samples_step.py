@@ -19,7 +19,6 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, Spec, torch_dtype
 from dalify.data.batch import array_of, tensor_of, tensor_of_bytes
 from dalify.data.device_samples import DeviceSamples
-from dalify.data.rows import Rows, starts_of
 from dalify.data.samples import Samples
 from dalify.executor.batch_step import BatchStep
 from dalify.executor.elementwise_step import ElementwiseStep
@@ -165,14 +164,6 @@ class CompiledSelectionStep(_Compiled, SelectionStep):
 
 class CompiledRaggedStep(_Compiled, RaggedStep):
     """Calls the kernel of the CPU for the rows of all samples."""
-
-    def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
-        shapes: list[Any] = [spec.shape for spec in specs]
-        if shapes.count(shapes[0]) == len(shapes):
-            return super()._empty_rows(frame, output, start, specs, kept)
-        assert specs[0].dtype is not None, "dalify bug: rows of no type"
-        starts = starts_of([shape[0] for shape in shapes])
-        return Rows(self._pool.empty((int(starts[-1]), *shapes[0][1:]), specs[0].dtype.numpy), starts)
 
 
 def _with_arrays(batch: Batch) -> Batch:

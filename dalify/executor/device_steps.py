@@ -21,7 +21,7 @@ from dalify.data import Array, Batch, BufferPool
 from dalify.data.batch import Ragged, array_of, packed, tensor_of, tensor_of_bytes, torch_dtype
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
-from dalify.executor.steps import device_error
+from dalify.executor.steps import Step, device_error
 from dalify.graph import Node
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Role
@@ -189,13 +189,11 @@ class PendingCopies:
                 event.synchronize()
 
 
-class TransferStep:
+class TransferStep(Step):
     """Copies a batch to the device or back."""
 
     def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
+        super().__init__(node, inputs, outputs)
         self._staging = BufferPool(pinned)
 
     def run(self, frame: Frame) -> None:

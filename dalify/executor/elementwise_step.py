@@ -165,9 +165,7 @@ def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None
         return batch
     if block_offsets(batch.shape_array(), batch.dtype.numpy.itemsize)[1] > _MAX_COPIED_BYTES:
         return batch
-    arena = frame.arena
-    assert arena is not None, "dalify bug: CPU data without scratch memory"
-    return packed(batch, lambda size_bytes: arena.empty((size_bytes,), np.dtype(np.uint8)))
+    return packed(batch, lambda size_bytes: frame.arena.empty((size_bytes,), np.dtype(np.uint8)))
 
 
 def _fits_last_axis(dense: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any]) -> bool:

@@ -39,8 +39,9 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -68,11 +69,9 @@ from dalify.executor.recovery import Recovery, valid_samples
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import run_steps, walk
 from dalify.executor.threads import ThreadPool
+from dalify.graph import Node
 
-if TYPE_CHECKING:
-    from dalify.sources.worker_pool import WorkerPool
-
-__all__ = ["Engine"]
+__all__ = ["Engine", "Resources"]
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _program_ends = False
@@ -123,66 +122,70 @@ class _StageState:
         self.parked: dict[int, Iteration] = {}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """The resources that an engine computes with.
+
+    Attributes:
+        threads: worker threads, which end with the engine.
+        pool: memory for the outputs of stages.
+        torch_device: device of the device stages; None without such stages.
+        limits: limits for all work of the engine; None: those of the process.
+    """
+
+    threads: ThreadPool
+    pool: BufferPool
+    torch_device: str | None = None
+    limits: Limits | None = None
+
+
 class Engine:
     """Executes a plan.
 
     Args:
         plan: the plan to execute.
-        num_threads: number of worker threads.
-        batch_size: maximum number of samples in a batch.
         feeds: external sources and readers.
         recovery: handles bad samples.
-        torch_device: device of the device stages; None without such stages.
-        pool: memory for the outputs of stages.
-        name: prefix of thread names.
-        workers: processes of parallel sources; ended with the engine.
-        threads: threads shared by the engines of one owner, who ends them; None: the engine creates its own.
-        limits: limits for all work of this engine; None: those of the process.
+        batch_size: maximum number of samples in a batch.
+        resources: threads, memory, device and limits.
         remote: computes a batch before the stages of the plan; None: the plan contains all stages.
-        remote_plan: the part of the plan that ``remote`` computes; None without it.
         meter: measures the sizes of the outputs of operators; None if not requested.
+
+    Attributes:
+        valid: which samples of the last collected batch are not padding or replacements.
+        next_number: number of the next batch.
+        next_rows: ``Iteration.rows`` of the next batch.
     """
 
     def __init__(
         self,
         plan: Plan,
-        num_threads: int,
-        batch_size: int,
         feeds: Feeds,
         recovery: Recovery,
-        torch_device: str | None,
-        pool: BufferPool,
-        name: str,
-        workers: WorkerPool | None = None,
-        threads: ThreadPool | None = None,
-        limits: Limits | None = None,
+        batch_size: int,
+        resources: Resources,
         remote: RemoteStages | None = None,
-        remote_plan: Plan | None = None,
         meter: Meter | None = None,
     ) -> None:
         self.plan = plan
-        self._workers = workers
-        self._limits = limits
-        self._remote = remote
-        self._num_threads = num_threads
-        self._batch_size = batch_size
         self.feeds = feeds
-        self.meter = meter
-        self.remote_plan = remote_plan
         self.recovery = recovery
+        self._batch_size = batch_size
+        self.remote = remote
+        self.meter = meter
         self.valid = valid_samples(0, 0, ())
-        self.torch_device = torch_device
-        self._pool = pool
-        self._pinned_pool = BufferPool(pinned) if plan.pinned else pool
-        self._name = name
-        self._threads = threads or ThreadPool(num_threads, name)
+        self.torch_device = torch_device = resources.torch_device
+        self._limits = resources.limits
+        self._pool = resources.pool
+        self._pinned_pool = BufferPool(pinned) if plan.pinned else resources.pool
+        self._threads = resources.threads
         self._owner = Owner()
         self._lock = threading.Lock()
         has_device = any(stage.kind == "device" for stage in plan.stages)
-        self._may_add_batches = num_threads > 1 and remote is None and not feeds.externals and not has_device
+        self._may_add_batches = self._threads.size > 1 and not (remote or feeds.externals or has_device)
         self._stages = [_StageState(stage, plan, torch_device) for stage in plan.stages]
         self._started = self.next_number = 0
-        self.next_rows: np.ndarray[Any, Any] | None = None  # Iteration.rows of the next batch
+        self.next_rows: np.ndarray[Any, Any] | None = None
         self._scheduled: deque[Iteration] = deque()
         self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._copies = PendingCopies()
@@ -193,6 +196,11 @@ class Engine:
         _engines.add(self)
 
     # -- in the caller's thread
+
+    @property
+    def engines(self) -> tuple[Engine]:
+        """The engine itself, which has the sources; in debug mode each source has another one."""
+        return (self,)
 
     @property
     def scheduled(self) -> int:
@@ -218,7 +226,7 @@ class Engine:
                 cpu_seconds += stage.cpu_seconds_per_sample or 0.0
                 steps += state.operator_count
         # Threads that share a processor take as long for more batches, which only need more memory.
-        threads = min(self._num_threads, available_processors())
+        threads = min(self._threads.size, available_processors())
         return batches_for_threads(depth, self._batch_size, seconds, cpu_seconds, threads, steps)
 
     def schedule(self) -> None:
@@ -248,8 +256,8 @@ class Engine:
                 entries[slot] = reader.next_entries(size, number)
                 padded = max(padded, reader.sampler.padded_samples)
             iteration = Iteration(
-                number, size, self.plan.slot_count,
-                before=before, error=failure, entries=entries, padded=padded, rows=rows,
+                number=number, size=size, values=[None] * self.plan.slot_count, before=before, error=failure,
+                entries=entries, padded=padded, rows=rows,
             )  # fmt: skip
             self.start_iteration(
                 iteration, [pair for feed, batches in fed for pair in zip(feed.slots, batches, strict=True)]
@@ -262,10 +270,10 @@ class Engine:
         self._started += 1
         self._scheduled.append(iteration)
         self._state_before_call = None
-        if self._remote is None:
+        if self.remote is None:
             self._enter_stage(iteration)
         else:
-            self._remote.submit(iteration, self._enter_stage)
+            self.remote.submit(iteration, self._enter_stage)
 
     def collect(self) -> tuple[Batch, ...]:
         """Wait for the oldest scheduled iteration and return its outputs.
@@ -314,8 +322,8 @@ class Engine:
         self._state_before_call = None
         while self._scheduled:
             self._scheduled.popleft().discard()
-        if self._remote is not None:
-            self._remote.discard()
+        if self.remote is not None:
+            self.remote.discard()
 
     def state(self) -> dict[str, Any]:
         """Return the position of the consumer: before the oldest iteration that was not collected."""
@@ -335,6 +343,20 @@ class Engine:
         self.feeds.restore(state["sources"])
         self.recovery.clear_record()
 
+    def check_input(self, name: str) -> None:
+        """Raise an error if there is no external source of this name; see ``Feeds.external``."""
+        self.feeds.external(name)
+
+    def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
+        """Add a batch to an external source; see ``Feeds.external`` and ``ExternalFeed.feed``."""
+        self.feeds.external(source).feed(data, layout)
+
+    def reset_sources(self) -> None:
+        """Drop batches in progress, and start the next epoch of all external sources."""
+        self.discard()
+        for feed in self.feeds.externals:
+            feed.reset()
+
     def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
         """Drop batches in progress. Start an epoch of all readers, and the next one of all external sources.
 
@@ -350,13 +372,11 @@ class Engine:
         """End the threads and the sources' workers."""
         self.discard()
         self.feeds.release_waiting()
-        if self._remote is not None:
-            self._remote.close()
+        if self.remote is not None:
+            self.remote.close()
         if self._owner.is_this_process:
             self._threads.close(wait=wait)
             self._copies.wait()  # outputs that the user has may still be copied from memory that is free afterwards
-        if self._workers is not None:
-            self._workers.close()
         for cache in (*self.plan.caches, *self.plan.device_caches):
             cache.close()
         self.feeds.close()
@@ -371,8 +391,8 @@ class Engine:
                 hint="Fork before the first batch or after it, or build the pipeline in the process that runs it.",
             )
         self._owner.take_over()
-        self._threads = ThreadPool(self._num_threads, self._name)
-        self._remote = None if self._remote is None else self._remote.renewed()
+        self._threads = self._threads.renewed()
+        self.remote = None if self.remote is None else self.remote.renewed()
         self._lock = threading.Lock()
         if self._state_before_call is not None:  # by a thread of the parent
             self.next_number = self._state_before_call["number"]
@@ -430,7 +450,7 @@ class Engine:
             chunks = chunk_bounds(
                 iteration.size,
                 stage.seconds_per_sample,
-                self._num_threads,
+                self._threads.size,
                 scheduled=len(self._scheduled) or 1,
                 steps=self._stages[iteration.stage].operator_count,
             )

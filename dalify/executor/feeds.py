@@ -381,11 +381,18 @@ class Feeds:
     Args:
         externals: external sources, in the order of their calls.
         readers: readers by slot of their first output.
+        workers: processes of parallel sources, which end with the feeds; None if there are none.
     """
 
-    def __init__(self, externals: Sequence[ExternalFeed], readers: Mapping[int, ReaderFeed]) -> None:
+    def __init__(
+        self,
+        externals: Sequence[ExternalFeed],
+        readers: Mapping[int, ReaderFeed],
+        workers: WorkerPool | None = None,
+    ) -> None:
         self.externals = externals
         self.readers = readers
+        self.workers = workers
         # In the order of the program: the meaning of a state must not depend on the passes.
         self._in_order = sorted([*externals, *readers.values()], key=lambda feed: feed.node.number)
         for number, feed in enumerate(self._in_order):
@@ -416,10 +423,6 @@ class Feeds:
                     feed.restore(states[feed.number])
                 raise
         return fed, failure
-
-    def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
-        """Add a batch to an external source; see ``external`` and ``ExternalFeed.feed``."""
-        self.external(source).feed(data, layout)
 
     def external(self, source: str | Node) -> ExternalFeed:
         """Return an external source by its name or its node as traced.
@@ -497,7 +500,9 @@ class Feeds:
             reader.release_waiting()
 
     def close(self) -> None:
-        """End generators; release the resources of sources."""
+        """End workers and generators; release the resources of sources."""
+        if self.workers is not None:
+            self.workers.close()
         for feed in self._in_order:
             feed.close()
 

@@ -196,7 +196,7 @@ class Frame:
         count: number of samples of the chunk.
         step: number of the iteration since the start of the pipeline; random numbers depend on it.
         batch_size: number of samples of the batch.
-        arena: memory for results; None on the GPU.
+        arena: scratch memory for results on the CPU.
         collectors: buffers by slot for outputs of the stage.
         entries: entries chosen by samplers for the batch, by slot of a reader.
         torch_device: torch device of the stage; "" on the CPU.
@@ -215,12 +215,12 @@ class Frame:
     count: int
     step: int
     batch_size: int
-    arena: Arena | NewMemory | None
-    collectors: dict[int, Collector]
-    entries: dict[int, Any]
-    torch_device: str
-    substitutes: Mapping[Node, set[int]]
-    drawing: Mapping[int, tuple[int, int, int]]
+    arena: Arena | NewMemory
+    collectors: dict[int, Collector] = field(default_factory=dict[int, Collector])
+    entries: Mapping[int, Any] = field(default_factory=dict[int, Any])
+    torch_device: str = ""
+    substitutes: Mapping[Node, set[int]] = field(default_factory=dict[Node, "set[int]"])
+    drawing: Mapping[int, tuple[int, int, int]] = field(default_factory=dict[int, "tuple[int, int, int]"])
     agreement: Agreement | None = None
     rows: np.ndarray[Any, Any] | None = None
     copy_stream: Any = None
@@ -230,6 +230,12 @@ class Frame:
 
     def __post_init__(self) -> None:
         self.staged, self.known_positions = [], {}
+
+    def memory(self, slot: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """Return memory for a result of all samples of the chunk, if possible that of the batch."""
+        collector = self.collectors.get(slot)
+        found = None if collector is None else collector.memory(self.start, count, shape, dtype)
+        return self.arena.empty((count, *shape), dtype) if found is None else found
 
     def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:
         """Return a frame without values for some samples of the chunk; its results are not collected.

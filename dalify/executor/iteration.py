@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -53,6 +54,7 @@ class BadRecord(NamedTuple, Generic[_NodeT]):
         return BadRecord(self.position, self.attempt, node, self.policy, self.origin, self.error)
 
 
+@dataclass(eq=False, kw_only=True)
 class Iteration:
     """One batch during the stages of a plan.
 
@@ -82,43 +84,30 @@ class Iteration:
         ready: set when all stages are finished.
     """
 
-    def __init__(
-        self,
-        number: int,
-        size: int,
-        slot_count: int,
-        *,
-        before: dict[str, Any],
-        error: FirstError | None = None,
-        entries: dict[int, Any] | None = None,
-        padded: int = 0,
-        drawing: Mapping[int, tuple[int, int, int]] | None = None,
-        rows: np.ndarray[Any, Any] | None = None,
-        memory: BufferPool | None = None,
-    ) -> None:
-        self.number = number
-        self.order = 0
-        self.size = size
-        self.values: list[Batch | None] = [None] * slot_count
+    number: int
+    size: int
+    values: list[Batch | None]
+    before: dict[str, Any]
+    error: FirstError = field(default_factory=FirstError)  # one without an error is false
+    entries: dict[int, Any] = field(default_factory=dict[int, Any])
+    padded: int = 0
+    drawing: Mapping[int, tuple[int, int, int]] = field(default_factory=dict[int, "tuple[int, int, int]"])
+    rows: np.ndarray[Any, Any] | None = None
+    memory: BufferPool | None = None
+    attempts: dict[int, int] = field(default_factory=dict[int, int])
+    substitutes: dict[Node, set[int]] = field(default_factory=dict[Node, "set[int]"])
+    bad: list[BadRecord[Node]] = field(default_factory=list[BadRecord[Node]])
+
+    def __post_init__(self) -> None:
+        self.order = self.stage = 0
         self.positions: dict[Branch, np.ndarray[Any, Any]] = {}
-        self.entries: dict[int, Any] = entries or {}
-        self.before = before
-        self.padded = padded
-        self.attempts: dict[int, int] = {}
-        self.substitutes: dict[Node, set[int]] = {}
-        self.drawing: Mapping[int, tuple[int, int, int]] = drawing or {}
-        self.rows = rows
-        self.bad: list[BadRecord[Node]] = []
         self.fetched_again: set[int] = set()
-        self.stage = 0
         self._pending_chunks = 0
-        self.error = FirstError() if error is None else error  # one without an error is false
         self.collectors: dict[int, Collector] = {}
         self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
         self.agreement: Agreement | None = None
         self._cpu_seconds = self._waited_seconds = 0.0
         self.event: Any = None
-        self.memory = memory
         self.ready = Completion()
         self.discarded = False
         self.lock = threading.Lock()
@@ -300,12 +289,11 @@ class Iteration:
 
     def renewed(self) -> Iteration:
         """Return the same batch before its first stage. It has new locks: lost threads may hold the old ones."""
-        fresh = Iteration(
-            self.number, self.size, len(self.values), before=self.before, error=self.error, entries=self.entries,
-            padded=self.padded, drawing=self.drawing, rows=self.rows,
+        return Iteration(
+            number=self.number, size=self.size, values=[None] * len(self.values), before=self.before, error=self.error,
+            entries=self.entries, padded=self.padded, drawing=self.drawing, rows=self.rows, attempts=self.attempts,
+            substitutes=self.substitutes, bad=self.bad,
         )  # fmt: skip
-        fresh.bad, fresh.attempts, fresh.substitutes = self.bad, self.attempts, self.substitutes
-        return fresh
 
     def slice_values(self, reads: Mapping[int, Branch | None], start: int, stop: int) -> list[Batch | None]:
         """Return the values that a stage reads, by slot, for the samples ``start`` to ``stop``."""

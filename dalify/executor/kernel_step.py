@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +11,7 @@ import numpy as np
 from dalify.base.errors import DalifyError, DTypeError, LimitError, ShapeError
 from dalify.base.failure_context import failure_context
 from dalify.base.limits import check_shape, current
-from dalify.base.narrow import is_array, is_list
+from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec, torch_dtype
@@ -20,7 +20,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.step_function import StepFunction
-from dalify.executor.steps import cause, device_error, is_foreign, located, note_sample, with_substitutes
+from dalify.executor.steps import Step, cause, device_error, is_foreign, located, note_sample, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Kernel, Operator
@@ -41,7 +41,7 @@ _NOTHING: Mapping[str, Any] = {}
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
 
 
-class KernelStep(ABC):
+class KernelStep(Step):
     """Calls the kernel of an operator; subclasses differ in the form in which the kernel gets a chunk.
 
     Args:
@@ -64,10 +64,8 @@ class KernelStep(ABC):
         seed: int | None,
         stream: int,
     ) -> None:
+        super().__init__(node, inputs, outputs)
         operator = node.operator
-        self.node = node
-        self.inputs = inputs
-        self.outputs = outputs
         self.device = device
         self._operator = operator
         self._kernel = self._kernel_of(operator)
@@ -232,8 +230,13 @@ class KernelStep(ABC):
             note_sample(error, start, 0 if size == 1 else None)
             raise
 
+    def _as_batches(self, results: Any, specs: tuple[Spec, ...], origins: Any) -> list[Batch]:
+        """Return what an allocating kernel returned: a tuple for several outputs, None for none."""
+        parts = (results,) if len(specs) == 1 and not is_tuple(results) else results or ()
+        return [self._as_batch(part, spec, origins) for part, spec in zip(parts, specs, strict=True)]
+
     def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
-        """Return what an allocating kernel returned for one output: a batch, an array or a list of arrays."""
+        """Return the same for one output: a batch, an array or a list of arrays."""
         if isinstance(result, Batch):
             return result
         data = (None, result) if is_list(result) else (result, None)
@@ -253,7 +256,6 @@ class KernelStep(ABC):
                 rows = collector.memory(frame.start + start, count, spec.shape, dtype)
                 if rows is not None:
                     return rows
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         return frame.arena.empty((count, *spec.shape), dtype)
 
     def _memory_of(
@@ -292,7 +294,6 @@ class KernelStep(ABC):
 
     def _block(self, frame: Frame, output: int, size_bytes: int) -> tuple[np.ndarray[Any, Any], bool]:
         """Return memory for a ragged chunk, and whether it is not scratch memory."""
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         collector = frame.collectors.get(self.outputs[output])
         allocate = frame.arena.empty if collector is None else collector.block
         return allocate((size_bytes,), np.dtype(np.uint8)), collector is not None

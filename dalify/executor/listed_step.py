@@ -5,13 +5,10 @@ Results of different shapes are stored in one block.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.errors import MixedBatchError
-from dalify.base.failure_context import failure_context
 from dalify.base.narrow import is_tuple
 from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
@@ -50,35 +47,29 @@ class ListedStep(KernelStep):
                 batch = Batch(None, samples, specs[0].layout or "", self.device, origins, results.dtype, ragged)
                 batch.is_lasting = not batch.is_uniform  # a uniform one becomes an array
                 return [batch]
-            parts: Sequence[Any] = results if is_tuple(results) else (results,)
             if self._operator.substitute_function is not None:
-                parts = [
-                    self._agreed(part, slot, frame, inputs) if spec.dtype is None or spec.ndim is None else part
-                    for part, slot, spec in zip(parts, self.outputs, specs, strict=True)
-                ]
-            return [self._as_batch(part, spec, origins) for part, spec in zip(parts, specs, strict=True)]
+                results = tuple(
+                    self._agreed(part, slot, frame) if spec.dtype is None or spec.ndim is None else part
+                    for part, slot, spec in zip(
+                        results if is_tuple(results) else (results,), self.outputs, specs, strict=True
+                    )
+                )
+            return self._as_batches(results, specs, origins)
         spec, shapes = self._out_shapes(inputs, arguments, wanted, layout, count)
         batch = self._memory_of(frame, 0, spec, shapes, origins, count, None)
         if not is_tuple(shapes) or 0 not in shapes:
             self._call_kernel([batch.samples if batch.dense is None else batch.dense], xs, named, 0, count)
         return [batch]
 
-    def _agreed(self, samples: list[Array], slot: int, frame: Frame, inputs: list[Batch | None]) -> list[Array]:
+    def _agreed(self, samples: list[Array], slot: int, frame: Frame) -> list[Array]:
         """Return decoded samples with the element type and number of dimensions of the first sample of the batch."""
-        positions = frame.positions(self.node.branch)
         substitutes = frame.substitutes.get(self.node, ())
-
-        def refuse(error: MixedBatchError, index: int) -> Exception:
-            failure_context(error).sample = index
-            return error
-
+        positions = frame.positions(self.node.branch)
         chunk = (frame.start, frame.start + frame.count)
-        conversion_hint = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
-
-        def is_blank(index: int) -> bool:
-            return int(positions[index]) in substitutes
-
-        return list(agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, conversion_hint))
+        hint = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
+        return list(
+            agreed_samples(samples, slot, chunk, frame.agreement, lambda n: int(positions[n]) in substitutes, hint)
+        )
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:
         return batch.open_spec()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from dalify.data import Batch
@@ -40,10 +39,9 @@ class Meter:
         for stage in (*plan.stages, *(() if remote_plan is None else remote_plan.stages)):
             for step in walk(stage.steps):
                 self._owners.update({slot: (step.node, output) for output, slot in enumerate(step.outputs)})
-                step.run = partial(self._run, step, step.run)  # pyright: ignore[reportAttributeAccessIssue]
+                step.observer = self._observe
 
-    def _run(self, step: Step, run: Callable[[Frame], None], frame: Frame) -> None:
-        run(frame)
+    def _observe(self, step: Step, frame: Frame) -> None:
         fed = [slot for slot in self._fed if frame.values[slot] is not None]
         for slot in (*step.outputs, *fed):
             batch = frame.values[slot]

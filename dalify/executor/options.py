@@ -1,11 +1,14 @@
-"""The options of a pipeline: all arguments of DALI's ``Pipeline`` and dalify's own, checked once and then frozen."""
+"""The options of a pipeline: all arguments of DALI's ``Pipeline`` and dalify's own, checked once and then frozen.
+
+With what else the pipeline specifies of its engine.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
@@ -24,10 +27,14 @@ from dalify.base.narrow import is_integer, is_list_or_tuple, is_number, is_tuple
 from dalify.base.processors import available_processors
 from dalify.data.dtypes import DALIDataType
 
+if TYPE_CHECKING:
+    from dalify.executor.remote import BatchService
+
 __all__ = [
     "OPTIONS_TEXT",
     "OPTION_NAMES",
     "PRECISIONS",
+    "EngineSetup",
     "OperatorConcurrency",
     "PipelineOptions",
     "StreamPolicy",
@@ -257,11 +264,26 @@ class PipelineOptions:
         """Number of batches in progress at the same time."""
         if not (self.exec_pipelined and self.exec_async):
             return 1
-        depths = self.prefetch_queue_depth
-        depth = max(depths.values()) if isinstance(depths, Mapping) else depths
+        depth = max(self.depth_of("cpu"), self.depth_of("gpu"))
         # Each process computes one. Where batches are prefetched, another one waits for it, so that it has work while
         # the consumer waits for a slow batch.
         return depth + max(0, self.processes - 1) * min(depth, 2)
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether the queue sizes of the CPU and the device were specified separately."""
+        return isinstance(self.prefetch_queue_depth, Mapping)
+
+    def depth_of(self, device: str) -> int:
+        """Return the specified number of batches in progress, on ``cpu`` or ``gpu``."""
+        depths = self.prefetch_queue_depth
+        return depths[f"{device}_size"] if isinstance(depths, Mapping) else depths
+
+    @property
+    def is_dynamic(self) -> bool | None:
+        """``exec_dynamic``, or DALI's default."""
+        is_default = self.exec_pipelined and self.exec_async and not self.is_separated
+        return True if self.exec_dynamic is None and is_default else self.exec_dynamic
 
     def as_json(self) -> dict[str, Any]:
         """Return the serialized options as JSON data; ``options_from_json`` is the inverse."""
@@ -289,6 +311,25 @@ class PipelineOptions:
         """Return an expected property of one output: ``name`` is dtype, ndim or layout; None for no check."""
         value = getattr(self, f"output_{name}")
         return value[index] if is_list_or_tuple(value) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSetup:
+    """What a pipeline specifies of its engine, except for the graph.
+
+    Attributes:
+        options: options of the pipeline.
+        seed: seed of the pipeline, 64 bits.
+        name: prefix of thread names.
+        service: computes batches in place of ``options.processes``; None where nothing does.
+        state: state of an engine of the same graph, to continue from; None: the first batch.
+    """
+
+    options: PipelineOptions
+    seed: int
+    name: str
+    service: BatchService | None
+    state: dict[str, Any] | None
 
 
 _ENUMS: dict[str, type[Enum]] = {

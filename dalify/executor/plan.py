@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dalify.base.processors import emulated
@@ -82,12 +82,12 @@ class Plan:
         device_caches: steps of decoders with caches on the device.
     """
 
-    stages: list[Stage]
-    slot_count: int
-    outputs: tuple[int, ...]
-    readers: dict[int, ReaderStep]
-    externals: list[tuple[Node, tuple[int, ...]]]
-    pinned: frozenset[int]
+    stages: list[Stage] = field(default_factory=list[Stage])
+    slot_count: int = 0
+    outputs: tuple[int, ...] = ()
+    readers: dict[int, ReaderStep] = field(default_factory=dict[int, ReaderStep])
+    externals: list[tuple[Node, tuple[int, ...]]] = field(default_factory=list["tuple[Node, tuple[int, ...]]"])
+    pinned: set[int] = field(default_factory=set[int])
     caches: list[CacheStep] = field(default_factory=list[CacheStep])
     device_caches: list[CachedMixedStep] = field(default_factory=list[CachedMixedStep])
 
@@ -182,23 +182,19 @@ class _Planner:
         self._homes = homes
         self._uses = uses
         self._cache_inputs: dict[Node, list[Step]] = {cache: [] for cache in homes.values()}
-        self._caches: list[CacheStep] = []
-        self._device_caches: list[CachedMixedStep] = []
         self._seeds = seeds
         self._indices = indices
         self._on_error = on_error
         self._slots: dict[Edge, int] = {}
         self._stage_of: dict[Node, int] = {}
-        self._stages: list[Stage] = []
         self._literals: dict[Node, LiteralStep] = {}
-        self._readers: dict[int, ReaderStep] = {}
-        self._externals: list[tuple[Node, tuple[int, ...]]] = []
-        self._pinned: set[int] = set()
+        self._plan = Plan()
+        self._stages = self._plan.stages
 
     def add(self, node: Node) -> None:
         outputs = tuple(self._slot(Edge(node, output)) for output in range(node.output_count))
         if node.operator.is_fed:
-            self._externals.append((node, outputs))
+            self._plan.externals.append((node, outputs))
             return
         if node.role is Role.LITERAL:
             self._literals[node] = LiteralStep(node, outputs)
@@ -268,7 +264,7 @@ class _Planner:
         if made_in is not None:
             self._stages[made_in].publishes[slot] = edge.node.branch
             if stage.kind == "device":
-                self._pinned.add(slot)
+                self._plan.pinned.add(slot)
 
     def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
         operator = node.operator
@@ -277,7 +273,7 @@ class _Planner:
             return simple(node, inputs, outputs)
         slots = {name: self._slot(value) for name, value in node.arguments.items() if isinstance(value, Edge)}
         if operator.is_reader:
-            reader = self._readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node], slots)
+            reader = self._plan.readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node], slots)
             return reader
         if node.role is Role.CACHE and any(item.operator.is_reader for item in Graph(tuple(node.edges())).nodes()):
             return self._cache_step(node, outputs)
@@ -285,7 +281,7 @@ class _Planner:
         reader = self._reader_of_cached(node)
         if reader is not None:
             decoder = CachedMixedStep(node, reader, inputs, outputs, slots, node.device, seed, stream)
-            self._device_caches.append(decoder)
+            self._plan.device_caches.append(decoder)
             return decoder
         step = BatchStep
         if operator.is_ragged or operator.is_listed:
@@ -303,14 +299,14 @@ class _Planner:
             return None
         for item in Graph(tuple(node.edges())).nodes():
             if item.operator.is_reader:
-                return self._readers[self._slot(Edge(item, 0))]
+                return self._plan.readers[self._slot(Edge(item, 0))]
         return None  # immediate computation
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:
         inside = {item for item in self._homes if self._is_inside(item, node)}
         read = {edge for item in (node, *inside) for edge in item.edges() if edge.node not in inside}
         readers = {
-            self._slot(Edge(item, 0)): self._readers[self._slot(Edge(item, 0))]
+            self._slot(Edge(item, 0)): self._plan.readers[self._slot(Edge(item, 0))]
             for item in Graph(tuple(node.edges())).nodes()
             if item.operator.is_reader
         }
@@ -322,7 +318,7 @@ class _Planner:
             {self._slot(edge): edge.node.branch for edge in read},
             readers,
         )
-        self._caches.append(made)
+        self._plan.caches.append(made)
         return made
 
     def _is_inside(self, node: Node, cache: Node) -> bool:
@@ -350,16 +346,8 @@ class _Planner:
                 overwritten = elementwise.get(step.inputs[0]) if step.overwrites else None
                 if overwritten is not None:
                     overwritten.last = step.last
-        return Plan(
-            self._stages,
-            len(self._slots),
-            tuple(self._slots[edge] for edge in graph.outputs),
-            self._readers,
-            self._externals,
-            frozenset(self._pinned),
-            self._caches,
-            self._device_caches,
-        )
+        outputs = tuple(self._slots[edge] for edge in graph.outputs)
+        return replace(self._plan, slot_count=len(self._slots), outputs=outputs)
 
 
 def _kind_of(node: Node, on_error: str) -> StageKind:

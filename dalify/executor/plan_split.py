@@ -61,7 +61,7 @@ def split_plan(plan: Plan) -> SplitPlan:
         outputs=tuple(sorted(wanted & published)),
         readers=_readers_in(plan, others),
         externals=[],
-        pinned=frozenset(),
+        pinned=set(),
     )
     local = replace(plan, stages=own, readers=_readers_in(plan, own))
     return SplitPlan(remote, local, tuple(sorted(externals & read)))

@@ -11,12 +11,12 @@ from dalify.data import BufferPool
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.meter import Meter
-from dalify.executor.options import PipelineOptions
+from dalify.executor.options import EngineSetup, PipelineOptions
 from dalify.executor.plan_split import SplitPlan
 from dalify.executor.process_stages import ProcessStages
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.remote import BatchService, RemoteParts
+from dalify.executor.remote import RemoteParts
 from dalify.executor.runnable_graph import RunnableGraph
 from dalify.graph import Node
 from dalify.sources.reader_processes import ReaderProcesses
@@ -107,16 +107,14 @@ def read_by_processes(step: ReaderStep, index: Any, count: int, options: Pipelin
     except DalifyError as error:
         step.node.locate(error)
         raise
-    step.ahead = ReadAhead(index, read, processes)
+    step.read_ahead(ReadAhead(index, read, processes))
 
 
 def remote_stages(
     parts: SplitPlan,
     feed_numbers: Sequence[int],
     runnable: RunnableGraph,
-    options: PipelineOptions,
-    seed: int,
-    service: BatchService | None,
+    setup: EngineSetup,
     pool: BufferPool,
     meter: Meter | None,
 ) -> RemoteStages:
@@ -126,22 +124,21 @@ def remote_stages(
         parts: the parts of the plan for other processes and for this one.
         feed_numbers: numbers of the readers among the feeds.
         runnable: the graph that the workers receive.
-        options: options of the pipeline.
-        seed: seed of the pipeline.
-        service: computes batches instead of worker processes; None: no such service.
+        setup: what the pipeline specifies.
         pool: memory for the outputs.
         meter: collects measurements; None if not requested.
     """
-    setup = WorkerSetup(
+    options, service = setup.options, setup.service
+    worker_setup = WorkerSetup(
         runnable=runnable,
-        seed=seed,
+        seed=setup.seed,
         num_threads=max(1, round(options.num_threads / runnable.processes)) if service is None else service.threads,
         batch_size=options.batch_size,
         limits=options.limits or current(),
         measures=options.enable_memory_stats,
     )
     remote_parts = RemoteParts(
-        parts, sorted(feed_numbers), setup, pool, meter, options.callback_timeout_s, options.py_callback_pickler
+        parts, sorted(feed_numbers), worker_setup, pool, meter, options.callback_timeout_s, options.py_callback_pickler
     )
     remote: RemoteStages = (
         ProcessStages(remote_parts, runnable.processes, options.depth, options.py_start_method)

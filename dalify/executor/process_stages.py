@@ -45,10 +45,14 @@ class ProcessStages:
         count: number of workers.
         in_progress: maximum number of batches in progress.
         start_method: ``fork``, ``spawn`` or ``forkserver``.
+
+    Attributes:
+        plan: the part of the plan that they compute.
     """
 
     def __init__(self, parts: RemoteParts, count: int, in_progress: int, start_method: str) -> None:
         self._parts = parts
+        self.plan = parts.plan.remote
         self._count = count
         self._in_progress = in_progress
         self._start_method = start_method

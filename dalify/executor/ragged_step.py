@@ -5,6 +5,7 @@ It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,6 @@ class RaggedStep(KernelStep):
         arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
         parts: list[list[Any]] = [[] for _ in self.outputs]
         runs = _runs(inputs, arrays, count)
-        kept = self.device == "cpu" and frame.collectors.keys() >= {*self.outputs}
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
             samples = self._sample_specs(inputs, start, stop)
@@ -61,7 +61,7 @@ class RaggedStep(KernelStep):
                 filled: list[Any] = list(results) if is_tuple(results) else [results]
             else:
                 filled = [
-                    self._empty_rows(frame, output, start, [spec[output] for spec in samples], kept)
+                    self._empty_rows(frame, output, [spec[output] for spec in samples], len(runs) == 1)
                     for output in range(len(self.outputs))
                 ]
                 # Kernels need not handle samples without elements.
@@ -70,8 +70,10 @@ class RaggedStep(KernelStep):
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)
         origins = origins_of(inputs)
-        is_fresh = kept or (self._operator.is_allocating and self.device == "cpu")
-        return [self._batch_of(part, spec, origins, is_fresh) for part, spec in zip(parts, specs, strict=True)]
+        return [
+            self._batch_of(part, spec, origins, self._operator.is_allocating or slot in frame.collectors)
+            for part, spec, slot in zip(parts, specs, self.outputs, strict=True)
+        ]
 
     def _sample_specs(self, inputs: list[Batch | None], start: int, stop: int) -> list[tuple[Spec, ...]]:
         """Return the specs of the outputs of each sample."""
@@ -114,23 +116,24 @@ class RaggedStep(KernelStep):
             context["draws"] = draws if stop - start == count else draws.take(np.arange(start, stop))
         return named | {name: value for name, value in context.items() if name in self._wanted}
 
-    def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
-        """Return memory for one output of some samples."""
+    def _empty_rows(self, frame: Frame, output: int, specs: list[Spec], is_whole: bool) -> Rows:
+        """Return memory for one output of some samples, or of the whole chunk.
+
+        Only the whole chunk may be an array of the batch: a run of another shape would be in scratch memory instead.
+        """
         spec = specs[0]
         shapes: list[tuple[int, ...]] = [item.shape or () for item in specs]
-        if shapes.count(shapes[0]) == len(shapes):
-            return Rows.of_dense(self._allocate(frame, output, start, len(shapes), spec))
+        if is_whole and shapes.count(shapes[0]) == len(shapes):
+            return Rows.of_dense(self._allocate(frame, output, 0, len(shapes), spec))
         assert spec.dtype is not None, "dalify bug: rows of no type"
         starts = starts_of([shape[0] for shape in shapes])
         shape = (int(starts[-1]), *shapes[0][1:])
         if self.device == "gpu":
             return Rows(torch.empty(shape, dtype=torch_dtype(spec.dtype), device=frame.torch_device), starts)
-        if kept:
-            return Rows(frame.collectors[self.outputs[output]].block(shape, spec.dtype.numpy), starts)
-        assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-        return Rows(frame.arena.empty(shape, spec.dtype.numpy), starts)
+        block, _ = self._block(frame, output, math.prod(shape) * spec.dtype.numpy.itemsize)
+        return Rows(block.view(spec.dtype.numpy).reshape(shape), starts)
 
-    def _batch_of(self, parts: list[Any], spec: Spec, origins: Any, is_fresh: bool) -> Batch:
+    def _batch_of(self, parts: list[Any], spec: Spec, origins: Any, is_lasting: bool) -> Batch:
         layout = spec.layout or ""
         if len(parts) == 1:
             dense = parts[0].dense() if isinstance(parts[0], Rows) else parts[0]
@@ -140,13 +143,13 @@ class RaggedStep(KernelStep):
                 return batch
             if self.device == "cpu" and isinstance(parts[0], Rows):
                 batch = Batch.of_rows(parts[0], layout, origins, spec.dtype)
-                batch.is_lasting = is_fresh
+                batch.is_lasting = is_lasting
                 return batch
         samples: list[Array] = []
         for part in parts:
             samples += part.split() if isinstance(part, Rows) else [part[n, ...] for n in range(len(part))]
         batch = Batch(None, samples, layout, self.device, origins, spec.dtype)
-        batch.is_lasting = is_fresh
+        batch.is_lasting = is_lasting and self.device == "cpu"
         return batch
 
 

@@ -19,7 +19,7 @@ from dalify.executor.agreement import Kind, agreed_samples
 from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
 from dalify.executor.read_ahead import ReadAhead
-from dalify.executor.steps import cause, located
+from dalify.executor.steps import Step, cause, located
 from dalify.executor.values import Argument, constant_array
 from dalify.graph import Node, rule_arguments
 
@@ -30,7 +30,7 @@ _SMALL_BYTES = 1024
 _DOUBLINGS = 20
 
 
-class ReaderStep:
+class ReaderStep(Step):
     """Reads the entries that the sampler chose.
 
     Args:
@@ -40,13 +40,11 @@ class ReaderStep:
         argument_slots: slots of per-sample arguments by name.
 
     Attributes:
-        ahead: reads in advance from remote storage or in other processes; otherwise None.
+        ahead: reads in advance from remote storage or in other processes; otherwise None; see ``read_ahead``.
     """
 
     def __init__(self, node: Node, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]) -> None:
-        self.node = node
-        self.inputs: tuple[int | None, ...] = ()
-        self.outputs = outputs
+        super().__init__(node, (), outputs)
         self._index = index
         operator = node.operator
         assert operator.read_function is not None, f"dalify bug: {operator.name} cannot read"
@@ -75,11 +73,16 @@ class ReaderStep:
         varies = bool(argument_slots) or any(given[name] is not None for name in self._arguments)
         is_remote = getattr(index, "is_remote", False)
         if is_remote and not varies:
-            self.ahead = ReadAhead(index, within(of_thread(), self.reads_alone()))
+            self.read_ahead(ReadAhead(index, within(of_thread(), self.reads_alone())))
         read_many = operator.read_many_function
         if read_many is not None and not is_remote and not argument_slots:
             names = {name: self._of_every_sample(name, given[name]) for name in read_many.names}
             self._read_many = partial(read_many.function, index, **names)
+
+    def read_ahead(self, ahead: ReadAhead) -> None:
+        """Read in advance, by threads or processes for which a fork does not wait."""
+        self.ahead = ahead
+        self.is_awaited = False
 
     def reads_alone(self) -> Callable[[Any], Any]:
         """Return the function that reads an entry, without per-sample arguments."""
@@ -141,12 +144,12 @@ class ReaderStep:
                 return column
             column = column.samples if isinstance(column, Batch) else list(column)
         substitutes = frame.substitutes.get(self.node, ())
-
-        def refuse(error: MixedBatchError, index: int) -> Exception:
+        try:
+            return agreed_samples(column, slot, chunk, agreement, lambda index: frame.start + index in substitutes)
+        except MixedBatchError as error:
+            index: int = failure_context(error).sample or 0
             origin = None if origins is None else origins[index]
-            return located(error, self.node, frame.start + index, origin)
-
-        return agreed_samples(column, slot, chunk, agreement, lambda index: frame.start + index in substitutes, refuse)
+            raise located(error, self.node, frame.start + index, origin) from None
 
     def _read_each(self, frame: Frame, numbers: list[int], substitutes: Any) -> list[list[Array]]:
         """Read one entry after the other; an error belongs to one of them."""

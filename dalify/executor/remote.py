@@ -69,13 +69,7 @@ class RemoteParts(NamedTuple):
 
 
 class BatchService(Protocol):
-    """A service whose workers compute batches.
-
-    Attributes:
-        count: maximum number of workers.
-        threads: number of threads per worker.
-        in_progress: number of batches that workers should have at the same time.
-    """
+    """A service whose workers compute batches."""
 
     @property
     def count(self) -> int:

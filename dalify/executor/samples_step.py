@@ -145,9 +145,7 @@ class SamplesStep(KernelStep):
         layout = prepared.get("out_layout")
         found = [self._specs_of_sample(inputs, n, varying, None, layout) for n in range(1 if is_one else count)]
         results = self._call(xs, arguments, self._extra(prepared, inputs, found[0], count), draws, count)
-        parts: Sequence[Any] = results if is_tuple(results) else (results,)
-        origins = origins_of(inputs)
-        return [self._as_batch(part, spec, origins) for part, spec in zip(parts, found[0], strict=True)]
+        return self._as_batches(results, found[0], origins_of(inputs))
 
     def _extra(
         self, prepared: dict[str, Any], inputs: list[Batch | None], specs: tuple[Spec, ...], count: int

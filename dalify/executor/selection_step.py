@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.narrow import is_list, is_tuple
+from dalify.base.narrow import is_list
 from dalify.base.optional import LazyModule
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
@@ -46,8 +46,7 @@ class SelectionStep(KernelStep):
         if x.dense is not None and not others:
             specs = self._specs_of_sample(inputs, 0)
             found = self._call_kernel([], [x.dense], self._constants, 0, count)
-            made = found if is_tuple(found) else (found,)
-            views = [self._as_batch(view, spec, x.origins) for view, spec in zip(made, specs, strict=True)]
+            views = self._as_batches(found, specs, x.origins)
             return [self._copied(frame, output, view, count) for output, view in enumerate(views)]
         specs = self._open_specs(inputs)
         values = [np.stack(batch.samples) if batch.dense is None else batch.dense for batch in others if batch]

@@ -1,4 +1,4 @@
-"""The interface of the steps of a plan, one per node; constants; and the location of errors in steps.
+"""The base of the steps of a plan, one per node; constants; and the location of errors in steps.
 
 A step reads and writes the values of a frame by slot.
 """
@@ -6,9 +6,10 @@ A step reads and writes the values of a frame by slot.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -40,16 +41,37 @@ __all__ = [
 ]
 
 
-class Step(Protocol):
-    """One node of a plan, ready to run."""
+class Step(ABC):
+    """One node of a plan, ready to run.
 
-    node: Node
-    inputs: tuple[int | None, ...]
-    outputs: tuple[int, ...]
+    Args:
+        node: the node to compute.
+        inputs: slots of the inputs; None for a missing optional one.
+        outputs: slots of the results.
+        steps: steps that it contains and runs with ``run_steps``.
 
+    Attributes:
+        may_wait: whether it waits for something other than the GIL and a processor, for instance for a file.
+        is_awaited: whether a fork waits until it has ended; not for user code, for what other threads and processes
+            read, and for steps that contain others, which are awaited one by one.
+        observer: called after each run; None to measure nothing.
+    """
+
+    def __init__(
+        self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...], steps: Sequence[Step] = ()
+    ) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+        self.steps = steps
+        runs_others = node.operator.runs_user_code or bool(steps)
+        self.may_wait = runs_others or node.operator.is_reader
+        self.is_awaited = not runs_others
+        self.observer: Callable[[Step, Frame], None] | None = None
+
+    @abstractmethod
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the frame's samples."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,21 +217,16 @@ def walk(steps: Iterable[Step]) -> Iterator[Step]:
     """Yield steps, including nested ones."""
     for step in steps:
         yield step
-        yield from walk(getattr(step, "steps", ()))
+        yield from walk(step.steps)
 
 
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
     """Run steps one after the other. A fork waits for each, except for user code and other processes."""
     receives_signals, lock = is_main_thread(), working()
     for step in steps:
-        operator = step.node.operator
-        # Steps with nested steps also run them with this function.
-        has_steps = hasattr(step, "steps")
-        # Others wait only for the GIL and for a processor.
-        may_wait = operator.is_reader or operator.runs_user_code or has_steps
         waited_s = frame.waited_s
-        begin_s = time.perf_counter() - thread_seconds() if may_wait else 0.0
-        if operator.runs_user_code or has_steps or getattr(step, "ahead", None) is not None:
+        begin_s = time.perf_counter() - thread_seconds() if step.may_wait else 0.0
+        if not step.is_awaited:
             step.run(frame)
         elif receives_signals:
             with lock, kept_interrupts():
@@ -217,18 +234,19 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
         else:
             with lock:
                 step.run(frame)
-        if may_wait:
+        if step.observer is not None:
+            with lock:
+                step.observer(step, frame)
+        if step.may_wait:
             # This includes the waits of nested steps, which may have added them to the same frame.
             frame.waited_s = waited_s + (time.perf_counter() - thread_seconds()) - begin_s
 
 
-class LiteralStep:
+class LiteralStep(Step):
     """A constant: the same memory for every sample."""
 
     def __init__(self, node: Node, outputs: tuple[int, ...]) -> None:
-        self.node = node
-        self.inputs: tuple[int | None, ...] = ()
-        self.outputs = outputs
+        super().__init__(node, (), outputs)
         self._value: np.ndarray[Any, Any] = node.arguments["value"]
         self._layout: str = node.arguments.get("layout", "")
         self._dtype = array_dtype(self._value)

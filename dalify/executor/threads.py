@@ -16,7 +16,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from dalify.base.errors import PipelineStateError
 from dalify.base.fork_hook import at_fork
@@ -59,11 +59,13 @@ class ThreadPool:
 
     Attributes:
         size: number of threads.
+        name: prefix of their names.
         arenas: scratch memory of their tasks.
     """
 
     def __init__(self, size: int, name: str) -> None:
         self.size = size
+        self.name = name
         self.arenas = Arenas()
         self._queue = _Queue()
         self._numbers = itertools.count()
@@ -75,6 +77,10 @@ class ThreadPool:
         for thread in self._threads:
             thread.start()
         _pools.add(self)
+
+    def renewed(self) -> Self:
+        """Return an equal pool for a process that was forked from this one: threads do not survive a fork."""
+        return type(self)(self.size, self.name)
 
     def submit(self, batch: int, stage: int, tasks: list[Task]) -> None:
         """Queue tasks; a task must not raise.
@@ -161,11 +167,12 @@ class AwaitedThreads(ThreadPool):
 
     def __init__(self, size: int, name: str) -> None:
         super().__init__(size if size > 1 else 0, name)
+        self.size = size
         self._here = threading.local()
 
     def submit(self, batch: int, stage: int, tasks: list[Task]) -> None:
         """Queue several tasks, or run them here."""
-        if self.size and len(tasks) > 1:
+        if self.size > 1 and len(tasks) > 1:
             super().submit(batch, stage, tasks)
             return
         waiting: deque[Task] | None = getattr(self._here, "waiting", None)

@@ -75,13 +75,13 @@ class ViewStep(KernelStep):
         origins = origins_of(inputs)
         if is_dense and specs.count(specs[0]) == len(specs):
             made = self._view([None if batch is None else batch.dense for batch in inputs], specs[0], 0, count)
-            return [self._as_batch(part, spec, origins) for part, spec in zip(made, specs[0], strict=True)]
+            return self._as_batches(made, specs[0], origins)
         samples: list[list[Array]] = [[] for _ in self.outputs]
         for n, spec in enumerate(specs):
             given = [None if batch is None else batch.slice(n, n + 1).samples[0][None] for batch in inputs]
             for views, part in zip(samples, self._view(given, spec, n, 1), strict=True):
                 views.append(part[0] if is_list(part) else part[0, ...])
-        return [self._as_batch(views, spec, origins) for views, spec in zip(samples, specs[0], strict=True)]
+        return self._as_batches(tuple(samples), specs[0], origins)
 
     def _view(self, arrays: list[Array | None], specs: tuple[Spec, ...], start: int, size: int) -> tuple[Any, ...]:
         """Return the results of the kernel for samples of one shape."""

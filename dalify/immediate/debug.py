@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import BatchSizeError, DivergentBranchesError
+from dalify.base.errors import DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, TensorListCPU, batch_of, tensor_list
 from dalify.executor.arena import Arena
-from dalify.executor.branch_steps import MergeStep
+from dalify.executor.branch_steps import MergeStep, taking
 from dalify.executor.frame import Frame
 from dalify.executor.steps import run_steps
 from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_within, new_edge, node_specs
@@ -144,17 +144,16 @@ class Interpreter(Evaluator):
         """Merge the two sides of a condition, or the branches of a choice."""
         predicate, *sides = (edge for edge in node.inputs if edge is not None)
         positions = self._positions_of(node.branch)
-        decision = self._value_in(predicate, node.branch)
+        decision = _on_cpu(self._value_in(predicate, node.branch))
         values: list[Batch | None] = [None] * (1 + len(sides))
         if decision is not None:
-            taken = _scalars(decision, node.role is Role.MERGE)
             pairs = zip(sides, node.role.sides(len(sides)), strict=True)
-            values = [decision, *(self._samples_at(edge, positions[taken == side]) for edge, side in pairs)]
+            values = [decision, *(self._samples_at(edge, positions[taking(decision, s, node)]) for edge, s in pairs)]
         slots = tuple(range(len(values)))
         step = MergeStep(node, slots, (len(slots),))
         frame = Frame(
             values=[*values, None], start=0, count=len(positions), step=self._number, batch_size=self._count,
-            arena=Arena(), collectors={}, entries={}, torch_device="", substitutes={}, drawing={},
+            arena=Arena(),
         )  # fmt: skip
         frame.set_positions(node.branch, positions)
         run_steps([step], frame)
@@ -166,10 +165,10 @@ class Interpreter(Evaluator):
         if found is None:
             assert branch is not None, "dalify bug: a batch without positions"
             outer = self._positions_of(branch.parent)
-            decision = self._value_in(branch.condition, branch.parent)
+            decision = _on_cpu(self._value_in(branch.condition, branch.parent))
             found = outer[:0]
             if decision is not None:
-                found = outer[_scalars(decision, isinstance(branch.taken, bool)) == branch.taken]
+                found = outer[taking(decision, branch.taken, branch.condition.node)]
             self._positions[branch] = found
         return found
 
@@ -197,11 +196,7 @@ class Interpreter(Evaluator):
         return value if len(available) == len(positions) else value.take(np.searchsorted(available, positions))
 
 
-def _scalars(decision: Batch, as_truth: bool) -> np.ndarray[Any, Any]:
-    """Return the values of a condition, or of the number of a branch: ``[N]``."""
-    dense = decision.stacked()
-    array = np.asarray(dense.cpu() if decision.device == "gpu" else dense)
-    if array.size != len(decision):
-        raise BatchSizeError("a condition must be a single value per sample.")
-    flat = array.reshape(len(decision))
-    return flat != 0 if as_truth else flat
+def _on_cpu(decision: Batch | None) -> Batch | None:
+    if decision is None or decision.device == "cpu":
+        return decision
+    return decision.map(lambda tensor: tensor.cpu().numpy(), device="cpu")

@@ -127,7 +127,7 @@ class Prepared:
         arena = _arenas.borrow()
         frame = Frame(
             values=values, start=places.start, count=len(places), step=number, batch_size=count, arena=arena,
-            collectors=collectors, entries={}, torch_device=device, substitutes={}, drawing={},
+            collectors=collectors, torch_device=device,
         )  # fmt: skip
         if positions is not None:
             frame.set_positions(None, positions)

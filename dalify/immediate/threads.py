@@ -15,25 +15,6 @@ from dalify.executor.threads import ThreadPool
 __all__ = ["Threads"]
 
 
-class _Call:
-    """One call that is divided among threads."""
-
-    def __init__(self, count: int) -> None:
-        self.lock = threading.Lock()
-        self.failure = FirstError()
-        self.ended = [Completion() for _ in range(count)]
-
-    def run(self, number: int, task: Callable[[], None]) -> None:
-        """Run one of its tasks and store its exception."""
-        try:
-            task()
-        except BaseException as error:
-            with self.lock:
-                self.failure.record(error, number)
-        finally:
-            self.ended[number].set()
-
-
 class Threads:
     """A thread pool, started at first use.
 
@@ -56,13 +37,24 @@ class Threads:
             self._pool = ThreadPool(max(1, self.count - 1), "dalify-dynamic")
             self._owner.take_over()
             weakref.finalize(self, self._pool.close, wait=False).atexit = False
-        call = _Call(len(tasks))
-        self._pool.submit(0, 0, [partial(call.run, number, task) for number, task in enumerate(tasks[1:], 1)])
+        failure, lock = FirstError(), threading.Lock()
+        ended = [Completion() for _ in tasks[1:]]
+
+        def run(number: int) -> None:
+            try:
+                tasks[number]()
+            except BaseException as error:
+                with lock:
+                    failure.record(error, number)
+            finally:
+                ended[number - 1].set()
+
+        self._pool.submit(0, 0, [partial(run, number) for number in range(1, len(tasks))])
         try:
             tasks[0]()
         except Exception as error:
-            with call.lock:
-                call.failure.record(error)
-        for ended in call.ended[1:]:
-            ended.wait()
-        call.failure.raise_first()
+            with lock:
+                failure.record(error)
+        for completion in ended:
+            completion.wait()
+        failure.raise_first()

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from dalify.base.limits import applied
 from dalify.base.processors import building_for
 from dalify.executor.assembly import assemble
 from dalify.executor.engine import Engine
-from dalify.executor.options import PRECISIONS, PipelineOptions
+from dalify.executor.options import PRECISIONS, EngineSetup
 from dalify.graph import Graph, node_seeds
 from dalify.passes import Report, optimize
-
-if TYPE_CHECKING:
-    from dalify.executor.remote import BatchService
 
 __all__ = ["Built", "build"]
 
@@ -34,37 +30,26 @@ class Built:
     engine: Engine
 
 
-def build(
-    graph: Graph,
-    outputs: int,
-    options: PipelineOptions,
-    seed: int,
-    name: str,
-    state: dict[str, Any] | None = None,
-    service: BatchService | None = None,
-) -> Built:
+def build(graph: Graph, outputs: int, setup: EngineSetup) -> Built:
     """Build a traced graph.
 
     Args:
         graph: as traced.
         outputs: number of outputs that the user receives; the others are tapped.
-        options: options of the pipeline.
-        seed: seed of the pipeline, 64 bits.
-        name: prefix of the thread names.
-        state: state of an engine of the same graph, to continue from.
-        service: computes batches in place of ``options.processes``; None where nothing does.
+        setup: what the pipeline specifies.
 
     Raises:
         DalifyError: the graph cannot run; the message names the operator and the user's line.
     """
+    options = setup.options
     # For the error message if there is no device: a node that the user wrote, not a copy that the passes insert.
     gpu_node = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes, so that the nodes that they insert, replace or remove do not change random numbers.
-    seeds = {node.number: value for node, value in node_seeds(graph, seed).items()}
+    seeds = {node.number: value for node, value in node_seeds(graph, setup.seed).items()}
     with building_for(options.device_id):
         graph, report = optimize(
             graph, PRECISIONS[options.precision], outputs, with_caches=True, on_error=options.on_error
         )
     with applied(options.limits):  # readers build their indices here
-        engine = assemble(graph, seeds, options, seed, name, service, gpu_node, state)
+        engine = assemble(graph, seeds, setup, gpu_node)
     return Built(graph, report, engine)

@@ -60,6 +60,7 @@ class Checkpoints:
         """
         with self._context.lock:
             engine = self._builder.engine()
+            position = engine.state()
             if self._description is None:
                 self._description = saving.describe(self._builder.graph())
             state = {
@@ -68,7 +69,7 @@ class Checkpoints:
                 "seed": self._builder.seed,
                 "graph": self._description,
                 "at_end": self._run.is_exhausted and not engine.scheduled,
-                **engine.state(),
+                **position,
             }
             return saving.sealed(state if iterator is None else {**state, "iterator": dict(iterator)})
 

@@ -21,13 +21,9 @@ class OwningPipeline(Protocol):
         ...
 
     def __enter__(self) -> Any: ...
-
     def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None: ...
-
     def define_graph(self) -> Any: ...  # noqa: D102
-
     def feed_input(self, data_node: str, data: Any, /) -> None: ...  # noqa: D102
-
     def iter_setup(self) -> None: ...  # noqa: D102
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, Pipe
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch, batch_of
+from dalify.executor.engine import Engine
 from dalify.executor.options import PRECISIONS, PipelineOptions
 from dalify.graph import Edge, Graph, Node, evaluating
 from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.context import PipelineContext
-from dalify.pipeline.engine_builder import EngineBuilder
+from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
 from dalify.pipeline.graph_definition import output_edges
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.pipeline import Pipeline, parts_of
@@ -55,8 +55,8 @@ class _Source(Pipeline):
         return [batch_of(item) for item in self.run()]
 
 
-class _Runner:
-    """Runs the function of a pipeline; has the interface of an engine.
+class _Runner(PipelineEngine):
+    """Runs the function of a pipeline, in the place of an engine.
 
     Args:
         options: options of the pipeline.
@@ -65,7 +65,6 @@ class _Runner:
 
     Attributes:
         seed: seed of the pipeline.
-        valid: which samples of the last batch are real, not padding or replacements.
         edges: edges of the outputs of the last run.
     """
 
@@ -79,25 +78,36 @@ class _Runner:
         self._waiting: dict[str, list[tuple[Any, Any]]] = {}  # fed before the source was known
         self._ready: list[tuple[Batch, ...]] = []  # runs ahead of the consumer
         self._number = 0
-        self.scheduled = 0
+        self._scheduled = 0
         self.edges: tuple[Edge, ...] = ()
         self.valid = np.ones(0, np.bool_)
 
     @property
-    def feeds(self) -> Any:
-        """The feeds of all known sources."""
-        feeds = [parts_of(source).builder.engine().feeds for source in self.sources.values()]
-        readers = [reader for feed in feeds for reader in feed.readers.values()]
-        externals = [external for feed in feeds for external in feed.externals]
-        return SimpleNamespace(externals=externals, readers=dict(enumerate(readers)), feed=self._feed)
+    def scheduled(self) -> int:
+        """Number of batches that were scheduled and not collected."""
+        return self._scheduled
 
     @property
-    def recovery(self) -> Any:
-        """The bad samples of all readers."""
-        found = [bad for source in self.sources.values() for bad in source.bad_samples()]
-        return SimpleNamespace(bad_samples=found, bad_count=len(found))
+    def engines(self) -> list[Engine]:
+        """The engines of the sources that are known."""
+        return [engine for source in self.sources.values() for engine in parts_of(source).builder.engine().engines]
 
-    def _feed(self, source: str | Node, data: Any, layout: str | None) -> None:
+    def depth_for_threads(self, depth: int) -> int:
+        """Return the depth: nothing is prefetched."""
+        return depth
+
+    def check_input(self, name: str) -> None:
+        """Accept any name: sources may be fed before they are known."""
+
+    def state(self) -> dict[str, Any]:
+        """Raise an error: in debug mode there is no state to save.
+
+        Raises:
+            CheckpointError: always.
+        """
+        raise _no_state()
+
+    def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
         """Accept data for a source by its name, even before the function has created it."""
         name = source.name if isinstance(source, Node) else source
         if name is None:
@@ -122,11 +132,11 @@ class _Runner:
         """
         if not self._ready:
             self._current = {label: source.next_batches() for label, source in self.sources.items()}
-        self.scheduled += 1
+        self._scheduled += 1
 
     def collect(self) -> tuple[Batch, ...]:
         """Run the function and return its outputs."""
-        self.scheduled = max(0, self.scheduled - 1)
+        self._scheduled = max(0, self._scheduled - 1)
         if self._ready:
             return self._ready.pop(0)
         return self._run()
@@ -201,7 +211,13 @@ class _Runner:
         """Drop batches that were scheduled and not collected."""
         self._current = {}
         self._ready.clear()
-        self.scheduled = 0
+        self._scheduled = 0
+
+    def reset_sources(self) -> None:
+        """Begin the next epoch of all external sources."""
+        self.discard()
+        for source in self.sources.values():
+            source.reset()
 
     def start_epoch(self, epoch: int, *, is_next: bool = True) -> None:
         """Begin an epoch of all sources."""
@@ -223,17 +239,23 @@ class _RunnerBuilder(EngineBuilder):
         self._runner = runner
 
     def graph(self) -> Graph:
-        self.engine().run_ahead()
+        self.find_sources()
         return Graph(self._runner.edges)
 
-    def engine(self) -> Any:
+    def engine(self) -> _Runner:
         if self.is_closed:
             raise PipelineStateError("the pipeline has been closed.", line=self._context.line)
         self._runner.seed = self.seed
         return self._runner
 
+    def find_sources(self) -> None:
+        self.engine().run_ahead()
+
     def build(self) -> None:
         pass
+
+    def start_at(self, state: dict[str, Any]) -> None:
+        raise _no_state()
 
     def close(self) -> None:
         self.is_closed = True
@@ -262,23 +284,6 @@ class DebugPipeline(Pipeline):
         self._runner = _Runner(context.options, self._function, given)
         return Parts.of(context, partial(_RunnerBuilder, self._runner))
 
-    def input_feed_count(self, input_name: str) -> int:
-        """Return 1: nothing is prefetched, and sources may be fed before they are known."""
-        return 1
-
-    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Return sizes and sharding of a reader, or of all readers by name; runs the function if it has not run."""
-        self._runner.run_ahead()
-        return super().reader_meta(name)
-
-    def reset(self) -> None:
-        """Begin the next epoch of all external sources."""
-        with self._parts.context.lock:
-            self._runner.discard()
-            for source in self._runner.sources.values():
-                source.reset()
-            self._parts.run.is_exhausted = self._parts.run.has_delivered = False
-
     def explain(self) -> str:
         """Raise an error: in debug mode there are no passes and no plan.
 
@@ -291,12 +296,8 @@ class DebugPipeline(Pipeline):
             hint="Omit debug=True.",
         )
 
-    def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Raise an error: in debug mode there is no state to save.
 
-        Raises:
-            CheckpointError: always.
-        """
-        raise CheckpointError(
-            "a pipeline in debug mode has no state to save.", line=SourceLine.capture(), hint="Omit debug=True."
-        )
+def _no_state() -> CheckpointError:
+    return CheckpointError(
+        "a pipeline in debug mode has no state to save or load.", line=SourceLine.capture(), hint="Omit debug=True."
+    )

@@ -6,17 +6,23 @@ import copy
 import itertools
 import os
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dalify.base.errors import DalifyError, PipelineStateError
 from dalify.base.optional import LazyModule
-from dalify.graph import Graph
+from dalify.executor.options import EngineSetup
+from dalify.graph import Graph, Node
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.taps import Taps
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from dalify.data import Batch
     from dalify.executor.engine import Engine
+    from dalify.executor.feeds import ExternalFeed, ReaderFeed
     from dalify.executor.remote import BatchService
     from dalify.pipeline import build as building
     from dalify.pipeline import state as saving
@@ -25,9 +31,35 @@ else:
     building = LazyModule("dalify.pipeline.build", "building a pipeline")
     saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
 
-__all__ = ["EngineBuilder"]
+__all__ = ["EngineBuilder", "PipelineEngine"]
 
 _numbers = itertools.count()
+
+
+class PipelineEngine(Protocol):
+    """What computes the batches of a pipeline: an engine, or in debug mode the user's function.
+
+    ``Engine`` describes the members.
+    """
+
+    valid: np.ndarray[Any, np.dtype[np.bool_]]
+
+    @property
+    def scheduled(self) -> int:
+        """See ``Engine``, like the other members."""
+        ...
+
+    @property
+    def engines(self) -> Sequence[Engine]: ...  # noqa: D102
+    def depth_for_threads(self, depth: int) -> int: ...  # noqa: D102
+    def check_input(self, name: str) -> None: ...  # noqa: D102
+    def feed(self, source: str | Node, data: Any, layout: str | None) -> None: ...  # noqa: D102
+    def schedule(self) -> None: ...  # noqa: D102
+    def collect(self) -> tuple[Batch, ...]: ...  # noqa: D102
+    def discard(self) -> None: ...  # noqa: D102
+    def state(self) -> dict[str, Any]: ...  # noqa: D102
+    def reset_sources(self) -> None: ...  # noqa: D102
+    def start_epoch(self, epoch: int, *, is_next: bool) -> None: ...  # noqa: D102
 
 
 class EngineBuilder:
@@ -74,7 +106,7 @@ class EngineBuilder:
         """Return the graph as the user defined it."""
         return self._definition.graph()
 
-    def engine(self) -> Engine:
+    def engine(self) -> PipelineEngine:
         """Return the engine; build it if necessary.
 
         Raises:
@@ -92,6 +124,17 @@ class EngineBuilder:
             self._context.pipeline().build()
         assert self.built is not None, "dalify bug: build did not build"
         return self.built.engine
+
+    def find_sources(self) -> None:
+        """Find the sources, in debug mode, by one run of the function; others are known when the engine is built."""
+
+    def externals(self) -> list[ExternalFeed]:
+        """Return the external sources; in debug mode those that are known."""
+        return [feed for engine in self.engine().engines for feed in engine.feeds.externals]
+
+    def readers(self) -> list[ReaderFeed]:
+        """Return the readers; in debug mode those that are known."""
+        return [feed for engine in self.engine().engines for feed in engine.feeds.readers.values()]
 
     def build(self) -> None:
         """Build the engine if there is none.
@@ -112,9 +155,10 @@ class EngineBuilder:
             except DalifyError as error:
                 error.locate(line=self._context.line)
                 raise
-            self.built = building.build(
-                tapped, len(graph.outputs), options, self.seed, self.name, self.initial_state, self.service
+            setup = EngineSetup(
+                options=options, seed=self.seed, name=self.name, service=self.service, state=self.initial_state
             )
+            self.built = building.build(tapped, len(graph.outputs), setup)
             self.initial_state = None
             weakref.finalize(self._context.pipeline(), self.built.engine.close, wait=False)
 

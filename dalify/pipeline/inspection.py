@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
-from dalify.graph import Graph
+from dalify.graph import Graph, Node, Role
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pathlib
 
     from dalify.executor.plan import Plan
+    from dalify.executor.recovery import BadSample
     from dalify.graph import draw, serialize
 else:
     # Imported at first use: few programs draw or serialize a graph.
@@ -52,9 +53,9 @@ class Inspection:
         engine = built.engine
         caches = [f"cache: {step}" for step in (*engine.plan.caches, *engine.plan.device_caches)]
         where = []
-        if engine.remote_plan is not None:
+        if engine.remote is not None:
             where = [
-                f"in {self._context.options.processes} worker processes: {_nodes_of(engine.remote_plan)}",
+                f"in {self._context.options.processes} worker processes: {_nodes_of(engine.remote.plan)}",
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         kernels = engine.plan.describe_kernels(engine.torch_device)
@@ -67,8 +68,8 @@ class Inspection:
         Raises:
             PipelineStateError: there is no reader of that name.
         """
-        readers = self._builder.engine().feeds.readers.values()
-        found = {feed.node.label: feed.sampler.options.meta() for feed in readers}
+        self._builder.find_sources()
+        found = {feed.node.label: feed.sampler.options.meta() for feed in self._builder.readers()}
         if name is None:
             return found
         if name not in found:
@@ -78,6 +79,29 @@ class Inspection:
                 "name='Reader').",
             )
         return found[name]
+
+    def epoch_size(self, name: str | None) -> int | dict[str, int]:
+        """Return the number of samples of a reader; None: of all readers by name."""
+        meta = self.reader_meta(name)
+        if name is not None:
+            return meta["epoch_size_padded"]
+        return {key: value["epoch_size_padded"] for key, value in meta.items()}
+
+    def remaining_of_epochs(self, name: str) -> dict[int, int]:
+        """Return the number of samples of all shards that are left of epochs begun with another number of shards."""
+        for feed in self._builder.readers():
+            if feed.node.label == name:
+                return feed.sampler.left()
+        return {}
+
+    def bad_samples(self, epoch: int | None) -> list[BadSample]:
+        """Return the samples of an epoch that could not be read or decoded; None: of all epochs."""
+        found = [sample for engine in self._builder.engine().engines for sample in engine.recovery.bad_samples]
+        return [sample for sample in found if epoch is None or sample.epoch == epoch]
+
+    def external_sources(self) -> tuple[Node, ...]:
+        """Return the nodes of the graph that take data from outside."""
+        return tuple(node for node in self._builder.graph().nodes() if node.role is Role.FED)
 
     def executor_statistics(self) -> dict[str, Any]:
         """Return the sizes of the outputs of each operator; empty if they are not measured."""

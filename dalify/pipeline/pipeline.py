@@ -19,7 +19,7 @@ from dalify.base.errors import (
 from dalify.base.source_line import SourceLine
 from dalify.data import tensor_list
 from dalify.executor.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
-from dalify.graph import DataNode, Node, Role
+from dalify.graph import DataNode, Node
 from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.current import pop_current, push_current, top
@@ -230,7 +230,7 @@ class Pipeline:
 
     def external_sources(self) -> tuple[Node, ...]:
         """Return the nodes of the graph that take data from outside."""
-        return tuple(node for node in self._parts.builder.graph().nodes() if node.role is Role.FED)
+        return self._parts.inspection.external_sources()
 
     # -- the run
 
@@ -317,11 +317,7 @@ class Pipeline:
 
     def empty(self) -> bool:
         """Return whether no batch is in progress."""
-        return (
-            self._parts.builder.built is None
-            or self._parts.builder.is_closed
-            or not self._parts.builder.engine().scheduled
-        )
+        return self._parts.run.is_empty
 
     def enable_api_check(self, enable: bool) -> None:
         """Enable or disable the check that only one API runs the pipeline."""
@@ -422,12 +418,12 @@ class Pipeline:
     @property
     def has_endless_data(self) -> bool:
         """Whether the data are endless: there is no external source, only readers and random operators."""
-        return not self._parts.builder.engine().feeds.externals
+        return not self._parts.builder.externals()
 
     @property
     def has_only_sources(self) -> bool:
         """Whether the pipeline has no reader."""
-        return not self._parts.builder.engine().feeds.readers
+        return not self._parts.builder.readers()
 
     # -- readers and samples
 
@@ -436,10 +432,7 @@ class Pipeline:
 
         With ``pad_last_batch`` it is a multiple of the number of shards, because all are padded to the same length.
         """
-        meta = self.reader_meta(name)
-        if name is not None:
-            return meta["epoch_size_padded"]
-        return {key: value["epoch_size_padded"] for key, value in meta.items()}
+        return self._parts.inspection.epoch_size(name)
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """Return sizes and sharding of a reader, or of all readers by name.
@@ -455,10 +448,7 @@ class Pipeline:
         Args:
             name: name of the reader.
         """
-        for feed in self._parts.builder.engine().feeds.readers.values():
-            if feed.node.label == name:
-                return feed.sampler.left()
-        return {}
+        return self._parts.inspection.remaining_of_epochs(name)
 
     def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
         """Return the samples that could not be read or decoded, in the order of the batches that the user received.
@@ -473,13 +463,12 @@ class Pipeline:
             >>> for bad in pipe.bad_samples():
             ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
         """
-        found = self._parts.builder.engine().recovery.bad_samples
-        return [sample for sample in found if epoch is None or sample.epoch == epoch]
+        return self._parts.inspection.bad_samples(epoch)
 
     @property
     def bad_count(self) -> int:
         """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
-        return self._parts.builder.engine().recovery.bad_count
+        return sum(engine.recovery.bad_count for engine in self._parts.builder.engine().engines)
 
     @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -602,14 +591,12 @@ class Pipeline:
     @property
     def cpu_queue_size(self) -> int:
         """Number of batches in progress before the device stage, as specified."""
-        depths = self._parts.context.options.prefetch_queue_depth
-        return depths["cpu_size"] if isinstance(depths, Mapping) else depths
+        return self._parts.context.options.depth_of("cpu")
 
     @property
     def gpu_queue_size(self) -> int:
         """Number of batches in progress on the device, as specified."""
-        depths = self._parts.context.options.prefetch_queue_depth
-        return depths["gpu_size"] if isinstance(depths, Mapping) else depths
+        return self._parts.context.options.depth_of("gpu")
 
     @property
     def exec_pipelined(self) -> bool:
@@ -624,14 +611,12 @@ class Pipeline:
     @property
     def exec_separated(self) -> bool:
         """Whether the two queue sizes were specified separately."""
-        return isinstance(self._parts.context.options.prefetch_queue_depth, Mapping)
+        return self._parts.context.options.is_separated
 
     @property
     def exec_dynamic(self) -> bool | None:
         """As specified, or DALI's default; memory and copies are always dynamic."""
-        options = self._parts.context.options
-        is_default = options.exec_pipelined and options.exec_async and not self.exec_separated
-        return True if options.exec_dynamic is None and is_default else options.exec_dynamic
+        return self._parts.context.options.is_dynamic
 
     @property
     def py_num_workers(self) -> int | None:

@@ -110,7 +110,7 @@ class Run:
             PipelineStateError: it has a ``source``.
         """
         source = data_node.edge.node if isinstance(data_node, DataNode) else data_node
-        self._builder.engine().feeds.feed(source, data, layout)
+        self._builder.engine().feed(source, data, layout)
 
     def feed_count(self, name: str) -> int:
         """Return how many batches of an external source the first run takes if they have been fed.
@@ -118,7 +118,7 @@ class Run:
         Raises:
             UnknownInputError: there is no such external source.
         """
-        self._builder.engine().feeds.external(name)
+        self._builder.engine().check_input(name)
         return self._builder.depth
 
     def reset(self) -> None:
@@ -128,9 +128,7 @@ class Run:
             if not self.has_delivered:
                 return
             self.has_delivered = False
-            engine.discard()
-            for feed in engine.feeds.externals:
-                feed.reset()
+            engine.reset_sources()
             self.is_exhausted = False
             self._shared = None
 
@@ -138,7 +136,7 @@ class Run:
         """Begin an epoch of the readers, and the next one of external sources that have returned something."""
         with self._context.lock:
             engine = self._builder.engine()
-            if self.has_delivered or engine.feeds.readers:
+            if self.has_delivered or self._builder.readers():
                 engine.start_epoch(epoch, is_next=self.has_delivered)
                 self.is_exhausted = self.has_delivered = False
             self._shared = None
@@ -150,6 +148,11 @@ class Run:
         self.next_epoch = 0
         self.api = None  # no API has been used since
         self._shared = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no batch is in progress."""
+        return self._builder.built is None or self._builder.is_closed or not self._builder.engine().scheduled
 
     @property
     def is_at_end(self) -> bool:
@@ -192,7 +195,7 @@ class Run:
 
     def _is_starved(self) -> bool:
         """Return whether a fed source has no data, so that no further batch can be prefetched."""
-        externals = self._builder.engine().feeds.externals
+        externals = self._builder.externals()
         return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
 
     def _schedule_one(self) -> None:

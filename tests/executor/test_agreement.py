@@ -13,6 +13,7 @@ import pytest
 
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import MixedBatchError
+from dalify.base.failure_context import failure_context
 from dalify.executor.agreement import Agreement, NotDecided, agreed_samples
 from tests.helpers.containers import caffe2_record, caffe2_tensor, write_lmdb
 
@@ -49,18 +50,12 @@ def test_chunks_agree_in_any_order(seed: int) -> None:
         while True:
             hidden = blanks | odd
             samples = [np.zeros(1) if n in hidden else like(n, kinds[n]) for n in range(start, stop)]
-            refused: list[int] = []
-
-            def refuse(error: MixedBatchError, index: int) -> Exception:
-                refused.append(start + index)  # noqa: B023 -- called immediately
-                return error
-
             try:
-                results[chunk] = agreed_samples(samples, 7, chunk, agreement, lambda n: start + n in hidden, refuse)  # noqa: B023
+                results[chunk] = agreed_samples(samples, 7, chunk, agreement, lambda n: start + n in hidden)  # noqa: B023
             except NotDecided:
                 return
-            except MixedBatchError:
-                odd.update(refused)
+            except MixedBatchError as error:
+                odd.add(start + failure_context(error).sample)
                 continue
             return
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +14,8 @@ import pytest
 from dalify import Pipeline, fn, pipeline_def
 from dalify.executor import engine
 from dalify.executor.chunking import batches_for_threads, chunk_bounds
-from dalify.executor.steps import run_steps
+from dalify.executor.steps import Step, run_steps
+from dalify.graph import Node
 from dalify.pipeline.pipeline import parts_of
 from dalify.registry import catalog
 
@@ -86,12 +87,23 @@ def test_few_batches_are_divided_among_the_threads(num_threads: int) -> None:
     assert len(chunk_bounds(SIZE, 1e-3, num_threads, 2, steps=3)) > len(chunk_bounds(SIZE, 1e-3, 1, 2, steps=3))
 
 
+class SleepingStep(Step):
+    """Waits, and runs its nested steps."""
+
+    def __init__(self, operator: str, seconds: float, steps: Sequence[Step] = ()) -> None:
+        super().__init__(Node(catalog.find(operator), (), {}), (), (), steps)
+        self.seconds = seconds
+
+    def run(self, frame: Any) -> None:
+        time.sleep(self.seconds)
+        run_steps(self.steps, frame)
+
+
 @pytest.mark.parametrize("operator", ["readers.file", "python_function", "flip"])
 def test_only_readers_and_user_code_wait(operator: str) -> None:
     """Others wait for the GIL and for processors, which shorter chunks would make worse."""
-    step = SimpleNamespace(node=SimpleNamespace(operator=catalog.find(operator)), run=lambda _: time.sleep(0.02))
     frame: Any = SimpleNamespace(waited_s=0.0)
-    run_steps([cast("Any", step)], frame)
+    run_steps([SleepingStep(operator, 0.02)], frame)
     if operator == "flip":
         assert frame.waited_s == 0
     else:
@@ -100,14 +112,7 @@ def test_only_readers_and_user_code_wait(operator: str) -> None:
 
 def test_waits_of_nested_steps_count_once() -> None:
     """A cache that has nothing yet runs the steps before it with the same frame."""
-    reader: Any = SimpleNamespace(
-        node=SimpleNamespace(operator=catalog.find("readers.file")), run=lambda _: time.sleep(0.2)
-    )
-    cache: Any = SimpleNamespace(
-        node=SimpleNamespace(operator=catalog.find("cache")),
-        steps=[reader],
-        run=lambda frame: run_steps([reader], frame),
-    )
+    cache = SleepingStep("cache", 0.0, [SleepingStep("readers.file", 0.2)])
     frame: Any = SimpleNamespace(waited_s=0.0)
     run_steps([cache, cache], frame)
     assert 0.39 < frame.waited_s < 0.7

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,13 @@ from dalify.base.errors import DeviceError
 from dalify.data import Batch, BufferPool, array_dtype
 from dalify.data.batch import block_offsets
 from dalify.data.dtypes import DALIDataType
+from dalify.executor.arena import Arena
 from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
 from dalify.executor.frame import Frame
+from dalify.graph import Node
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.pipeline.pipeline import parts_of
+from dalify.registry import catalog
 
 
 class Stream:
@@ -186,13 +188,13 @@ def test_copies_have_a_stream_of_their_own(current: Stream, monkeypatch: pytest.
 
 
 def transfer(device: str) -> TransferStep:
-    return TransferStep(SimpleNamespace(output_device=device), (0,), (1,))  # pyright: ignore[reportArgumentType]
+    return TransferStep(Node(catalog.find("_transfer"), (), {}, device=device), (0,), (1,))
 
 
 def frame_of(batch: Batch) -> Frame:
     return Frame(
-        values=[batch, None], start=0, count=len(batch), step=0, batch_size=len(batch), arena=None,
-        collectors={}, entries={}, torch_device="cpu", substitutes={}, drawing={},
+        values=[batch, None], start=0, count=len(batch), step=0, batch_size=len(batch), arena=Arena(),
+        torch_device="cpu",
     )  # fmt: skip
 
 

@@ -60,6 +60,25 @@ def test_one_call_for_a_chunk(calls):
     assert calls[-3:] == [4, 4, 4]
 
 
+def test_results_of_several_calls_are_not_overwritten():
+    """Samples of one shape in each of two calls: the memory of the second call is not that of the first."""
+    batches = [[RANDOM.random(shape, np.float32) for shape in ((3, 2), (3, 2), (5, 3), (5, 3))] for _ in range(6)]
+
+    @dalify.pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def graph() -> Any:
+        return fn.coord_flip(fn.external_source(source=iter(batches)))
+
+    pipe = graph()
+    pipe.build()
+    parts_of(pipe).builder.engine().plan.stages[0].seconds_per_sample = 0.0  # one chunk
+    results = [pipe.run()[0] for _ in batches]
+    for batch, samples in zip(results, batches, strict=True):
+        for n, sample in enumerate(samples):
+            flipped = np.concatenate([1 - sample[:, :1], sample[:, 1:]], axis=1)
+            np.testing.assert_array_equal(batch.at(n), flipped)
+    pipe.close()
+
+
 def test_other_extents_make_another_call(calls):
     samples = [np.zeros(shape, np.float32) for shape in ((3, 4), (2, 4), (2, 8), (1, 8), (5, 4))]
 

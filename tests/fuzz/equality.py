@@ -141,7 +141,7 @@ def _compare_with_kills(define: Define, expected: Sequence[str], kills: int, cha
         per_batch_s = max(0.002, time.monotonic() - begins)
 
         def kill() -> None:
-            workers = engine._remote.process_ids
+            workers = engine.remote.process_ids
             row.deaths += bool(workers) and killed(chance.choice(workers))
 
         while len(found) < len(expected):

@@ -303,7 +303,7 @@ if __name__ == "__main__":
     for _ in range(3):
         batch, = pipe.run()
     assert batch.as_array()[0, 0, 0] == 9
-    for worker in parts_of(pipe).builder.engine()._workers.process_ids:
+    for worker in parts_of(pipe).builder.engine().feeds.workers.process_ids:
         print(worker)
     print("ready", flush=True)
 """

@@ -258,6 +258,23 @@ def test_nothing_to_explain(runs):
             pipe.explain()
 
 
+def test_a_reset_before_the_first_batch_changes_nothing(photo_folder):
+    """The function has run once to find the readers: the consumer gets this batch."""
+
+    @pipeline_def(**OPTIONS)
+    def function():
+        labels = fn.readers.file(file_root=str(photo_folder), random_shuffle=True, name="files")[1]
+        return fn.random.uniform(), labels
+
+    expected = [np.asarray(output.as_array()) for output in function().run()]
+    pipe = function(debug=True)
+    assert pipe.epoch_size("files") == pipe.reader_meta("files")["epoch_size_padded"]
+    pipe.reset()
+    for output, values in zip(pipe.run(), expected, strict=True):
+        np.testing.assert_array_equal(output.as_array(), values)
+    pipe.close()
+
+
 def test_no_state():
     @pipeline_def(**OPTIONS, debug=True)
     def function():
@@ -267,6 +284,11 @@ def test_no_state():
     pipe.run()
     with pytest.raises(CheckpointError):
         pipe.state_dict()
+    state = function(debug=False).state_dict()
+    with pytest.raises(CheckpointError):
+        pipe.load_state_dict(state)
+    with pytest.raises(CheckpointError):
+        function(checkpoint=state)
     pipe.close()
     with pytest.raises(PipelineStateError, match="closed"):
         pipe.run()

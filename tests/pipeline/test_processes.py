@@ -456,7 +456,7 @@ def test_dropped_batches_give_back_what_they_had(photo_folder: Path) -> None:
     assert_equal(batches(pipe, 2), batches(other, 2))
     engine: Any = parts_of(pipe).builder.engine()
     engine.discard()
-    stages = engine._remote
+    stages = engine.remote
     deadline = time.monotonic() + LIMIT_S
     while len(stages._free) < len(stages._slots):
         assert time.monotonic() < deadline, "a slot is lost"
@@ -723,7 +723,7 @@ def test_idle_workers_that_are_killed_cost_nothing(photo_folder: Path, expected:
 
 def workers_of(pipe: Pipeline) -> list[int]:
     engine: Any = parts_of(pipe).builder.engine()
-    return engine._remote.process_ids
+    return engine.remote.process_ids
 
 
 WITHOUT_GUARD = """
@@ -797,7 +797,7 @@ def pipeline():
 if __name__ == "__main__":
     pipe = pipeline()
     pipe.build()
-    print(*parts_of(pipe).builder.engine()._remote.process_ids, flush=True)
+    print(*parts_of(pipe).builder.engine().remote.process_ids, flush=True)
     held = [pipe.run() for _ in range(21)]
     pipe.run()
 """

@@ -18,7 +18,7 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.recent import Recent
 from dalify.data import Batch, BufferPool
 from dalify.executor.device_steps import find_device
-from dalify.executor.engine import Engine
+from dalify.executor.engine import Engine, Resources
 from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.packages import check_packages
@@ -86,10 +86,8 @@ class CompiledGraph:
         self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass removed its consumers
         on_device = next((node for node in nodes if node.output_device == "gpu"), None)
         device = structure.device or (None if on_device is None else find_device(None, on_device))
-        self._engine = Engine(
-            plan, structure.num_threads, 1, Feeds((), readers), recovery, device, _pool,
-            "dalify-lazy", None, _threads_of(structure.num_threads),
-        )  # fmt: skip
+        resources = Resources(threads=_threads_of(structure.num_threads), pool=_pool, torch_device=device)
+        self._engine = Engine(plan, Feeds((), readers), recovery, 1, resources)
         self._lock = threading.Lock()
 
     def compute(self, calls: Sequence[Call], feeds: Sequence[Batch], count: int) -> list[Batch]:
@@ -104,8 +102,10 @@ class CompiledGraph:
             DalifyError: an operator does not accept the data; with the line of its call.
         """
         drawing = {number: (*calls[index].drawing, calls[index].number) for number, index in self._indices.items()}
-        slot_count, before = self._engine.plan.slot_count, self._engine.state()
-        iteration = Iteration(next(_numbers), count, slot_count, before=before, drawing=drawing)
+        values: list[Batch | None] = [None] * self._engine.plan.slot_count
+        iteration = Iteration(
+            number=next(_numbers), size=count, values=values, before=self._engine.state(), drawing=drawing
+        )
         given = [(slot, batch) for slot, batch in zip(self._slots, feeds, strict=True) if slot is not None]
         try:
             with self._lock:

@@ -16,7 +16,9 @@ from dalify.base.source_line import SourceLine
 from dalify.data import tensor_list
 from dalify.executor.batch_source import Request
 from dalify.executor.batch_worker import BatchWorker
+from dalify.executor.engine import Engine
 from dalify.executor.iteration import Iteration
+from dalify.executor.plan import Plan
 from dalify.executor.remote import RemoteParts, Replies
 from dalify.pipeline.definition import pipeline_def
 from dalify.pipeline.pipeline import Pipeline, parts_of
@@ -113,6 +115,7 @@ class PipelineMapper:
             raise ArgumentValueError(f"the data set has no column {missing[0]!r}; it has {', '.join(batch)}.")
         if self._row_numbers is not None:
             engine = parts_of(self._pipe).builder.engine()
+            assert isinstance(engine, Engine), "dalify bug: a batch in debug mode has row numbers"
             engine.next_rows = _checked_numbers(self._row_numbers, batch[self._row_numbers])
         given = self._pipe.run(**{name: _samples(batch[name]) for name in self._columns})
         return {name: _column(output) for name, output in zip(self._outputs, given, strict=True)}
@@ -210,6 +213,12 @@ class _Recorder:
         self._replies = Replies(parts)
         return self
 
+    @property
+    def plan(self) -> Plan:
+        """The part of the plan that they would compute."""
+        assert self.parts is not None, "dalify bug: a plan before there is a graph"
+        return self.parts.plan.remote
+
     def start(self) -> None:
         """Do nothing."""
 
@@ -242,7 +251,7 @@ def _requests(
         )
     engine = parts_of(pipe).builder.engine()
     if epoch:
-        engine.start_epoch(epoch)
+        engine.start_epoch(epoch, is_next=True)
     left = metas[0]["epoch_size"]
     while left > 0:
         engine.schedule()

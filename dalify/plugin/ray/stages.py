@@ -77,10 +77,14 @@ class RayStages:
     Args:
         parts: the stages to compute.
         pool: number and resources of the actors.
+
+    Attributes:
+        plan: the part of the plan that they compute.
     """
 
     def __init__(self, parts: RemoteParts, pool: RayPool) -> None:
         self._parts = parts
+        self.plan = parts.plan.remote
         self._pool = pool
         self._replies = Replies(parts)
         self._key = uuid.uuid4().hex
