@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from dalify.codecs.video_table import FrameTable
 from dalify.data.dtypes import DALIImageType
 from dalify.data.entries import Entries
 
-__all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "blank_outputs", "clip_outputs", "frame_num_kind"]
+__all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "frame_num_kind"]
 
 # Name -> (whether start is rounded up, whether end is rounded up).
 ROUNDINGS = {
@@ -369,37 +369,6 @@ def frame_num_kind(value: object) -> str:
     if not isinstance(value, str) or value not in FRAME_NUM_KINDS:
         raise ArgumentValueError(option_error_text("enable_frame_num", value, FRAME_NUM_KINDS))
     return str(value)
-
-
-def clip_outputs(
-    clip: Clip, frames: NDArray[Any], *, labeled: bool, frame_num: str, enable_timestamps: bool
-) -> tuple[NDArray[Any], ...]:
-    """Return the outputs of a reader: frames, label int32 ``[1]``, numbers int32 ``[1]`` or ``[F]``, float64 ``[F]``.
-
-    Args:
-        clip: the decoded sequence.
-        frames: its frames, in the output format.
-        labeled: whether there are labels.
-        frame_num: result of ``frame_num_kind``.
-        enable_timestamps: whether to return times.
-    """
-    outputs: list[NDArray[Any]] = [frames]
-    if labeled:
-        outputs.append(np.array([clip.label], np.int32))
-    if frame_num != "none":
-        numbers = clip.numbers.astype(np.int32)
-        outputs.append(numbers[:1] if frame_num == "scalar" else numbers)
-    if enable_timestamps:
-        outputs.append(clip.seconds)
-    return tuple(outputs)
-
-
-def blank_outputs(
-    entry: VideoEntry, *, labeled: bool, frame_num: str, enable_timestamps: bool
-) -> tuple[NDArray[Any] | None, ...]:
-    """Return placeholder outputs with the label for an unreadable sequence; see ``clip_outputs``."""
-    labels = [np.array([entry.label], np.int32)] if labeled else []
-    return (None, *labels, *[None] * ((frame_num != "none") + enable_timestamps))
 
 
 def _close(opened: tuple[Video, FrameConverter]) -> None:

@@ -352,7 +352,7 @@ class Operator:
 
     def index(self, function: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
         """Attach the index function of a reader: from the arguments to the sequence of entries."""
-        self.index_function = function
+        self.index_function = packing(function, self.groups)
         return function
 
     def read(self, function: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
@@ -373,7 +373,7 @@ class Operator:
         ``read`` is then called for each entry and reports the failing one. It is not called if an argument varies per
         sample, or for remote files.
         """
-        self.read_many_function = Kernel(function, "cpu")
+        self.read_many_function = Kernel(function, "cpu", groups=self.groups)
         return function
 
     def before(

@@ -109,6 +109,7 @@ def packing(function: Callable[..., Any], groups: Mapping[str, type[Parameters]]
     keyword = inspect.Parameter.KEYWORD_ONLY
     kept = [item for name, item in signature.parameters.items() if name not in used]
     flat = [*kept, *(inspect.Parameter(name, keyword) for name in fields if name not in single)]
+    flat.sort(key=lambda item: item.kind)  # `**others` last
     packed.__signature__ = signature.replace(parameters=flat)  # pyright: ignore[reportAttributeAccessIssue]
     return packed
 
