@@ -314,7 +314,7 @@ class DALIServer:
             if isinstance(request, _EndedWorkers):
                 while pending:  # what the workers sent before they ended
                     self._collect(pending.pop(0))
-                self._drop(lambda batch_id: batch_id[:2] in request.keys)
+                self._drop(lambda batch_id, keys=request.keys: batch_id[:2] in keys)
             elif request is not None:
                 try:
                     for name, samples in request.call_args.items():
