@@ -94,5 +94,4 @@ class Recent(Generic[_T]):
             self.remove(key)
 
     def __len__(self) -> int:
-        """Return the number of values."""
         return len(self._entries)

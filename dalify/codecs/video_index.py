@@ -209,7 +209,6 @@ class VideoIndex(Entries[VideoEntry]):
             )
 
     def __len__(self) -> int:
-        """Return the number of sequences."""
         return self._ends[-1] if self._ends else 0
 
     def _entry(self, number: int) -> VideoEntry:

@@ -213,7 +213,6 @@ class Batch:
         return [dense[index, ...] for index in range(len(dense))]
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         if self.dense is not None:
             return len(self.dense)
         return len(self.ragged[1]) if self.ragged is not None else len(self._samples or ())

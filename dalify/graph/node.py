@@ -60,7 +60,6 @@ class Branch:
         self.depth: int = 1 if parent is None else parent.depth + 1
 
     def __repr__(self) -> str:
-        """Return the side and the line of the condition."""
         side = f"{'true' if self.taken else 'false'}" if isinstance(self.taken, bool) else f"number {self.taken}"
         return f"<{side} branch of {self.line}>"
 

@@ -15,7 +15,7 @@ from dalify.base.optional import torch
 from dalify.data import Batch
 from dalify.data.batch import Array
 from dalify.registry import Spec, operator
-from dalify.sources.user_function import layout_of
+from dalify.sources.user_function import layout_of, output_specs
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
@@ -30,8 +30,7 @@ def _batch_function(
 
     An output without a layout takes the layout of the input with the same index if their dimensions match.
     """
-    device = xs[0].device if xs else "cpu"
-    return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
+    return output_specs(xs, function, num_outputs, output_layouts)
 
 
 @_batch_function.cpu

@@ -151,11 +151,9 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         return (_writeable(array) if isinstance(array, np.ndarray) else array).__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:
-        """Return the DLPack device."""
         return self._array.__dlpack_device__()
 
     def __repr__(self) -> str:
-        """Return the data and their properties."""
         shown = np.array2string(np.asarray(self.cpu()), prefix="    ")
         layout = f'    layout="{self.layout}",\n' if self.layout else ""
         facts = f'    dtype={self.dtype},\n{layout}    device="{self.device}",\n    shape={self.shape}'

@@ -170,7 +170,6 @@ class ArrayRows(Entries[ArrayRow]):
                 )
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self._firsts[-1]
 
     def _entry(self, number: int) -> ArrayRow:
@@ -290,7 +289,6 @@ class ArrayRows(Entries[ArrayRow]):
         return np.concatenate(known).astype(np.int64)
 
     def __repr__(self) -> str:
-        """Return the number of rows and files."""
         return f"ArrayRows({len(self)} rows, {len(self.files)} files)"
 
 

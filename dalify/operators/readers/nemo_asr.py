@@ -11,18 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, option_error_text
-from dalify.base.limits import check_shape
-from dalify.codecs.audio import decode_audio
+from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.data import DALIDataType
 from dalify.formats.annotations.nemo_manifest import Recording, Recordings
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.whole_file import read_file
-from dalify.kernels.arrays.convert import audio_to_integers
-from dalify.kernels.audio.audio_resample import resample_audio
+from dalify.operators.decoders.audio import check_options, decode_converted
 from dalify.registry import Parameters, Spec, operator
 
-_DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
 # Of the placeholder for a recording that cannot be read.
 _SILENT_SECONDS = 0.1
 _DEFAULT_RATE_HZ = 16000.0
@@ -97,10 +93,7 @@ def nemo_asr(*, manifest_filepaths: list[str], allow_outside_root: bool = False,
         ...     manifest_filepaths=["train.json"], sample_rate=16000.0, max_duration=16.7
         ... )  # doctest: +SKIP
     """
-    if audio.dtype not in _DTYPES:
-        raise DTypeError(option_error_text("dtype", audio.dtype, _DTYPES))
-    if not 0 <= audio.quality <= 100:
-        raise ArgumentValueError(f"quality must be between 0 and 100; got {audio.quality:g}.")
+    check_options(audio.dtype, audio.quality)
     if not audio.sample_rate <= 1e9 or math.isnan(audio.sample_rate):
         raise ArgumentValueError(f"sample_rate must be at most 1e9 Hz; got {audio.sample_rate:g}.")
     specs = [Spec(audio.dtype, 1 if audio.downmix else 2, "")]
@@ -123,31 +116,17 @@ def _(manifest_filepaths: Sequence[str], allow_outside_root: bool, audio: _Audio
 def _(recording: Recording, *, audio: _Audio) -> tuple[NDArray[Any], ...]:
     if recording.problem:
         raise ReaderError(recording.problem)
-    encoded = read_file(recording.path)
-    data, rate = decode_audio(encoded, audio.dtype.numpy)
-    start = int(min(recording.offset * rate, len(data)))
-    stop = len(data) if recording.duration < 0 else start + int(min(recording.duration * rate, len(data) - start))
-    is_mixed, is_resampled = audio.downmix and data.shape[1] > 1, audio.sample_rate > 0 and audio.sample_rate != rate
-    if (is_mixed or is_resampled) and audio.dtype != DALIDataType.FLOAT:
-        data, rate = decode_audio(encoded, np.dtype(np.float32))  # converted to integers last
-    data = data[start:stop]
-    if is_mixed:
-        channels = [data[:, channel] for channel in range(data.shape[1])]
-        data = (sum(channels[1:], channels[0]) / len(channels))[:, None]
-    if is_resampled:
-        count = math.ceil(len(data) * audio.sample_rate / rate)
-        check_shape((count, data.shape[1]), audio.dtype.numpy.itemsize, "resampled audio")
-        resampled = np.empty((count, data.shape[1]), audio.dtype.numpy)
-        if resampled.size:
-            data = np.ascontiguousarray(data)
-            resample_audio(resampled[None], data[None], np.array([rate / audio.sample_rate]), audio.quality)
-        data = resampled
-    elif is_mixed and audio.dtype != DALIDataType.FLOAT:
-        mixed = np.empty(data.shape, audio.dtype.numpy)
-        audio_to_integers(mixed, data)
-        data = mixed
-    data = np.ascontiguousarray(data[:, 0] if audio.downmix else data)
-    return audio.outputs(data, rate, recording)
+
+    def segment(frames: int, rate_hz: float) -> slice:
+        start = int(min(recording.offset * rate_hz, frames))
+        is_whole = recording.duration < 0
+        return slice(start, frames if is_whole else start + int(min(recording.duration * rate_hz, frames - start)))
+
+    encoded, target_rate_hz = read_file(recording.path), max(audio.sample_rate, 0.0)
+    data, rate = decode_converted(
+        encoded, audio.dtype.numpy, audio.quality, target_rate_hz, downmix=audio.downmix, segment=segment
+    )
+    return audio.outputs(np.ascontiguousarray(data), rate, recording)
 
 
 @nemo_asr.substitute

@@ -299,12 +299,10 @@ class DALIServer:
         return self._thread is not None
 
     def __enter__(self) -> Self:
-        """Start serving requests."""
         self.start_thread()
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, tb: Any) -> None:
-        """Stop serving requests."""
         self.stop_thread()
 
     def _serve(self) -> None:
