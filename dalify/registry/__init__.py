@@ -47,7 +47,7 @@ How a kernel is called
     Operators without inputs receive ``count`` and fill ``out[N, ...]``.
 
     A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields, and
-    received as one object by each rule, ``prepare`` function and kernel that declares it.
+    received as one object by each rule, ``prepare`` function, kernel and function of a reader that declares it.
 
     Kernels annotate what they receive: data as ``np.ndarray``, ``torch.Tensor``, `Samples`, `DeviceSamples`, `Rows` or
     `Batch`; per-sample arguments as ``np.ndarray``, or as `Vectors` where lists of different lengths are possible (not

@@ -182,9 +182,11 @@ def _transposed(x: Samples, order: tuple[int, ...]) -> Samples:
 
 
 @warp_perspective.cpu_samples
-def _(out: Samples, x: Samples, matrix_input: Samples | None, *, warp: _Warp, spec: Spec) -> None:
+def _(
+    out: Samples, x: Samples, matrix_input: Samples | None, *, warp: _Warp, matrix: Vectors | None, spec: Spec
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    rows = per_frame_of_samples(given_matrices(matrix_input, warp.matrix), x, layout, "matrix", 9)
+    rows = per_frame_of_samples(given_matrices(matrix_input, matrix), x, layout, "matrix", 9)
     maps, fills = warp.oriented(rows), warp.fills(spec)
     source, target = folded_frames(x, layout), folded_frames(out, layout)
     if layout == "HW":
@@ -223,10 +225,18 @@ def _warp(out: Samples, x: Samples, maps: np.ndarray, warp: _Warp, fills: Sequen
 
 
 @warp_perspective.gpu_samples
-def _(out: DeviceSamples, x: DeviceSamples, matrix_input: DeviceSamples | None, *, warp: _Warp, spec: Spec) -> None:
+def _(
+    out: DeviceSamples,
+    x: DeviceSamples,
+    matrix_input: DeviceSamples | None,
+    *,
+    warp: _Warp,
+    matrix: Vectors | None,
+    spec: Spec,
+) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     if matrix_input is None:
-        maps: Any = warp.oriented(per_frame_of_samples(warp.matrix, x, layout, "matrix", 9))
+        maps: Any = warp.oriented(per_frame_of_samples(matrix, x, layout, "matrix", 9))
     else:
         maps = matrices_torch(matrix_input, x, layout, 3, 3)
         maps = maps if warp.inverse_map else inverted_torch(maps)
