@@ -72,6 +72,27 @@ class SerialStep:
             self._step.run(frame)
 
 
+class UncachedStep:
+    """Passes on data that do not come from a reader: their samples have no identity.
+
+    Args:
+        node: a ``fn.cache``.
+        inputs: slots of the values.
+        outputs: slots of the same values.
+    """
+
+    def __init__(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def run(self, frame: Frame) -> None:
+        """Pass on the values; their memory remains that of the inputs."""
+        for source, target in zip(self.inputs, self.outputs, strict=True):
+            batch = None if source is None else frame.values[source]
+            frame.values[target] = None if batch is None else batch.with_layout(batch.layout)
+
+
 class CacheStep:
     """Takes samples from a cache, computes missing ones, and adds them to the cache.
 

@@ -22,7 +22,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return arguments["num_outputs"]
 
 
-@operator(outputs=_count, batchwise=True, serial=True, side_effect=True, user_code=True)
+@operator(outputs=_count, serial=True, side_effect=True, user_code=True)
 def _batch_function(
     *xs: Spec, function: object, num_outputs: int = 1, output_layouts: object = None
 ) -> tuple[Spec, ...]:
@@ -34,12 +34,12 @@ def _batch_function(
     return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
 
 
-@_batch_function.cpu
+@_batch_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: int) -> Any:
     return _call_function(xs, function, num_outputs, output_layouts, count, "cpu")
 
 
-@_batch_function.gpu
+@_batch_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: int) -> Any:
     return _call_function(xs, function, num_outputs, output_layouts, count, "gpu")
 

@@ -12,7 +12,7 @@ from dalify.registry import Spec, operator
 from dalify.registry.groups import on_groups
 
 
-@operator(stands_for="arithmetic", foldable=True, elementwise=True)
+@operator(stands_for="arithmetic", foldable=True)
 def arithmetic(*operands: Spec, function: str) -> Spec:
     """Apply a function to every element of the operands.
 
@@ -51,7 +51,7 @@ def arithmetic(*operands: Spec, function: str) -> Spec:
     return Spec(dtype, ndim, layout if len(layout) == ndim else "", shape, operands[0].device)
 
 
-@arithmetic.cpu_samples
+@arithmetic.cpu_elements
 @on_groups(repeats=True)
 def _(out: np.ndarray, *operands: np.ndarray, function: str) -> None:
     compute(function, out, *operands)

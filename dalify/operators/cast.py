@@ -11,7 +11,7 @@ from dalify.registry import Spec, operator
 from dalify.registry.groups import on_groups
 
 
-@operator(elementwise=True)
+@operator
 def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     """Convert elements to another type.
 
@@ -32,7 +32,7 @@ def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     return x.replace(dtype=dtype)
 
 
-@cast.cpu_samples
+@cast.cpu_elements
 @on_groups(repeats=True)
 def _(out: np.ndarray, x: np.ndarray) -> None:
     saturate_cast(out, x)

@@ -9,7 +9,7 @@ from dalify.registry import Spec, operator
 from dalify.registry.groups import on_groups
 
 
-@operator(elementwise=True)
+@operator
 def copy(x: Spec, /) -> Spec:
     """Copy data to new memory.
 
@@ -25,7 +25,7 @@ def copy(x: Spec, /) -> Spec:
     return x
 
 
-@copy.cpu_samples
+@copy.cpu_elements
 @on_groups(repeats=True)
 def _(out: np.ndarray, x: np.ndarray) -> None:
     np.copyto(out, x)

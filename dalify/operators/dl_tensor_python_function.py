@@ -44,7 +44,6 @@ def _tensor_of(value: Any) -> Any:
 
 @operator(
     outputs=_count,
-    batchwise=True,
     serial=True,
     side_effect=True,
     user_code=True,
@@ -91,7 +90,7 @@ def dl_tensor_python_function(
     return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
 
 
-@dl_tensor_python_function.cpu
+@dl_tensor_python_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "cpu",
@@ -99,7 +98,7 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
     )  # fmt: skip
 
 
-@dl_tensor_python_function.gpu
+@dl_tensor_python_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "gpu",

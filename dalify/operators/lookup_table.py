@@ -20,7 +20,7 @@ from dalify.registry.groups import on_groups
 _MAX_KEY = 65535
 
 
-@operator(elementwise=True)
+@operator
 def lookup_table(
     x: Spec,
     /,
@@ -71,7 +71,7 @@ def _table(
     return table
 
 
-@lookup_table.cpu_samples
+@lookup_table.cpu_elements
 @on_groups(repeats=True)
 def _(
     out: np.ndarray,

@@ -20,7 +20,6 @@ def _count(arguments: Mapping[str, Any]) -> int:
 
 @operator(
     outputs=_count,
-    batchwise=True,
     serial=True,
     side_effect=True,
     user_code=True,
@@ -74,7 +73,7 @@ def python_function(
     return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
 
 
-@python_function.cpu
+@python_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function,
@@ -89,7 +88,7 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
     )
 
 
-@python_function.gpu
+@python_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function,

@@ -19,7 +19,7 @@ from dalify.formats.files.identity import file_identity
 from dalify.formats.files.whole_file import read_file
 from dalify.kernels.arrays.convert import audio_to_integers
 from dalify.kernels.audio.audio_resample import resample_audio
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 _DTYPES = (DALIDataType.INT16, DALIDataType.INT32, DALIDataType.FLOAT)
 # Of the placeholder for a recording that cannot be read.
@@ -27,7 +27,7 @@ _SILENT_SECONDS = 0.1
 _DEFAULT_RATE_HZ = 16000.0
 
 
-@operator(outputs=lambda given: 1 + given["read_sample_rate"] + given["read_text"] + given["read_idxs"], reader=True)
+@reader(outputs=lambda given: 1 + given["read_sample_rate"] + given["read_text"] + given["read_idxs"])
 def nemo_asr(
     *,
     manifest_filepaths: list[str],

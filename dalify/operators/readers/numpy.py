@@ -21,7 +21,7 @@ from dalify.formats.files.plain_files import plain_files
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.images.crop_geometry import POLICIES
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, reader
 
 _COORDINATES = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
 _Coordinates = tuple[tuple[str, tuple[float, ...] | None], ...]
@@ -88,7 +88,7 @@ class _ArrayFiles(Entries[_ArrayFile]):
         return found
 
 
-@operator(outputs=1, reader=True)
+@reader(outputs=1)
 def numpy(
     *,
     allow_outside_root: bool = False,

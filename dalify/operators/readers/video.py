@@ -14,10 +14,10 @@ from dalify.codecs.video_reader import blank_clip, clips_of, read_clip, reader_o
 from dalify.data import DALIDataType
 from dalify.formats.files.video_list import videos_of
 from dalify.parameter_groups.video import VideoSequences
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 
-@operator(outputs=reader_outputs, reader=True, needs=(av,), alphabetical=True)
+@reader(outputs=reader_outputs, needs=(av,), alphabetical=True)
 def video(
     *,
     videos: VideoSequences,

@@ -18,12 +18,12 @@ from dalify.formats.files.video_list import videos_of
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import check_resize_arguments, resize_geometry
 from dalify.parameter_groups.video import VideoSequences
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, reader
 
 _SIZES = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z", "roi_start", "roi_end")
 
 
-@operator(outputs=reader_outputs, reader=True, needs=(av,), alphabetical=True)
+@reader(outputs=reader_outputs, needs=(av,), alphabetical=True)
 def video_resize(
     *,
     videos: VideoSequences,

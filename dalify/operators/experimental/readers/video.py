@@ -14,7 +14,7 @@ from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, blank_ou
 from dalify.data import DALIDataType, DALIImageType
 from dalify.formats.files.video_list import videos_of
 from dalify.parameter_groups.video import VideoSequences
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 _FORMATS = ("frames", "timestamps")
 
@@ -29,7 +29,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return 1 + labeled + numbered + bool(arguments.get("enable_timestamps"))
 
 
-@operator(outputs=_count, reader=True, needs=(av,), alphabetical=True)
+@reader(outputs=_count, needs=(av,), alphabetical=True)
 def video(
     *,
     videos: VideoSequences,
