@@ -3,8 +3,8 @@
 The kinds of operators
     ``@operator`` declares an operator with kernels (`KernelOperator`), ``@reader`` one that reads the entries of an
     index (`Reader`), ``@fed_source`` one whose data the program supplies (`FedSource`), and ``@structural`` one that
-    the executor implements: constants, copies, splits, merges, caches (`Structural`). They take keyword arguments: those
-    of the class, and `OperatorOptions`. Each kind has its own decorators, which attach functions.
+    the executor implements: constants, copies, splits, merges, caches (`Structural`). Their options are those of
+    `OperatorOptions` and of the class. Each kind has its own decorators, which attach functions.
 
 How a kernel is called
     The decorator that attaches a kernel says in which form it gets samples (`Form`): ``cpu_samples``, ``gpu_samples``,
