@@ -26,7 +26,7 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import Step, run_steps, walk
 from dalify.graph import Branch, Graph, Node, rule_arguments
 
-__all__ = ["CacheStep", "SerialStep"]
+__all__ = ["CacheStep", "SerialStep", "UncachedStep"]
 
 _Key = tuple[str, str]  # digest of a sample, and state of its source
 
