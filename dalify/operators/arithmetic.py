@@ -9,7 +9,6 @@ from dalify.kernels.arrays.arithmetic import compute
 from dalify.kernels.arrays.arithmetic_torch import compute_samples_torch
 from dalify.kernels.arrays.promotion import broadcast_shape, common_layout, result_dtype
 from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
 
 
 @operator(stands_for="arithmetic", foldable=True)
@@ -52,7 +51,6 @@ def arithmetic(*operands: Spec, function: str) -> Spec:
 
 
 @arithmetic.cpu_elements
-@on_groups(repeats=True)
 def _(out: np.ndarray, *operands: np.ndarray, function: str) -> None:
     compute(function, out, *operands)
 

@@ -8,7 +8,6 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
 
 
 @operator
@@ -33,7 +32,6 @@ def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
 
 
 @cast.cpu_elements
-@on_groups(repeats=True)
 def _(out: np.ndarray, x: np.ndarray) -> None:
     saturate_cast(out, x)
 

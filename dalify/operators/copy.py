@@ -6,7 +6,6 @@ import numpy as np
 
 from dalify.data.device_samples import DeviceSamples
 from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
 
 
 @operator
@@ -26,7 +25,6 @@ def copy(x: Spec, /) -> Spec:
 
 
 @copy.cpu_elements
-@on_groups(repeats=True)
 def _(out: np.ndarray, x: np.ndarray) -> None:
     np.copyto(out, x)
 

@@ -15,7 +15,6 @@ from dalify.kernels.arrays.pointwise import apply_table, look_up
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
 
 _MAX_KEY = 65535
 
@@ -72,7 +71,6 @@ def _table(
 
 
 @lookup_table.cpu_elements
-@on_groups(repeats=True)
 def _(
     out: np.ndarray,
     x: np.ndarray,

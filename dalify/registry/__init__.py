@@ -27,8 +27,8 @@ How a kernel is called
     `on_groups` makes such a kernel of one that takes arrays or tensors ``[N, ...]`` and is called for each run of
     samples with equal shapes. The kernels of users' operators are of this kind.
 
-    A kernel attached by ``cpu_elements`` is one of these, too, made by `on_groups`: it computes each element by itself,
-    so that samples of different shapes can be one row, and the first input can be the output.
+    ``cpu_elements`` does this for a kernel that computes each element by itself. Its arrays can also be one row of the
+    elements of all samples, and its first input can be its output.
 
     A *batchwise* kernel (``cpu_batch``, ``gpu_batch``) takes Batches and returns Batches, arrays or lists. One attached
     by ``view`` takes arrays or tensors ``[N, ...]``, all samples of a chunk or one, and returns a view.

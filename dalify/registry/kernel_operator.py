@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from dalify.registry.groups import on_groups
 from dalify.registry.operator import Operator, OperatorFunction, OperatorOptions, declaration_of
 from dalify.registry.pairs import Pair, PairCondition, PairKind
 from dalify.registry.parameter_group import Parameters
@@ -35,7 +36,7 @@ class Form(Enum):
 
     SAMPLES = "fills `Samples`, on the GPU `DeviceSamples`"
     NEW_SAMPLES = "takes the same, and returns its results in new memory"
-    ELEMENTS = "like SAMPLES, but computes each element by itself: the first input may be the output"
+    ELEMENTS = "fills arrays ``[N, ...]``, see `on_groups`, and computes each element by itself"
     ROWS = "fills `Rows`"
     NEW_ROWS = "takes `Rows`, and returns its results in new memory"
     VIEW = "returns views of arrays or tensors ``[N, ...]``"
@@ -222,11 +223,12 @@ class KernelOperator(Operator):
         return self._attach(function, "gpu", Form.NEW_SAMPLES)
 
     def cpu_elements(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel that computes each element by itself, made by `on_groups`.
+        """Attach the CPU kernel of arrays ``[N, ...]`` that computes each element by itself.
 
-        It may get its first input as the output.
+        It may get its first input as the output, and all samples of a chunk as one row of elements.
         """
-        return self._attach(function, "cpu", Form.ELEMENTS)
+        self._attach(on_groups(repeats=True)(function), "cpu", Form.ELEMENTS)
+        return function
 
     def cpu_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel that takes samples with different first extents in one call, as `Rows`."""
