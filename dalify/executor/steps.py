@@ -23,6 +23,7 @@ from dalify.base.user_error import as_runtime_error
 from dalify.data import Batch, array_dtype
 from dalify.executor.frame import Frame
 from dalify.graph import Node
+from dalify.registry import KernelOperator, OperatorFunction, Reader, Source
 
 __all__ = [
     "Failure",
@@ -31,6 +32,7 @@ __all__ = [
     "cause",
     "described",
     "device_error",
+    "is_decoder",
     "is_foreign",
     "located",
     "note_sample",
@@ -78,7 +80,7 @@ def located(error: Exception, node: Node, sample: int | None = None, origin: str
     """
     if is_foreign(error, node):
         error = _translated(error, node)
-    elif node.operator.runs_user_code and not node.operator.is_source:
+    elif node.operator.runs_user_code and not isinstance(node.operator, Source):
         error = as_runtime_error(error)
     if failure_context(error).failure is None:
         is_dropped = False
@@ -152,16 +154,20 @@ def described(error: Exception) -> str:
 
 
 def _translated(error: Exception, node: Node) -> DalifyError:
-    if node.operator.is_reader:
+    if isinstance(node.operator, Reader):
         return ReaderError(f"the sample cannot be read ({described(error)}).")
-    if node.operator.substitute_function is not None:
+    if is_decoder(node):
         return DecodeError(f"the sample cannot be decoded ({described(error)}).")
     return OperatorError(f"the operator failed ({described(error)}).")
 
 
-def with_substitutes(batch: Batch | None, node: Node, frame: Frame) -> Batch:
+def is_decoder(node: Node) -> bool:
+    """Return whether a node can get another sample instead of one that it cannot decode."""
+    return isinstance(node.operator, KernelOperator) and node.operator.substitute_function is not None
+
+
+def with_substitutes(batch: Batch | None, node: Node, frame: Frame, substitute: OperatorFunction | None) -> Batch:
     """Return the input of a decoder, with bad samples replaced by samples that can be decoded."""
-    substitute = node.operator.substitute_function
     assert batch is not None, "dalify bug: a bad sample in no batch"
     assert substitute is not None, "dalify bug: no substitute for a bad sample"
     bad = frame.substitutes[node]
@@ -206,7 +212,7 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
         # Steps with nested steps also run them with this function.
         has_steps = hasattr(step, "steps")
         # Others wait only for the GIL and for a processor.
-        may_wait = operator.is_reader or operator.runs_user_code or has_steps
+        may_wait = isinstance(operator, Reader) or operator.runs_user_code or has_steps
         waited_s = frame.waited_s
         begin_s = time.perf_counter() - thread_seconds() if may_wait else 0.0
         if operator.runs_user_code or has_steps or getattr(step, "ahead", None) is not None:

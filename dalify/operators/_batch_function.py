@@ -22,7 +22,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return arguments["num_outputs"]
 
 
-@operator(outputs=_count, batchwise=True, serial=True, side_effect=True, user_code=True)
+@operator(outputs=_count, serial=True, side_effect=True, user_code=True)
 def _batch_function(
     *xs: Spec, function: object, num_outputs: int = 1, output_layouts: object = None
 ) -> tuple[Spec, ...]:
@@ -33,12 +33,12 @@ def _batch_function(
     return output_specs(xs, function, num_outputs, output_layouts)
 
 
-@_batch_function.cpu
+@_batch_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: int) -> Any:
     return _call_function(xs, function, num_outputs, output_layouts, count, "cpu")
 
 
-@_batch_function.gpu
+@_batch_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: int) -> Any:
     return _call_function(xs, function, num_outputs, output_layouts, count, "gpu")
 

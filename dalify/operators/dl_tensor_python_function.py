@@ -42,7 +42,6 @@ def _tensor_of(value: Any) -> Any:
 
 @operator(
     outputs=output_count,
-    batchwise=True,
     serial=True,
     side_effect=True,
     user_code=True,
@@ -86,7 +85,7 @@ def dl_tensor_python_function(
     return output_specs(xs, function, num_outputs, output_layouts)
 
 
-@dl_tensor_python_function.cpu
+@dl_tensor_python_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "cpu",
@@ -94,7 +93,7 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
     )  # fmt: skip
 
 
-@dl_tensor_python_function.gpu
+@dl_tensor_python_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "gpu",

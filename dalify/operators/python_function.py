@@ -18,7 +18,6 @@ from dalify.sources.user_function import (
 
 @operator(
     outputs=output_count,
-    batchwise=True,
     serial=True,
     side_effect=True,
     user_code=True,
@@ -69,7 +68,7 @@ def python_function(
     return output_specs(xs, function, num_outputs, output_layouts)
 
 
-@python_function.cpu
+@python_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function,
@@ -84,7 +83,7 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
     )
 
 
-@python_function.gpu
+@python_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function,

@@ -19,13 +19,14 @@ from dalify.base.errors import (
 from dalify.base.source_line import SourceLine
 from dalify.data import tensor_list
 from dalify.executor.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
-from dalify.graph import DataNode, Node, Role
+from dalify.graph import DataNode, Node
 from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.inspection import deserialized
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.run import TensorList
+from dalify.registry import FedSource
 
 __all__ = ["Pipeline", "parts_of"]
 
@@ -230,7 +231,7 @@ class Pipeline:
 
     def external_sources(self) -> tuple[Node, ...]:
         """Return the nodes of the graph that take data from outside."""
-        return tuple(node for node in self._parts.builder.graph().nodes() if node.role is Role.FED)
+        return tuple(node for node in self._parts.builder.graph().nodes() if isinstance(node.operator, FedSource))
 
     # -- the run
 

@@ -12,7 +12,7 @@ import pytest
 from dalify import eager, fn, types
 from dalify.base.errors import ArgumentTypeError, UnknownArgumentError
 from dalify.custom import VARIES, PerSample, Shaping, Spec, operator, remove
-from dalify.registry import Kernel, Parameters, catalog
+from dalify.registry import OperatorFunction, Parameters, catalog
 from dalify.registry.parameter_group import merged_documentation
 
 WINDOW = ["crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w", "rounding"]
@@ -123,7 +123,7 @@ def test_kernels_take_single_fields_too() -> None:
     def kernel(out: Any, x: Any, *, factor: Any, gain: Gain) -> tuple[Any, Gain]:
         return factor, gain
 
-    packed = Kernel(kernel, "cpu", groups={"gain": Gain})
+    packed = OperatorFunction(kernel, {"gain": Gain})
     assert packed.names == ("factor", "offset", "steps")
     assert packed.function(None, None, factor=3, offset=1, steps=2) == (3, Gain(3, 1, 2))
 

@@ -11,6 +11,7 @@ from dalify.base.errors import DalifyError, DecodeError, DTypeError
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.data.dtypes import from_numpy
+from dalify.data.samples import Samples
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.registry import Spec, operator
@@ -23,7 +24,7 @@ def _needs_batch(arguments: Mapping[str, Any]) -> bool:
     return arguments["on_error"] == "replace"
 
 
-@operator(allocating=True, listed=True, whole_batch=_needs_batch)
+@operator(whole_batch=_needs_batch)
 def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
     """Decode arrays from NumPy files (``.npy``).
 
@@ -70,18 +71,19 @@ def _(data: Batch, *, dtype: DALIDataType | None) -> dict[str, Any]:
         if dtype is None and header.native != known:
             known = header.native
             from_numpy(known)
-    return {"headers": tuple(headers)}
+    return {"files": data.samples, "headers": tuple(headers)}
 
 
-@numpy.cpu
-def _(data: Sequence[np.ndarray], *, dtype: DALIDataType | None, headers: Any) -> Any:
+@numpy.cpu_new_samples
+def _(data: Samples, *, dtype: DALIDataType | None, files: Sequence[np.ndarray], headers: Any) -> Any:
+    """Return arrays of the memory of the files where possible, which `data` would not keep."""
     arrays: list[np.ndarray[Any, Any] | None] = []
-    for index, (sample, header) in enumerate(zip(data, headers, strict=True)):
+    for index, (sample, header) in enumerate(zip(files, headers, strict=True)):
         if sample is _BLANK:
             arrays.append(None)
             continue
         try:
-            array = numpy_array(sample, header or numpy_header(sample))
+            array = numpy_array(np.ascontiguousarray(sample), header or numpy_header(sample))
         except DalifyError as error:
             error.sample = index
             raise

@@ -13,7 +13,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderErro
 from dalify.base.optional import LazyModule
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import TableSource, open_sources, source_of_file
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 pyarrow = LazyModule("pyarrow", "reading Arrow data", "dalify[arrow]")
 
@@ -24,7 +24,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["columns"])
 
 
-@operator(outputs=_count, reader=True, needs=(pyarrow,))
+@reader(outputs=_count, needs=(pyarrow,))
 def arrow(
     *,
     source: object,

@@ -15,7 +15,7 @@ from dalify.formats.files.identity import file_identity
 from dalify.formats.files.pieces import samples_in
 from dalify.formats.records.caffe2_tensors import Caffe2Tensor, find_texts_and_integers, tensors_of
 from dalify.formats.records.lmdb_records import LmdbRecord, LmdbRecords
-from dalify.registry import Parameters, Spec, operator
+from dalify.registry import Parameters, Spec, reader
 
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NO_LABEL = range(5)
 _MAX_INPUTS = 1000
@@ -63,7 +63,7 @@ def _count(given: Mapping[str, Any]) -> int:
     return count
 
 
-@operator(outputs=_count, reader=True)
+@reader(outputs=_count)
 def caffe2(*, path: list[str], contents: _Contents) -> tuple[Spec, ...]:
     """Read the ``TensorProtos`` messages of Caffe2's LMDB databases, in the order of their keys.
 

@@ -23,7 +23,7 @@ from dalify.formats.files.file_list import FileList
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.storage import is_remote, joined
 from dalify.formats.files.whole_file import read_file
-from dalify.registry import Parameters, Spec, operator
+from dalify.registry import Parameters, Spec, reader
 
 
 class _Image(NamedTuple):
@@ -151,9 +151,8 @@ def _effect(arguments: Mapping[str, Any]) -> str:
     return "writes files" if arguments.get("save_preprocessed_annotations") else ""
 
 
-@operator(
+@reader(
     outputs=lambda given: 3 + 2 * _has_polygons(given) + given["pixelwise_masks"] + given["image_ids"],
-    reader=True,
     needs=lambda given: (pycocotools,) if given["pixelwise_masks"] else (),
     effect=_effect,
     alphabetical=True,

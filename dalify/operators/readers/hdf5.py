@@ -9,7 +9,7 @@ from typing import Any
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.hdf5_file import Hdf5File, h5py
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
@@ -18,7 +18,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["datasets"])
 
 
-@operator(outputs=_count, reader=True, needs=(h5py,))
+@reader(outputs=_count, needs=(h5py,))
 def hdf5(*, paths: list[str], datasets: list[str], cache_bytes: int = 1 << 30) -> tuple[Spec, ...]:
     """Read rows of datasets in HDF5 files: a sample is the same row of each dataset. DALI has no such reader.
 

@@ -17,7 +17,7 @@ from dalify.formats.annotations.nemo_manifest import Recording, Recordings
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.whole_file import read_file
 from dalify.operators.decoders.audio import check_options, decode_converted
-from dalify.registry import Parameters, Spec, operator
+from dalify.registry import Parameters, Spec, reader
 
 # Of the placeholder for a recording that cannot be read.
 _SILENT_SECONDS = 0.1
@@ -62,7 +62,7 @@ class _Audio(Parameters):
         return tuple(results)
 
 
-@operator(outputs=lambda given: 1 + given["read_sample_rate"] + given["read_text"] + given["read_idxs"], reader=True)
+@reader(outputs=lambda given: 1 + given["read_sample_rate"] + given["read_text"] + given["read_idxs"])
 def nemo_asr(*, manifest_filepaths: list[str], allow_outside_root: bool = False, audio: _Audio) -> tuple[Spec, ...]:
     """Read and decode the recordings listed in manifests, with their transcripts.
 

@@ -22,7 +22,7 @@ from dalify.formats.files.plain_files import plain_files
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.images.crop_geometry import POLICIES
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.registry import Parameters, PerSample, Spec, operator
+from dalify.registry import Parameters, PerSample, Spec, reader
 
 _COORDINATES = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
 _Coordinates = tuple[tuple[str, tuple[float, ...] | None], ...]
@@ -140,7 +140,7 @@ class _Roi(Parameters):
         )
 
 
-@operator(outputs=1, reader=True, alphabetical=True)
+@reader(outputs=1, alphabetical=True)
 def numpy(
     *,
     allow_outside_root: bool = False,

@@ -10,7 +10,7 @@ from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.files.identity import file_identity
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import ParquetSource, open_sources, pyarrow_parquet
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
@@ -19,7 +19,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["columns"])
 
 
-@operator(outputs=_count, reader=True, needs=(pyarrow_parquet,))
+@reader(outputs=_count, needs=(pyarrow_parquet,))
 def parquet(
     *,
     paths: list[str],

@@ -11,10 +11,10 @@ from dalify.codecs.video import av
 from dalify.codecs.video_index import VideoEntry, VideoIndex
 from dalify.data import DALIDataType
 from dalify.parameter_groups.video import VideoClips
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 
-@operator(outputs=VideoClips.count, reader=True, needs=(av,), alphabetical=True)
+@reader(outputs=VideoClips.count, needs=(av,), alphabetical=True)
 def video(*, videos: VideoClips) -> tuple[Spec, ...]:
     """Read sequences of frames from videos of any container and codec that FFmpeg supports.
 

@@ -18,7 +18,7 @@ from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import ResizeGeometry, resize_geometry
 from dalify.parameter_groups.resize import Filters, ResizeSize
 from dalify.parameter_groups.video import VideoClips
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import PerSample, Spec, reader
 
 
 @dataclass
@@ -46,7 +46,7 @@ class _FrameFilters(Filters):
     interp_type: PerSample[DALIInterpType] = DALIInterpType.INTERP_LINEAR  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
-@operator(outputs=VideoClips.count, reader=True, needs=(av,), alphabetical=True)
+@reader(outputs=VideoClips.count, needs=(av,), alphabetical=True)
 def video_resize(*, videos: VideoClips, target: _FrameSize, filters: _FrameFilters) -> tuple[Spec, ...]:
     """Read sequences of frames from videos and resize each frame: ``fn.readers.video`` and ``fn.resize`` combined.
 

@@ -10,7 +10,7 @@ from dalify.base.errors import ArgumentValueError, NoOutputsError, option_error_
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.webdataset import Sample, Samples, samples_of
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 _BEHAVIORS = ("empty", "skip", "error")
 # Bytes are no booleans: what is not 0 or 1 would be neither True nor False.
@@ -23,7 +23,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["ext"])
 
 
-@operator(outputs=_count, reader=True)
+@reader(outputs=_count)
 def webdataset(
     *,
     paths: list[str],

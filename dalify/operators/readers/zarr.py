@@ -10,7 +10,7 @@ from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.zarr_file import ZarrStore
 from dalify.formats.arrays.zarr_file import zarr as zarr_package
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
@@ -19,7 +19,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["arrays"])
 
 
-@operator(outputs=_count, reader=True, needs=(zarr_package,))
+@reader(outputs=_count, needs=(zarr_package,))
 def zarr(*, paths: list[str], arrays: list[str], cache_bytes: int = 1 << 30) -> tuple[Spec, ...]:
     """Read rows of arrays in Zarr stores: a sample is the same row of each array. DALI has no such reader.
 

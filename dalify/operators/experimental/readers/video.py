@@ -12,12 +12,12 @@ from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.codecs.video import av
 from dalify.codecs.video_index import Division, VideoEntry, VideoIndex
 from dalify.parameter_groups.video import VideoSequences
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 _FORMATS = ("frames", "timestamps")
 
 
-@operator(outputs=VideoSequences.count, reader=True, needs=(av,), alphabetical=True)
+@reader(outputs=VideoSequences.count, needs=(av,), alphabetical=True)
 def video(
     *,
     videos: VideoSequences,

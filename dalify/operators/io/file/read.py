@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.data import Batch, DALIDataType
+from dalify.data.samples import Samples
 from dalify.formats.files.paths import Paths
 from dalify.formats.files.storage import is_remote
 from dalify.formats.files.whole_file import read_file, read_files
@@ -18,7 +16,7 @@ from dalify.registry import Spec, operator
 _MIN_FILES = 2  # a single file is read without the compiled call
 
 
-@operator(allocating=True, listed=True)
+@operator
 def read(
     filepaths: Spec,
     /,
@@ -65,11 +63,12 @@ def _read_together(paths: list[bytes]) -> Batch | None:
     return read_files(Paths.of(paths), 0)
 
 
-@read.cpu
-def _(filepaths: Sequence[np.ndarray], *, allow_outside_root: bool) -> Any:
-    paths = [characters.tobytes().rstrip(b"\0").removeprefix(b"file://") for characters in filepaths]
+@read.cpu_new_samples
+def _(filepaths: Samples, *, allow_outside_root: bool) -> Any:
+    paths = [characters.tobytes().rstrip(b"\0").removeprefix(b"file://") for characters in filepaths.arrays()]
     together = _read_together(paths)
     if together is not None:
+        together.is_lasting = not together.is_uniform  # a uniform one becomes an array
         return together
     contents = []
     for index, encoded in enumerate(paths):
