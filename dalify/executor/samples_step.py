@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalify.base.errors import MixedBatchError
 from dalify.base.failure_context import failure_context
 from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.recent import Recent
-from dalify.data import Array, Batch, Spec
+from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
-from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep, open_spec_of, with_layout
 from dalify.executor.origins import origins_of
@@ -87,7 +85,7 @@ class SamplesStep(KernelStep):
     ) -> list[Batch]:
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
         if self._kernel.form.is_allocating:
-            return self._allocated(frame, inputs, xs, arguments, draws, count)
+            return self._allocated(inputs, xs, arguments, draws, count)
         key = self._plan_key(inputs, xs, count)
         known, plan = self._known_plan
         if plan is None or key is None or known != key:
@@ -134,7 +132,6 @@ class SamplesStep(KernelStep):
 
     def _allocated(
         self,
-        frame: Frame,
         inputs: list[Batch | None],
         xs: list[Any],
         arguments: dict[str, Any],
@@ -149,33 +146,8 @@ class SamplesStep(KernelStep):
         found = [self._specs_of_sample(inputs, n, varying, None, layout) for n in range(1 if is_one else count)]
         results = self._call(xs, arguments, self._extra(prepared, inputs, found[0], count), draws, count)
         parts: Sequence[Any] = results if is_tuple(results) else (results,)
-        if self._operator.substitute_function is not None:
-            parts = [
-                self._agreed(part, slot, frame) if spec.dtype is None or spec.ndim is None else part
-                for part, slot, spec in zip(parts, self.outputs, found[0], strict=True)
-            ]
         origins = origins_of(inputs)
-        batches = [self._as_batch(part, spec, origins) for part, spec in zip(parts, found[0], strict=True)]
-        for batch in batches:
-            batch.origins = origins
-        return batches
-
-    def _agreed(self, samples: list[Array], slot: int, frame: Frame) -> Sequence[Array]:
-        """Return decoded samples with the element type and number of dimensions of the first sample of the batch."""
-        positions = frame.positions(self.node.branch)
-        substitutes = frame.substitutes.get(self.node, ())
-
-        def refuse(error: MixedBatchError, index: int) -> Exception:
-            failure_context(error).sample = index
-            return error
-
-        chunk = (frame.start, frame.start + frame.count)
-        conversion_hint = "dtype=types.FLOAT converts, for instance. " if "dtype" in self._operator.parameters else ""
-
-        def is_blank(index: int) -> bool:
-            return int(positions[index]) in substitutes
-
-        return agreed_samples(samples, slot, chunk, frame.agreement, is_blank, refuse, conversion_hint)
+        return [self._as_batch(part, spec, origins) for part, spec in zip(parts, found[0], strict=True)]
 
     def _extra(
         self, prepared: dict[str, Any], inputs: list[Batch | None], specs: tuple[Spec, ...], count: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dalify.executor.batch_step import BatchStep
+from dalify.executor.batch_step import BatchStep, ChunkStep
 from dalify.executor.device_samples_step import (
     CompiledBatchStep,
     CompiledElementwiseStep,
@@ -38,6 +38,7 @@ _ON_CPU = _ON_ANY_DEVICE | {
     Form.NEW_SAMPLES: SamplesStep,
     Form.ELEMENTS: ElementwiseStep,
     Form.SELECTION: SelectionStep,
+    Form.CHUNK: ChunkStep,
 }
 _ON_ACCELERATOR = _ON_ANY_DEVICE | {Form.SAMPLES: DeviceSamplesStep, Form.NEW_SAMPLES: DeviceSamplesStep}
 # Views need no kernel of the CPU.

@@ -19,14 +19,13 @@ from dalify.base.errors import (
 from dalify.base.source_line import SourceLine
 from dalify.data import tensor_list
 from dalify.executor.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
-from dalify.graph import DataNode, Node
+from dalify.graph import DataNode, FedSource, Node
 from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.inspection import deserialized
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.run import TensorList
-from dalify.registry import FedSource
 
 __all__ = ["Pipeline", "parts_of"]
 

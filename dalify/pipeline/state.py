@@ -18,9 +18,8 @@ import numpy as np
 from dalify.base.errors import CheckpointError
 from dalify.base.narrow import is_array, is_dictionary, is_list, is_list_or_tuple
 from dalify.executor.assembly import shard_of
-from dalify.graph import Edge, Graph, Node, Role, rule_arguments
+from dalify.graph import Edge, FedSource, Graph, Node, Reader, Role, rule_arguments
 from dalify.passes import CACHE_ARGUMENTS
-from dalify.registry import FedSource, Reader
 
 __all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of"]
 

@@ -30,10 +30,11 @@ How a kernel is called
     ``cpu_elements`` does this for a kernel that computes each element by itself. Its arrays can also be one row of the
     elements of all samples, and its first input can be its output.
 
-    A *batchwise* kernel (``cpu_batch``, ``gpu_batch``) takes Batches and returns Batches, arrays or lists. One attached
-    by ``view`` takes arrays or tensors ``[N, ...]``, all samples of a chunk or one, and returns a view.
-    ``cpu_selection`` attaches one that returns elements of each sample, and a function that selects them from samples
-    of different shapes.
+    A *batchwise* kernel (``cpu_batch``, ``gpu_batch``) takes Batches and returns Batches, arrays or lists, and so does
+    one attached by ``cpu_chunk``, for each chunk: of operators that process samples one by one, so that stacking them
+    would only be a copy. One attached by ``view`` takes arrays or tensors ``[N, ...]``, all samples of a chunk or one,
+    and returns a view. ``cpu_selection`` attaches one that returns elements of each sample, and a function that selects
+    them from samples of different shapes.
 
     A kernel of *rows* (``cpu_rows``, ``gpu_rows``, ``cpu_new_rows``, ``gpu_new_rows``; for boxes, points and labels,
     whose number varies per sample) receives all samples of a chunk in one call: ``x`` is a ``Rows``: the samples

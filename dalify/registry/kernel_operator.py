@@ -42,6 +42,7 @@ class Form(Enum):
     VIEW = "returns views of arrays or tensors ``[N, ...]``"
     SELECTION = "returns views, too, and has a function that selects from samples of different shapes"
     BATCH = "takes and returns whole batches"
+    CHUNK = "takes and returns the batches of a chunk"
 
     @property
     def is_allocating(self) -> bool:
@@ -253,6 +254,10 @@ class KernelOperator(Operator):
     def gpu_batch(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the GPU kernel that takes and returns whole batches."""
         return self._attach(function, "gpu", Form.BATCH)
+
+    def cpu_chunk(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel that takes and returns the batches of a chunk."""
+        return self._attach(function, "cpu", Form.CHUNK)
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach one kernel for all devices that returns views of its input, in another shape or layout."""

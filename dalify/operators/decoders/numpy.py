@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from dalify.base.errors import DalifyError, DecodeError, DTypeError
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.data.dtypes import from_numpy
-from dalify.data.samples import Samples
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.registry import Spec, operator
@@ -71,14 +70,13 @@ def _(data: Batch, *, dtype: DALIDataType | None) -> dict[str, Any]:
         if dtype is None and header.native != known:
             known = header.native
             from_numpy(known)
-    return {"files": data.samples, "headers": tuple(headers)}
+    return {"headers": tuple(headers)}
 
 
-@numpy.cpu_new_samples
-def _(data: Samples, *, dtype: DALIDataType | None, files: Sequence[np.ndarray], headers: Any) -> Any:
-    """Return arrays of the memory of the files where possible, which `data` would not keep."""
+@numpy.cpu_chunk
+def _(data: Batch, *, dtype: DALIDataType | None, headers: Any) -> Any:
     arrays: list[np.ndarray[Any, Any] | None] = []
-    for index, (sample, header) in enumerate(zip(files, headers, strict=True)):
+    for index, (sample, header) in enumerate(zip(data.samples, headers, strict=True)):
         if sample is _BLANK:
             arrays.append(None)
             continue

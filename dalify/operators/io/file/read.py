@@ -7,7 +7,6 @@ from typing import Any
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.data import Batch, DALIDataType
-from dalify.data.samples import Samples
 from dalify.formats.files.paths import Paths
 from dalify.formats.files.storage import is_remote
 from dalify.formats.files.whole_file import read_file, read_files
@@ -63,9 +62,9 @@ def _read_together(paths: list[bytes]) -> Batch | None:
     return read_files(Paths.of(paths), 0)
 
 
-@read.cpu_new_samples
-def _(filepaths: Samples, *, allow_outside_root: bool) -> Any:
-    paths = [characters.tobytes().rstrip(b"\0").removeprefix(b"file://") for characters in filepaths.arrays()]
+@read.cpu_chunk
+def _(filepaths: Batch, *, allow_outside_root: bool) -> Any:
+    paths = [characters.tobytes().rstrip(b"\0").removeprefix(b"file://") for characters in filepaths.samples]
     together = _read_together(paths)
     if together is not None:
         together.is_lasting = not together.is_uniform  # a uniform one becomes an array
