@@ -288,7 +288,6 @@ class ScalarConstant(Expression[DataNode]):
         return f"{self.value}:{self.dtype!s}"
 
     def __repr__(self) -> str:
-        """Return the number."""
         return f"{self.value}"
 
 

@@ -32,13 +32,8 @@ operators, too, with Python syntax. [Parity](parity.md) compares all operators w
 
 
 def devices_of(operator: Operator) -> str:
-    """Return the devices that users may specify.
-
-    Sources have no kernels: readers return CPU data, `external_source` either.
-    """
-    mixed = ["mixed"] if operator.takes_mixed else []
-    of_a_source = ["cpu"] if operator.is_reader else ["cpu", "gpu"]
-    return ", ".join([*(sorted(operator.kernels) or of_a_source), *mixed])
+    """Return the devices that users may specify."""
+    return ", ".join([*operator.devices, *(["mixed"] if operator.takes_mixed else [])])
 
 
 def _code(text: str) -> str:

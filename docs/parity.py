@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError
-from dalify.registry import catalog
+from dalify.registry import KernelOperator, Source, catalog
 from tests.operators.battery.case import SAMPLES, Case
 from tests.operators.battery.cases import CASES
 from tests.operators.battery.record import Recording, fingerprint, is_compared, thinned
-from tests.operators.battery.run_case import ALL, NAMES, Output, run_case
+from tests.operators.battery.run_case import ALL, NAMES, Output, has_gpu_kernel, run_case
 from tests.operators.battery.test_references import reference_of
 from tests.operators.battery.variants import variants_of
 
@@ -112,7 +112,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     """Measure one operator."""
     recording = Recording(name)
     case = CASES[name]
-    has_gpu = "gpu" in catalog.find(name).kernels
+    has_gpu = has_gpu_kernel(name)
     dali, gpu, other = _Largest(), _Largest(), _Largest()
     types = [str(case.inputs[0].samples[0].dtype)] if case.inputs else []
     for variant in variants_of(name):
@@ -180,7 +180,7 @@ def why_not_compared_with_dali(name: str) -> str:
 
 def why_no_gpu(name: str) -> str:
     """Return why an operator has no GPU kernel."""
-    return "a source" if not catalog.find(name).kernels else _NO_GPU[name]
+    return "a source" if isinstance(catalog.find(name), Source) else _NO_GPU[name]
 
 
 def why_no_other(name: str) -> str:
@@ -201,7 +201,8 @@ def page(figures: dict[str, dict[str, Any]]) -> str:
         if name not in figures or name not in CASES:
             continue
         found = figures[name]
-        kernels = ", ".join(sorted(catalog.find(name).kernels)) or "cpu"
+        operator = catalog.find(name)
+        kernels = ", ".join(sorted(operator.kernels)) if isinstance(operator, KernelOperator) else "cpu"
         types = "any" if len(found["types"]) >= 12 else ", ".join(found["types"]) or "no inputs"
         cells = (
             f"[`fn.{name}`](operators/{name}.md)",

@@ -32,7 +32,6 @@ class Chain:
         return result
 
     def __repr__(self) -> str:
-        """Return the links in order."""
         return f"Compose({list(self._links)})"
 
 

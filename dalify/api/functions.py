@@ -8,7 +8,7 @@ from typing import Any
 
 from dalify.base.errors import ShapeError
 from dalify.graph import DataNode, call
-from dalify.registry import Operator
+from dalify.registry import Operator, Reader
 
 __all__ = ["apply_operator", "input_parameters", "keyword_parameters", "make_function", "to_user_outputs"]
 
@@ -53,7 +53,7 @@ def to_user_outputs(operator: Operator, results: list[Any], arguments: Mapping[s
         results: its outputs.
         arguments: the user's arguments.
     """
-    if operator.arrange_function is not None:
+    if isinstance(operator, Reader) and operator.arrange_function is not None:
         return operator.arrange_function(results, arguments)
     count = operator.parameters.get("num_outputs")
     if len(results) == 1 and count is not None and count.default is None and arguments.get("num_outputs") is not None:
@@ -113,7 +113,7 @@ def keyword_parameters(operator: Operator) -> list[inspect.Parameter]:
         parameters.append(kinds(item.name, kind, default=default, annotation=item.annotation))
     names = {item.name for item in parameters}
     common = {"device": None, "name": None, "preserve": False, "bytes_per_sample_hint": 0, "seed": -1}
-    if not (operator.is_random or operator.is_reader):
+    if not operator.takes_seed:
         del common["seed"]
     parameters += [
         kinds(name, kinds.KEYWORD_ONLY, default=value) for name, value in common.items() if name not in names

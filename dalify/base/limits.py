@@ -56,7 +56,6 @@ class Limits:
     max_dimensions: int = 32
 
     def __post_init__(self) -> None:
-        """Check the values."""
         for name, value in asdict(self).items():
             if isinstance(value, bool) or not hasattr(value, "__index__"):
                 raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")

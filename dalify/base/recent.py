@@ -20,16 +20,21 @@ class Recent(Generic[_T]):
     because finding it takes a pass over all values.
 
     Args:
-        limit: maximum number of values.
+        limit: maximum number of values, or the maximum of the sum of their sizes.
         drop: called for each value that the limit, `remove` or `clear` removes; None for nothing.
+        size: returns the size of a value, which does not change; None: values are counted.
     """
 
-    __slots__ = ("_clock", "_drop", "_entries", "_limit")
+    __slots__ = ("_clock", "_drop", "_entries", "_limit", "_size", "_total")
 
-    def __init__(self, limit: int, drop: Callable[[_T], object] | None = None) -> None:
+    def __init__(
+        self, limit: int, drop: Callable[[_T], object] | None = None, size: Callable[[_T], int] | None = None
+    ) -> None:
         self._limit = limit
         self._drop = drop
-        self._entries: dict[Hashable, list[Any]] = {}  # value and time of its last use
+        self._size = size
+        self._entries: dict[Hashable, list[Any]] = {}  # value, time of its last use, size
+        self._total = 0  # of the sizes; may be wrong after a race of two threads, until `_trim` computes it again
         self._clock = itertools.count()
 
     def get(self, key: Hashable) -> _T | None:
@@ -42,12 +47,22 @@ class Recent(Generic[_T]):
 
     def put(self, key: Hashable, value: _T) -> None:
         """Store a value, which is not None."""
-        self._entries[key] = [value, next(self._clock)]
-        if len(self._entries) > self._limit:
-            uses = [(key, entry[1]) for key, entry in list(self._entries.items())]
+        size = 1 if self._size is None else self._size(value)
+        self._entries[key] = [value, next(self._clock), size]
+        self._total += size
+        if self._total > self._limit:
+            self._trim()
+
+    def _trim(self) -> None:
+        """Remove the least recently used values if there are more than the limit allows."""
+        uses = [(key, entry[1], entry[2]) for key, entry in list(self._entries.items())]
+        self._total = sum(size for _, _, size in uses)
+        if self._total > self._limit:
             uses.sort(key=itemgetter(1))
-            for old, _ in uses[: len(uses) - self._limit + self._limit // 8]:
-                self.remove(old)
+            for key, _, _ in uses:
+                if self._total <= self._limit - self._limit // 8:
+                    break
+                self.remove(key)
 
     def get_or_make(self, key: Hashable | None, make: Callable[[], _T]) -> tuple[_T, bool]:
         """Return the value of a key, and whether it was cached.
@@ -67,7 +82,10 @@ class Recent(Generic[_T]):
     def remove(self, key: Hashable) -> None:
         """Remove a value if there is one."""
         entry = self._entries.pop(key, None)
-        if entry is not None and self._drop is not None:
+        if entry is None:
+            return
+        self._total -= entry[2]
+        if self._drop is not None:
             self._drop(entry[0])
 
     def clear(self) -> None:
@@ -76,5 +94,4 @@ class Recent(Generic[_T]):
             self.remove(key)
 
     def __len__(self) -> int:
-        """Return the number of values."""
         return len(self._entries)

@@ -84,7 +84,6 @@ class _MemoryFile:
         return self._owner.is_this_process
 
     def __del__(self) -> None:
-        """Close the file."""
         if hasattr(self, "descriptor"):
             os.close(self.descriptor)
 

@@ -1,7 +1,7 @@
 """The sequences of many videos: their number, and the frames of each.
 
 Used by all video readers. At first, only the number of frames of a video is determined; its table of frames is created
-when one of its sequences is first read, once for all threads.
+when one of its sequences is first read, once for all threads. The tables that were used last are kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
-from typing import Any, NamedTuple, Protocol
+from operator import attrgetter
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from dalify.codecs.video_table import FrameTable
 from dalify.data.dtypes import DALIImageType
 from dalify.data.entries import Entries
 
-__all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "blank_outputs", "clip_outputs", "frame_num_kind"]
+__all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "frame_num_kind"]
 
 # Name -> (whether start is rounded up, whether end is rounded up).
 ROUNDINGS = {
@@ -42,6 +43,8 @@ ROUNDINGS = {
 FRAME_NUM_KINDS = ("none", "scalar", "sequence")
 # Number of videos that a thread keeps open: the next sequence is often from the same video.
 _OPEN_PER_THREAD = 4
+# Memory for tables of frames: those of 9,000 videos with 300 frames, or of 25 videos of an hour.
+_MAX_TABLE_BYTES = 64 << 20
 
 
 class _Part(Protocol):
@@ -178,17 +181,17 @@ class VideoIndex(Entries[VideoEntry]):
             raise ArgumentValueError(option_error_text("image_type", image_type, ["types.RGB", "types.YCbCr"]))
         self._division = division
         self._image_type = image_type
-        self._tables: dict[str, FrameTable] = {}
-        self._counts: dict[str, int] = {}
-        self._lock = ForkLock()
+        self._tables: Recent[FrameTable] = Recent(_MAX_TABLE_BYTES, size=attrgetter("nbytes"))
+        self._in_progress: dict[str, ForkLock] = {}  # by path: held while its table is created
         self._local = threading.local()
         self._parts: list[_Part] = []
         self._ranges: list[tuple[int, int] | None] = []  # None: a whole video that was not opened yet
+        frames: dict[str, int] = {}  # number of frames by path
         counts: list[int] = []
         for part in parts:
             bounds = None
             if not division.uniform or part.start is not None:
-                bounds = self._bounds(part)
+                bounds = self._bounds(part, frames)
                 if bounds[0] == bounds[1]:
                     warnings.warn(f"{part.place}: start and end are the same frame: the part is empty.", stacklevel=2)
                     continue
@@ -206,7 +209,6 @@ class VideoIndex(Entries[VideoEntry]):
             )
 
     def __len__(self) -> int:
-        """Return the number of sequences."""
         return self._ends[-1] if self._ends else 0
 
     def _entry(self, number: int) -> VideoEntry:
@@ -262,61 +264,75 @@ class VideoIndex(Entries[VideoEntry]):
         videos = self._videos()
         found = videos.get(path)
         if found is None:
-            if path in self._tables:
-                video = _open_video(path, self._tables[path])
-            else:
-                with self._lock:  # a second thread waits for the table of the first one instead of creating its own
-                    video = _open_video(path, self._tables.get(path))
-                    self._tables[path] = video.table
+            table = self._tables.get(path)
+            video = self._video_with_table(path) if table is None else _open_video(path, table)
             found = video, FrameConverter(self._image_type)
             videos.put(path, found)
         return found
 
-    def _bounds(self, part: _Part) -> tuple[int, int]:
-        """Return the first frame of a part and one past its last frame."""
+    def _video_with_table(self, path: str) -> Video:
+        """Open a video and create its table; a second thread waits for the first one instead of creating its own."""
+        try:
+            with self._in_progress.setdefault(path, ForkLock()):
+                video = _open_video(path, self._tables.get(path))
+                self._tables.put(path, video.table)
+                return video
+        finally:
+            self._in_progress.pop(path, None)
+
+    def _bounds(self, part: _Part, frames: dict[str, int]) -> tuple[int, int]:
+        """Return the first frame of a part and one past its last frame.
+
+        Args:
+            part: the part.
+            frames: known numbers of frames by path; that of this part is added.
+        """
         in_seconds = part.start is not None and not self._division.in_frames
-        if part.path not in self._counts or (in_seconds and part.path not in self._tables):
+        table = self._tables.get(part.path) if in_seconds else None
+        if part.path not in frames or (in_seconds and table is None):
             video = _open_video(part.path, None, part.place)
             try:
                 if in_seconds:
-                    self._tables[part.path] = video.table
-                self._counts[part.path] = video.table.count if in_seconds else video.quick_count
+                    table = video.table
+                    self._tables.put(part.path, table)
+                frames[part.path] = video.quick_count if table is None else table.count
             except DecodeError as error:
                 raise _unreadable(part.path, error, part.place) from None
             finally:
                 video.close()
-        count = self._counts[part.path]
+        count = frames[part.path]
         if not count:
             raise ReaderError(f"the video {part.path!r} has no frames.")
         if part.start is None:
             return 0, count
         up_start, up_end = ROUNDINGS[self._division.rounding]
-        first = self._frame(part, part.start, count, up=up_start)
-        end = count if part.end is None else self._frame(part, part.end, count, up=up_end)
+        first = _frame_at(part, part.start, count, table, up=up_start)
+        end = count if part.end is None else _frame_at(part, part.end, count, table, up=up_end)
         if not 0 <= first < count or end < first:
             bounds_text = f"start {float(part.start):g}" + ("" if part.end is None else f" and end {float(part.end):g}")
             raise ReaderError(
                 f"{part.place}: no part with {bounds_text} in the video {part.path!r}, which has {count} frames"
-                + (f" until {self._tables[part.path].seconds(np.array([count - 1]))[0]:g} s." if in_seconds else ".")
+                + ("." if table is None else f" until {table.seconds(np.array([count - 1]))[0]:g} s.")
             )
         return first, min(end, count)
 
-    def _frame(self, part: _Part, bound: Fraction, count: int, *, up: bool) -> int:
-        if self._division.in_frames:
-            bound = bound + count if bound < 0 else bound
-            return ceil(bound) if up else floor(bound)
-        table = self._tables[part.path]
-        if table.frame_pts is None:
-            raise ReaderError(f"{part.place}: the video {part.path!r} has no timestamps; specify the part in frames.")
-        ticks = bound / table.time_base
-        if bound < 0:
-            return -1
-        # After the last frame: to the end, independent of rounding.
-        if ticks >= 2 * int(table.frame_pts[-1]) - int(table.frame_pts[-2 if count > 1 else -1]):
-            return count
-        if up:
-            return int(np.searchsorted(table.frame_pts, ceil(ticks)))
-        return max(0, int(np.searchsorted(table.frame_pts, floor(ticks), side="right")) - 1)
+
+def _frame_at(part: _Part, bound: Fraction, count: int, table: FrameTable | None, *, up: bool) -> int:
+    """Return the frame number of a bound in frames, or in seconds if there is a table."""
+    if table is None:
+        bound = bound + count if bound < 0 else bound
+        return ceil(bound) if up else floor(bound)
+    if table.frame_pts is None:
+        raise ReaderError(f"{part.place}: the video {part.path!r} has no timestamps; specify the part in frames.")
+    ticks = bound / table.time_base
+    if bound < 0:
+        return -1
+    # After the last frame: to the end, independent of rounding.
+    if ticks >= 2 * int(table.frame_pts[-1]) - int(table.frame_pts[-2 if count > 1 else -1]):
+        return count
+    if up:
+        return int(np.searchsorted(table.frame_pts, ceil(ticks)))
+    return max(0, int(np.searchsorted(table.frame_pts, floor(ticks), side="right")) - 1)
 
 
 def _open_video(path: str, table: FrameTable | None, place: str = "") -> Video:
@@ -352,37 +368,6 @@ def frame_num_kind(value: object) -> str:
     if not isinstance(value, str) or value not in FRAME_NUM_KINDS:
         raise ArgumentValueError(option_error_text("enable_frame_num", value, FRAME_NUM_KINDS))
     return str(value)
-
-
-def clip_outputs(
-    clip: Clip, frames: NDArray[Any], *, labeled: bool, frame_num: str, enable_timestamps: bool
-) -> tuple[NDArray[Any], ...]:
-    """Return the outputs of a reader: frames, label int32 ``[1]``, numbers int32 ``[1]`` or ``[F]``, float64 ``[F]``.
-
-    Args:
-        clip: the decoded sequence.
-        frames: its frames, in the output format.
-        labeled: whether there are labels.
-        frame_num: result of ``frame_num_kind``.
-        enable_timestamps: whether to return times.
-    """
-    outputs: list[NDArray[Any]] = [frames]
-    if labeled:
-        outputs.append(np.array([clip.label], np.int32))
-    if frame_num != "none":
-        numbers = clip.numbers.astype(np.int32)
-        outputs.append(numbers[:1] if frame_num == "scalar" else numbers)
-    if enable_timestamps:
-        outputs.append(clip.seconds)
-    return tuple(outputs)
-
-
-def blank_outputs(
-    entry: VideoEntry, *, labeled: bool, frame_num: str, enable_timestamps: bool
-) -> tuple[NDArray[Any] | None, ...]:
-    """Return placeholder outputs with the label for an unreadable sequence; see ``clip_outputs``."""
-    labels = [np.array([entry.label], np.int32)] if labeled else []
-    return (None, *labels, *[None] * ((frame_num != "none") + enable_timestamps))
 
 
 def _close(opened: tuple[Video, FrameConverter]) -> None:

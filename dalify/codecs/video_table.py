@@ -41,6 +41,12 @@ class FrameTable:
     count: int
     time_base: Fraction
 
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays in bytes."""
+        arrays = self.packet_pts, self.packet_dts, self.entries
+        return sum(array.nbytes for array in arrays) + (0 if self.frame_pts is None else self.frame_pts.nbytes)
+
     def number_of(self, pts: int | None) -> int | None:
         """Return the number of the frame with a timestamp, or None."""
         if pts is None or self.frame_pts is None:

@@ -1,6 +1,6 @@
 """Data types: element types, layouts, specs, tensors, batches, memory."""
 
-from dalify.data.batch import Array, Batch, array_dtype, stack_samples, tensor_of, torch_dtype
+from dalify.data.batch import Array, Batch, array_dtype, shared_tensor, stack_samples, torch_dtype
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
 from dalify.data.exchange import device_tensor, to_host
 from dalify.data.pool import BufferPool
@@ -28,9 +28,9 @@ __all__ = [
     "device_tensor",
     "from_numpy",
     "memory_of",
+    "shared_tensor",
     "stack_samples",
     "tensor_list",
-    "tensor_of",
     "to_host",
     "to_numpy",
     "torch_dtype",

@@ -31,6 +31,7 @@ __all__ = [
     "contiguous_strides",
     "join_samples",
     "packed",
+    "shared_tensor",
     "stack_samples",
     "tensor_of",
     "tensor_of_bytes",
@@ -86,6 +87,13 @@ def tensor_of(array: np.ndarray[Any, Any]) -> Any:
     if is_bfloat16(array.dtype):
         return _torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return _torch.from_numpy(array)
+
+
+def shared_tensor(array: Array) -> Any:
+    """Return a tensor of the same memory; a copy if it is read-only or has a negative stride. A tensor is returned."""
+    if not is_array(array):
+        return array
+    return tensor_of(array if array.flags.writeable and min(array.strides, default=0) >= 0 else array.copy())
 
 
 def tensor_of_bytes(block: np.ndarray[Any, Any]) -> Any:
@@ -213,7 +221,6 @@ class Batch:
         return [dense[index, ...] for index in range(len(dense))]
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         if self.dense is not None:
             return len(self.dense)
         return len(self.ragged[1]) if self.ragged is not None else len(self._samples or ())

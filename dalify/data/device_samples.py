@@ -84,7 +84,6 @@ class DeviceSamples:
         return DeviceSamples.of_dense(rows.contiguous().view(len(self), *shape))
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.offsets)
 
     @property

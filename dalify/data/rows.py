@@ -48,7 +48,6 @@ class Rows:
         return Rows(np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(list(samples)), starts)
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.starts) - 1
 
     @property

@@ -252,7 +252,6 @@ class SampleFolder:
                 (self._own / _USED_NAME).touch(0o600)
 
     def __repr__(self) -> str:
-        """Return the folder."""
         return f"SampleFolder({str(self._root)!r})"
 
 

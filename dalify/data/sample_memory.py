@@ -123,7 +123,6 @@ class SampleMemory:
         return self._size_bytes
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self._entries)
 
     def get(self, key: str, state: str, allocate: Allocate | None = None) -> StoredSample | None:
@@ -211,7 +210,6 @@ class SampleMemory:
             heapq.heapify(self._sizes)
 
     def __repr__(self) -> str:
-        """Return count and size."""
         return f"SampleMemory({len(self._entries)} samples, {self._size_bytes} of {self._max_bytes} bytes)"
 
 

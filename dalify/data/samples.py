@@ -153,7 +153,6 @@ class Samples:
         return found
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self._owner if self._addresses is None else self._addresses)
 
     @property

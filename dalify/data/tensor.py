@@ -144,7 +144,6 @@ class Tensor:
         return self._array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:
-        """Return the DLPack device."""
         return self._array.__dlpack_device__()
 
     def __repr__(self) -> str:

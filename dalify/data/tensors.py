@@ -52,7 +52,6 @@ class _TensorList(Generic[_T]):
         self._batch = source if isinstance(source, Batch) else _batch_of(source, layout, self.device)
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self._batch)
 
     def _normalize_index(self, index: int) -> int:
@@ -140,14 +139,12 @@ class _TensorList(Generic[_T]):
         self._batch = self._batch.map(lambda array: reinterpreted(array, new_type), dtype=new_type)
 
     def __getitem__(self, i: int) -> _T:
-        """Return a sample."""
         origins = self._batch.origins
         index = self._normalize_index(i)
         origin = None if origins is None else partial(getitem, origins, index)
         return self._tensor(self._batch.samples[index], self._batch.layout, origin)
 
     def __iter__(self) -> Iterator[_T]:
-        """Yield the samples."""
         return (self[index] for index in range(len(self)))
 
     def as_tensor(self) -> _T:

@@ -27,7 +27,7 @@ from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.steps import described, is_foreign, located
 from dalify.executor.threads import ThreadPool
 from dalify.graph import Graph, Node, rule_arguments
-from dalify.registry import READER_PARAMETERS
+from dalify.registry import READER_PARAMETERS, Reader
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
 from dalify.sources.selection import bind_sampler
@@ -61,7 +61,7 @@ def assemble(
     check_packages(nodes)
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
     torch_device = find_device(options.device_id, device_node or device_nodes[0]) if device_nodes else None
-    indices = {node: _index(node) for node in nodes if node.operator.is_reader}
+    indices = {node: _index(node, node.operator) for node in nodes if isinstance(node.operator, Reader)}
     count = options.processes if setup.service is None else setup.service.count
     runnable = RunnableGraph(
         graph=graph,
@@ -125,13 +125,11 @@ def _check_timeout(options: PipelineOptions, has_processes: bool) -> None:
 
 def shard_of(graph: Graph) -> tuple[int, int] | None:
     """Return ``shard_id`` and ``num_shards`` of the first reader; None without readers."""
-    readers = [node for node in graph.nodes() if node.operator.is_reader]
+    readers = [node for node in graph.nodes() if isinstance(node.operator, Reader)]
     return resolve_shard(rule_arguments(readers[0])) if readers else None
 
 
-def _index(node: Node) -> Any:
-    operator = node.operator
-    assert operator.index_function is not None, f"dalify bug: {operator.name} has no index"
+def _index(node: Node, operator: Reader) -> Any:
     arguments = {name: value for name, value in rule_arguments(node).items() if name not in READER_PARAMETERS}
     try:
         with nullcontext() if operator.runs_user_code else working():

@@ -22,6 +22,7 @@ from dalify.base import limits
 from dalify.base.errors import CacheError
 from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.graph import Branch, Edge, Graph, Node, rule_arguments
+from dalify.registry import Reader
 from dalify.registry.custom import CustomOperator
 
 __all__ = ["digest_of"]
@@ -101,11 +102,12 @@ def _arguments(node: Node) -> Mapping[str, Any]:
     """Return the arguments that affect the results."""
     given = rule_arguments(node)
     operator = node.operator
-    read = operator.read_function
-    if read is None:
+    if not isinstance(operator, Reader):
         return {name: value for name, value in given.items() if name not in _WITHOUT_EFFECT}
-    named = {name: given[name] for name in (*read.names, *operator.identity_names)}
-    states = [_state_of_file(given[name]) for name in operator.identity_names if isinstance(given[name], str)]
+    identity = operator.entry_identity
+    names = () if identity is None else identity.names
+    named = {name: given[name] for name in (*operator.read_function.names, *names)}
+    states = [_state_of_file(given[name]) for name in names if isinstance(given[name], str)]
     return {**named, "files": tuple(states)}
 
 

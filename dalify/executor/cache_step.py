@@ -26,7 +26,7 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import Step, run_steps, walk
 from dalify.graph import Branch, Graph, Node, rule_arguments
 
-__all__ = ["CacheStep", "SerialStep"]
+__all__ = ["CacheStep", "SerialStep", "UncachedStep"]
 
 _Key = tuple[str, str]  # digest of a sample, and state of its source
 
@@ -68,6 +68,16 @@ class SerialStep(Step):
         """Run the step while no other thread runs it."""
         with self._lock:
             self._step.run(frame)
+
+
+class UncachedStep(Step):
+    """Passes on data that do not come from a reader: their samples have no identity."""
+
+    def run(self, frame: Frame) -> None:
+        """Pass on the values; their memory remains that of the inputs."""
+        for source, target in zip(self.inputs, self.outputs, strict=True):
+            batch = None if source is None else frame.values[source]
+            frame.values[target] = None if batch is None else batch.with_layout(batch.layout)
 
 
 class CacheStep(Step):

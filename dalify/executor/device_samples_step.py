@@ -3,13 +3,11 @@
 On an accelerator a kernel gets `DeviceSamples`: one buffer with offsets and shapes that the host knows, so the number
 of launches does not grow with the number of samples. If torch's CPU device emulates the accelerator, compiled
 CPU kernels compute on the memory of its tensors instead, because torch's general functions take many times as long
-there. The environment variable ``DALIFY_EMULATED_KERNELS=torch`` selects the kernels of the accelerator, as the tests
-do, and so does running Triton kernels in Triton's interpreter. `step_class` selects the class.
+there. `executor.step_class` selects the class.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +26,7 @@ from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.selection_step import SelectionStep
 from dalify.graph import Node
-from dalify.kernels.dispatch import reason_against
-from dalify.registry import Kernel, Operator
+from dalify.registry import Kernel, KernelOperator
 
 if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
@@ -42,48 +39,7 @@ __all__ = [
     "CompiledStep",
     "DeviceSamplesStep",
     "MixedStep",
-    "step_class",
 ]
-
-_VARIABLE = "DALIFY_EMULATED_KERNELS"
-
-
-def step_class(operator: Operator, device: str, is_emulated: bool) -> type[KernelStep] | None:
-    """Return the step of an operator whose kernel takes the samples of a chunk; None if it does not.
-
-    Args:
-        operator: the operator.
-        device: device of the node.
-        is_emulated: whether torch's CPU device emulates an accelerator.
-    """
-    if device == "mixed":
-        return MixedStep
-    if device == "cpu":
-        if operator.is_elementwise:
-            return ElementwiseStep
-        return SamplesStep if operator.kernels["cpu"].takes_samples else None
-    compiled = operator.kernels.get("cpu")
-    if (
-        is_emulated
-        and compiled is not None
-        and os.environ.get(_VARIABLE) != "torch"
-        and reason_against("cpu") is not None
-    ):
-        return _emulated_class(operator, compiled)
-    return DeviceSamplesStep if operator.kernels["gpu"].takes_samples else None
-
-
-def _emulated_class(operator: Operator, compiled: Kernel) -> type[KernelStep] | None:
-    """Return the step that calls the kernel of the CPU; None for operators whose kernel of the device runs."""
-    if operator.selection is not None:
-        return CompiledSelectionStep
-    if operator.is_elementwise:
-        return CompiledElementwiseStep
-    if compiled.takes_samples:
-        return CompiledStep
-    if operator.is_batchwise and not operator.is_serial and compiled.function is operator.kernels["gpu"].function:
-        return CompiledBatchStep  # a function for both devices computes with the arrays of its batches
-    return CompiledRaggedStep if operator.is_ragged else None
 
 
 class DeviceSamplesStep(SamplesStep):
@@ -116,7 +72,7 @@ class MixedStep(DeviceSamplesStep):
     def __init__(self, node: Node, inputs: Any, outputs: Any, slots: Any, device: str, *others: Any) -> None:
         super().__init__(node, inputs, outputs, slots, "gpu", *others)
 
-    def _kernel_of(self, operator: Operator) -> Kernel:
+    def _kernel_of(self, operator: KernelOperator) -> Kernel:
         return operator.kernels["mixed"]
 
     @staticmethod

@@ -32,6 +32,7 @@ from dalify.executor.device_steps import uploaded_batch
 from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.steps import cause, located
 from dalify.graph import Node, rule_arguments
+from dalify.registry import FedSource
 from dalify.sources.convert import BatchConverter, to_batch
 from dalify.sources.declaration import Declaration, declarations
 from dalify.sources.external import ExternalSource, SourceOptions
@@ -75,6 +76,7 @@ class ExternalFeed:
     ) -> None:
         arguments = node.arguments
         self.node = node
+        self._make = node.operator.feed_function if isinstance(node.operator, FedSource) else None
         self.number = 0
         self.slots = slots
         self.name = node.name
@@ -208,7 +210,7 @@ class ExternalFeed:
             line=self.node.line,
             hint="Call pipe.feed_input(name, data) before each run, pass the data to pipe.run(name=data), or "
             "give it a source."
-            if self.node.operator.feed_function is None
+            if self._make is None
             else "Call pipe.feed_input(name, data) again before the fed data are used up.",
         )
 
@@ -233,11 +235,10 @@ class ExternalFeed:
                 raise SourceError(
                     "None cannot be fed as data.", hint="Feed an array with a leading sample axis, or a list."
                 )
-            make = self.node.operator.feed_function
-            if make is not None:
+            if self._make is not None:
                 # Used once: the data are not copied and need not match previous data.
                 samples = BatchConverter(Declaration(), batch_size=self._batch_size, copy=False)(data).samples
-                self._fed.extend(make(samples, batch_size=self._batch_size, **rule_arguments(self.node)))
+                self._fed.extend(self._make(samples, batch_size=self._batch_size, **rule_arguments(self.node)))
             else:
                 (batch,) = self._converted([data])
                 if layout and len(layout) != batch.ndim:

@@ -23,7 +23,7 @@ from dalify.executor.step_function import StepFunction
 from dalify.executor.steps import Step, cause, device_error, is_foreign, located, note_sample, with_substitutes
 from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
-from dalify.registry import RANDOM_STATE, Kernel, Operator
+from dalify.registry import RANDOM_STATE, Form, Kernel, KernelOperator, OperatorFunction
 
 __all__ = ["KernelStep", "open_spec_of", "with_layout"]
 
@@ -66,6 +66,7 @@ class KernelStep(Step):
     ) -> None:
         super().__init__(node, inputs, outputs)
         operator = node.operator
+        assert isinstance(operator, KernelOperator), f"dalify bug: {operator.name} has no kernels"
         self.device = device
         self._operator = operator
         self._kernel = self._kernel_of(operator)
@@ -97,13 +98,13 @@ class KernelStep(Step):
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
         self._specs: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
 
-    def _kernel_of(self, operator: Operator) -> Kernel:
+    def _kernel_of(self, operator: KernelOperator) -> Kernel:
         """Return the kernel that the step calls."""
         return operator.kernels[self.device]
 
-    def _bound(self, kernel: Kernel) -> StepFunction:
+    def _bound(self, function: OperatorFunction) -> StepFunction:
         """Return a function of the operator with the arguments of the step."""
-        return StepFunction(kernel, self._static, self._given)
+        return StepFunction(function, self._static, self._given)
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
@@ -117,7 +118,7 @@ class KernelStep(Step):
         if self._missing > 0:
             inputs += [None] * self._missing
         if frame.substitutes and self.node in frame.substitutes:
-            inputs[0] = with_substitutes(inputs[0], self.node, frame)
+            inputs[0] = with_substitutes(inputs[0], self.node, frame, self._operator.substitute_function)
         arguments: dict[str, Any] = {}
         try:
             arguments = self._argument_values(frame, count)
@@ -154,7 +155,7 @@ class KernelStep(Step):
 
         A library that fails for a chunk does not name the sample. Operators that need the whole batch are excluded.
         """
-        if self._operator.is_batchwise or self._operator.whole_batch is not None:
+        if self._kernel.form is Form.BATCH or self._operator.whole_batch is not None:
             return
         positions = frame.positions(self.node.branch)
         arguments = self._argument_values(frame, count)
@@ -179,7 +180,7 @@ class KernelStep(Step):
         state = arguments.get(RANDOM_STATE.name)
         if state is not None:
             return philox.Draws(philox.seed_of(state[0])).at(positions)
-        if frame.rows is not None and not self._operator.is_batchwise:
+        if frame.rows is not None and self._kernel.form is not Form.BATCH:
             return philox.Draws(self._seed, self._stream).at(frame.rows[positions])
         drawing = frame.drawing.get(self.node.number) or (self._seed, self._stream, frame.step)
         return philox.SampleDraws(philox.Draws(*drawing), positions)

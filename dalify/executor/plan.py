@@ -13,27 +13,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dalify.base.processors import emulated
-from dalify.executor.batch_step import BatchStep
 from dalify.executor.branch_steps import MergeStep, SplitStep
-from dalify.executor.cache_step import CacheStep, SerialStep
+from dalify.executor.cache_step import CacheStep, SerialStep, UncachedStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
-from dalify.executor.device_samples_step import (
-    CompiledElementwiseStep,
-    CompiledStep,
-    DeviceSamplesStep,
-    step_class,
-)
+from dalify.executor.device_samples_step import CompiledElementwiseStep, CompiledStep, DeviceSamplesStep
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.elementwise_step import ElementwiseStep
-from dalify.executor.listed_step import ListedStep
-from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.reader_step import ReaderStep
-from dalify.executor.selection_step import SelectionStep
+from dalify.executor.step_class import step_class
 from dalify.executor.steps import LiteralStep, Step
-from dalify.executor.view_step import ViewStep
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.kernels.dispatch import reason_against
-from dalify.registry import RANDOM_STATE, Role
+from dalify.registry import RANDOM_STATE, FedSource, Form, KernelOperator, Reader, Role
 
 __all__ = ["Plan", "Stage", "make_plan"]
 
@@ -155,18 +146,19 @@ def _stage_key(node: Node, keys: Mapping[Node, tuple[int, int]], on_error: str) 
 
     The depth increases if the rank would decrease.
     """
-    if node.role in (Role.FED, Role.LITERAL):
+    if isinstance(node.operator, FedSource) or node.role is Role.LITERAL:
         return (0, 0)
     rank = _RANKS[_kind_of(node, on_error), _is_serial(node)]
     depths = [depth + (rank < other) for depth, other in (keys[edge.node] for edge in node.edges())]
     return (max(depths, default=0), rank)
 
 
-_SIMPLE_STEPS: dict[Role, Callable[[Node, tuple[int | None, ...], tuple[int, ...]], Step]] = {
+_STRUCTURAL_STEPS: dict[Role, Callable[[Node, tuple[int | None, ...], tuple[int, ...]], Step]] = {
     Role.SPLIT: SplitStep,
     Role.MERGE: MergeStep,
     Role.JOIN: MergeStep,
     Role.TRANSFER: TransferStep,
+    Role.CACHE: UncachedStep,
 }
 
 
@@ -193,7 +185,7 @@ class _Planner:
 
     def add(self, node: Node) -> None:
         outputs = tuple(self._slot(Edge(node, output)) for output in range(node.output_count))
-        if node.operator.is_fed:
+        if isinstance(node.operator, FedSource):
             self._plan.externals.append((node, outputs))
             return
         if node.role is Role.LITERAL:
@@ -220,9 +212,7 @@ class _Planner:
         edge = node.inputs[0] if node.inputs else None
         return (
             edge is not None
-            and node.operator.is_elementwise
-            and edge.node.operator.is_elementwise
-            and node.device == "cpu"
+            and _form_on_cpu(node) is _form_on_cpu(edge.node) is Form.ELEMENTS
             and self._stage_of.get(edge.node) == stage
             and self._uses[edge] == 1
         )
@@ -268,29 +258,22 @@ class _Planner:
 
     def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
         operator = node.operator
-        simple = _SIMPLE_STEPS.get(node.role)
-        if simple is not None:
-            return simple(node, inputs, outputs)
-        slots = {name: self._slot(value) for name, value in node.arguments.items() if isinstance(value, Edge)}
-        if operator.is_reader:
-            reader = self._plan.readers[outputs[0]] = ReaderStep(node, outputs, self._indices[node], slots)
-            return reader
-        if node.role is Role.CACHE and any(item.operator.is_reader for item in Graph(tuple(node.edges())).nodes()):
+        if node.role is Role.CACHE and _has_reader(node):
             return self._cache_step(node, outputs)
+        if node.role is not None:
+            return _STRUCTURAL_STEPS[node.role](node, inputs, outputs)
+        slots = {name: self._slot(value) for name, value in node.arguments.items() if isinstance(value, Edge)}
+        if isinstance(operator, Reader):
+            reader = self._plan.readers[outputs[0]] = ReaderStep(node, operator, outputs, self._indices[node], slots)
+            return reader
+        assert isinstance(operator, KernelOperator), f"dalify bug: no step for {node!r}"
         seed, stream = self._seeds.get(node, (None, 0))
         reader = self._reader_of_cached(node)
         if reader is not None:
             decoder = CachedMixedStep(node, reader, inputs, outputs, slots, node.device, seed, stream)
             self._plan.device_caches.append(decoder)
             return decoder
-        step = BatchStep
-        if operator.is_ragged or operator.is_listed:
-            step = RaggedStep if operator.is_ragged else ListedStep
-        elif operator.selection is not None and node.device == "cpu":
-            step = SelectionStep
-        elif operator.is_view:
-            step = ViewStep
-        step = step_class(operator, node.device, emulated()) or step
+        step = step_class(operator, node.device, emulated())
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def _reader_of_cached(self, node: Node) -> ReaderStep | None:
@@ -298,7 +281,7 @@ class _Planner:
         if node.device != "mixed" or not (node.arguments.get("cache_size") and node.arguments.get("cache_type")):
             return None
         for item in Graph(tuple(node.edges())).nodes():
-            if item.operator.is_reader:
+            if isinstance(item.operator, Reader):
                 return self._plan.readers[self._slot(Edge(item, 0))]
         return None  # immediate computation
 
@@ -308,7 +291,7 @@ class _Planner:
         readers = {
             self._slot(Edge(item, 0)): self._plan.readers[self._slot(Edge(item, 0))]
             for item in Graph(tuple(node.edges())).nodes()
-            if item.operator.is_reader
+            if isinstance(item.operator, Reader)
         }
         made = CacheStep(
             node,
@@ -354,15 +337,15 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
     operator = node.operator
     if node.role is Role.TRANSFER or node.device != "cpu":
         return "device"
-    if operator.is_reader:
+    if isinstance(operator, Reader):
         return "segment"
-    if operator.whole_batch is not None:
+    if isinstance(operator, KernelOperator):
         policy = node.arguments.get("on_error") or on_error
-        if operator.whole_batch({**node.arguments, "on_error": policy}):
+        if operator.needs_batch({**node.arguments, "on_error": policy}):
             return "batch"
     if RANDOM_STATE.name in node.arguments:  # the value of the first sample applies to all
         return "batch"
-    if operator.is_batchwise or _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
+    if _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
     return "segment"
 
@@ -389,11 +372,10 @@ def _cached_nodes(graph: Graph, on_error: str) -> dict[Node, Node]:
     found: dict[Node, Node] = {}
     # From the last cache to the first: nodes that only an earlier cache needs belong to the earlier one.
     for cache in [node for node in reversed(nodes) if node.role is Role.CACHE]:
-        in_front = Graph(tuple(cache.edges())).nodes()
-        if not any(node.operator.is_reader for node in in_front):
+        if not _has_reader(cache):
             continue  # of constant data: nothing is cached
         own = {cache}
-        for node in reversed(in_front):
+        for node in reversed(Graph(tuple(cache.edges())).nodes()):
             if node not in kept and _can_be_cached(node, on_error) and users[node] <= own:
                 own.add(node)
                 found[node] = cache
@@ -405,6 +387,17 @@ def _can_be_cached(node: Node, on_error: str) -> bool:
     if node.operator.runs_user_code:
         return bool(node.arguments.get("deterministic"))
     return node.role is not Role.LITERAL and _kind_of(node, on_error) == "segment"
+
+
+def _form_on_cpu(node: Node) -> Form | None:
+    """Return the form of the kernel of a node on the CPU; None for other nodes."""
+    operator = node.operator
+    return operator.kernels["cpu"].form if isinstance(operator, KernelOperator) and node.device == "cpu" else None
+
+
+def _has_reader(node: Node) -> bool:
+    """Return whether a node depends on a reader."""
+    return any(isinstance(item.operator, Reader) for item in Graph(tuple(node.edges())).nodes())
 
 
 def _has_argument_nodes(node: Node) -> bool:

@@ -56,7 +56,7 @@ class RaggedStep(KernelStep):
             if self._takes_specs:
                 in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
             named = self._arguments_of_run(arrays, in_specs, specs, draws, start, stop, count)
-            if self._operator.is_allocating:
+            if self._kernel.form.is_allocating:
                 results = self._call_kernel([], xs, named, start, stop - start)
                 filled: list[Any] = list(results) if is_tuple(results) else [results]
             else:
@@ -70,8 +70,9 @@ class RaggedStep(KernelStep):
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)
         origins = origins_of(inputs)
+        is_allocating = self._kernel.form.is_allocating
         return [
-            self._batch_of(part, spec, origins, self._operator.is_allocating or slot in frame.collectors)
+            self._batch_of(part, spec, origins, is_allocating or slot in frame.collectors)
             for part, spec, slot in zip(parts, specs, self.outputs, strict=True)
         ]
 
@@ -139,7 +140,7 @@ class RaggedStep(KernelStep):
             dense = parts[0].dense() if isinstance(parts[0], Rows) else parts[0]
             if dense is not None:
                 batch = Batch(dense, None, layout, self.device, origins, spec.dtype)
-                batch.is_lasting = self._operator.is_allocating and self.device == "cpu"
+                batch.is_lasting = self._kernel.form.is_allocating and self.device == "cpu"
                 return batch
             if self.device == "cpu" and isinstance(parts[0], Rows):
                 batch = Batch.of_rows(parts[0], layout, origins, spec.dtype)

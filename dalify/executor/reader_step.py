@@ -22,6 +22,7 @@ from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.steps import Step, cause, located
 from dalify.executor.values import Argument, constant_array
 from dalify.graph import Node, rule_arguments
+from dalify.registry import Reader
 
 __all__ = ["ReaderStep"]
 
@@ -35,6 +36,7 @@ class ReaderStep(Step):
 
     Args:
         node: the reader's node.
+        operator: its operator.
         outputs: slots of the results.
         index: result of the reader's ``index`` function.
         argument_slots: slots of per-sample arguments by name.
@@ -43,14 +45,14 @@ class ReaderStep(Step):
         ahead: reads in advance from remote storage or in other processes; otherwise None; see ``read_ahead``.
     """
 
-    def __init__(self, node: Node, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]) -> None:
+    def __init__(
+        self, node: Node, operator: Reader, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]
+    ) -> None:
         super().__init__(node, (), outputs)
         self._index = index
-        operator = node.operator
-        assert operator.read_function is not None, f"dalify bug: {operator.name} cannot read"
         self._read = operator.read_function.function
         self._origin = operator.origin_function
-        self._identity = operator.identity_function
+        self._identity = operator.entry_identity
         given = rule_arguments(node)
         specs = operator.apply_rule((), given)
         self._layouts = [spec.layout or "" for spec in specs]
@@ -93,13 +95,13 @@ class ReaderStep(Step):
         return None if self._origin is None else Origins(self._index, self._origin, numbers)
 
     def identity_of(self, number: int) -> tuple[str, str]:
-        """Return key and state of an entry; see ``Operator.identity``.
+        """Return key and state of an entry; see ``Reader.identity``.
 
         Raises:
             Exception: the entry, or its data, cannot be found.
         """
         assert self._identity is not None, f"dalify bug: {self.node!r} does not know its entries"
-        return self._identity(self._index[number])
+        return self._identity.function(self._index[number])
 
     def _of_every_sample(self, name: str, value: Any) -> Any:
         """Return a constant in the form for ``read``."""

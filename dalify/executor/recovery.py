@@ -28,8 +28,9 @@ from dalify.base.fork_lock import ForkLock
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import BadRecord, Iteration
 from dalify.executor.plan import Plan
-from dalify.executor.steps import Failure, walk
+from dalify.executor.steps import Failure, is_decoder, walk
 from dalify.graph import Node
+from dalify.registry import Reader
 
 __all__ = ["BadSample", "Recovery", "valid_samples"]
 
@@ -108,11 +109,10 @@ class Recovery:
             steps = list(walk(stage.steps))
             beside = [slot for slot, reader in plan.readers.items() if reader in steps]
             for step in steps:
-                operator = step.node.operator
                 if beside:
                     self._slots[step.node] = beside
                     self._beside.add(step.node)
-                if not (operator.is_reader or operator.substitute_function is not None):
+                if not (isinstance(step.node.operator, Reader) or is_decoder(step.node)):
                     continue
                 policy: Any = step.node.arguments.get("on_error") or on_error
                 self._check(step.node, policy, bool(beside))
@@ -170,7 +170,8 @@ class Recovery:
         policy = self._policies.get(node)
         if policy is None and self._skips_limits and isinstance(error, LimitError) and node in self._slots:
             policy = "skip"
-        if policy is None or not (node.operator.is_reader or isinstance(error, (DecodeError, MixedBatchError))):
+        is_bad_data = isinstance(node.operator, Reader) or isinstance(error, (DecodeError, MixedBatchError))
+        if policy is None or not is_bad_data:
             return False
         with iteration.lock:
             attempt = iteration.attempts.get(position, 0)

@@ -149,10 +149,9 @@ class Replies:
             slot: slot of the reader's output.
             numbers: numbers of entries.
         """
-        step = self._parts.plan.remote.readers[slot]
-        origin = step.node.operator.origin_function
-        assert origin is not None, "dalify bug: origins of a reader without them"
-        return Origins(self._parts.setup.runnable.indices[step.node], origin, numbers)
+        found = self._parts.plan.remote.readers[slot].origins_of(numbers)
+        assert found is not None, "dalify bug: origins of a reader without them"
+        return found
 
 
 def pickled_setup(parts: RemoteParts, pickler: CallbackPickler) -> tuple[bytes, Callable[[bytes], Any]]:

@@ -65,7 +65,7 @@ class SamplesStep(KernelStep):
         varying = {name for name, argument in self._arguments.items() if argument.slot is not None}
         self._prepares_once = (
             prepare is not None
-            and operator.prepares_from_shapes
+            and not prepare.reads_values
             and "draws" not in prepare.names
             and not varying & {*prepare.names}
         )
@@ -84,7 +84,7 @@ class SamplesStep(KernelStep):
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
         xs = [None if batch is None else self._samples(batch) for batch in inputs]
-        if self._operator.is_allocating:
+        if self._kernel.form.is_allocating:
             return self._allocated(inputs, xs, arguments, draws, count)
         key = self._plan_key(inputs, xs, count)
         known, plan = self._known_plan

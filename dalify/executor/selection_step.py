@@ -15,6 +15,7 @@ from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.graph import Node
+from dalify.registry import SelectionKernel
 
 __all__ = ["SelectionStep"]
 
@@ -34,8 +35,8 @@ class SelectionStep(KernelStep):
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
-        assert self._operator.selection is not None, "dalify bug: an operator without a selection"
-        self._select_from = self._operator.selection
+        assert isinstance(self._kernel, SelectionKernel), "dalify bug: a kernel without a selection"
+        self._select_from = self._kernel.selects
         self._options = {name: self._static[name] for name in self._select_from.names}
 
     def _compute(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from dalify.registry import Kernel
+from dalify.registry import OperatorFunction
 from dalify.registry.parameter_group import field_names, packing
 
 __all__ = ["StepFunction"]
@@ -15,7 +15,7 @@ class StepFunction:
     """Groups of constants are created once, not for each chunk, with everything that they compute from their fields.
 
     Args:
-        kernel: the function.
+        given: the function.
         static: arguments without a value per sample.
         varying: names of the per-sample arguments that are values of the graph. The others are constants: arrays that
             depend on the number of samples.
@@ -27,14 +27,14 @@ class StepFunction:
 
     __slots__ = ("_groups", "_last", "_static", "_varying", "function", "names")
 
-    def __init__(self, kernel: Kernel, static: Mapping[str, Any], varying: Collection[str]) -> None:
-        fields = {name: field_names(group) for name, group in kernel.groups.items()}
+    def __init__(self, given: OperatorFunction, static: Mapping[str, Any], varying: Collection[str]) -> None:
+        fields = {name: field_names(group) for name, group in given.groups.items()}
         self._groups = {
-            name: (group, fields[name]) for name, group in kernel.groups.items() if not {*varying} & {*fields[name]}
+            name: (group, fields[name]) for name, group in given.groups.items() if not {*varying} & {*fields[name]}
         }
-        varying_groups = {name: group for name, group in kernel.groups.items() if name not in self._groups}
-        self.function = packing(kernel.inner, varying_groups)
-        self.names = frozenset(kernel.declared) - {*fields}
+        varying_groups = {name: group for name, group in given.groups.items() if name not in self._groups}
+        self.function = packing(given.inner, varying_groups)
+        self.names = frozenset(given.declared) - {*fields}
         self.names |= {field for name in varying_groups for field in fields[name]}
         self._static = static
         self._varying = [name for name in self.names if name in varying]

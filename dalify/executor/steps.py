@@ -24,6 +24,7 @@ from dalify.base.user_error import as_runtime_error
 from dalify.data import Batch, array_dtype
 from dalify.executor.frame import Frame
 from dalify.graph import Node
+from dalify.registry import KernelOperator, OperatorFunction, Reader, Source
 
 __all__ = [
     "Failure",
@@ -32,6 +33,7 @@ __all__ = [
     "cause",
     "described",
     "device_error",
+    "is_decoder",
     "is_foreign",
     "located",
     "note_sample",
@@ -65,7 +67,7 @@ class Step(ABC):
         self.outputs = outputs
         self.steps = steps
         runs_others = node.operator.runs_user_code or bool(steps)
-        self.may_wait = runs_others or node.operator.is_reader
+        self.may_wait = runs_others or isinstance(node.operator, Reader)
         self.is_awaited = not runs_others
         self.observer: Callable[[Step, Frame], None] | None = None
 
@@ -100,7 +102,7 @@ def located(error: Exception, node: Node, sample: int | None = None, origin: str
     """
     if is_foreign(error, node):
         error = _translated(error, node)
-    elif node.operator.runs_user_code and not node.operator.is_source:
+    elif node.operator.runs_user_code and not isinstance(node.operator, Source):
         error = as_runtime_error(error)
     if failure_context(error).failure is None:
         is_dropped = False
@@ -174,16 +176,20 @@ def described(error: Exception) -> str:
 
 
 def _translated(error: Exception, node: Node) -> DalifyError:
-    if node.operator.is_reader:
+    if isinstance(node.operator, Reader):
         return ReaderError(f"the sample cannot be read ({described(error)}).")
-    if node.operator.substitute_function is not None:
+    if is_decoder(node):
         return DecodeError(f"the sample cannot be decoded ({described(error)}).")
     return OperatorError(f"the operator failed ({described(error)}).")
 
 
-def with_substitutes(batch: Batch | None, node: Node, frame: Frame) -> Batch:
+def is_decoder(node: Node) -> bool:
+    """Return whether a node can get another sample instead of one that it cannot decode."""
+    return isinstance(node.operator, KernelOperator) and node.operator.substitute_function is not None
+
+
+def with_substitutes(batch: Batch | None, node: Node, frame: Frame, substitute: OperatorFunction | None) -> Batch:
     """Return the input of a decoder, with bad samples replaced by samples that can be decoded."""
-    substitute = node.operator.substitute_function
     assert batch is not None, "dalify bug: a bad sample in no batch"
     assert substitute is not None, "dalify bug: no substitute for a bad sample"
     bad = frame.substitutes[node]

@@ -44,7 +44,6 @@ class Guard:
         self.open: list[AbstractContextManager[BranchStores]] = []
 
     def __enter__(self) -> Guard:
-        """Enter the guard."""
         return self
 
     def __exit__(

@@ -12,7 +12,7 @@ from dalify.graph.seeds import node_seeds
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.subscript import index_entries
 from dalify.graph.trace import called_as, is_promotable, make_node
-from dalify.registry import Role
+from dalify.registry import FedSource, Reader, Role
 
 __all__ = [
     "ArithmeticMixin",
@@ -21,10 +21,12 @@ __all__ = [
     "Edge",
     "Evaluator",
     "Expression",
+    "FedSource",
     "Graph",
     "Immediate",
     "JoinedCall",
     "Node",
+    "Reader",
     "Role",
     "apply",
     "arithmetic",

@@ -104,7 +104,7 @@ def _boxes_and_arrows(graph: Graph) -> tuple[list[_Box], list[_Arrow]]:
 
 def _node_lines(node: Node) -> list[str]:
     # The arguments of splits and merges were not written by the user.
-    given: Mapping[str, Any] = {} if node.role.selecting_input is not None else node.arguments
+    given: Mapping[str, Any] = {} if node.selecting_input is not None else node.arguments
     constants = ", ".join(f"{name}={_constant(value)}" for name, value in given.items() if not isinstance(value, Edge))
     if len(constants) > _LONGEST_CONSTANTS:
         constants = constants[: _LONGEST_CONSTANTS - 1] + "…"

@@ -42,7 +42,6 @@ class Graph:
         return order
 
     def __repr__(self) -> str:
-        """Return one line per node."""
         return "\n".join(repr(node) for node in self.nodes())
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from dalify.base.errors import DalifyError
 from dalify.base.source_line import SourceLine
-from dalify.registry import Operator, Role, catalog
+from dalify.registry import Operator, Role, Structural, catalog
 
 __all__ = ["DEVICES", "Branch", "Edge", "Facts", "JoinedCall", "Node", "fresh_numbers", "new_edge", "new_node"]
 
 DEVICES = ("cpu", "gpu", "mixed")
 """The devices of nodes; ``mixed``: CPU inputs, GPU outputs."""
+_SELECTING_INPUTS = {Role.SPLIT: 1, Role.MERGE: 0, Role.JOIN: 0}
 _numbers = itertools.count()
 
 
@@ -60,7 +61,6 @@ class Branch:
         self.depth: int = 1 if parent is None else parent.depth + 1
 
     def __repr__(self) -> str:
-        """Return the side and the line of the condition."""
         side = f"{'true' if self.taken else 'false'}" if isinstance(self.taken, bool) else f"number {self.taken}"
         return f"<{side} branch of {self.line}>"
 
@@ -138,9 +138,24 @@ class Node:
         return self if same else replace(self, inputs=inputs, arguments=arguments, branch=branch)
 
     @property
-    def role(self) -> Role:
-        """Role of its operator."""
-        return self.operator.role
+    def role(self) -> Role | None:
+        """Role of its operator, if that is structural."""
+        return self.operator.role if isinstance(self.operator, Structural) else None
+
+    @property
+    def ends_branches(self) -> bool:
+        """Whether it merges values of several branches."""
+        return self.role in (Role.MERGE, Role.JOIN)
+
+    @property
+    def sides(self) -> Sequence[bool | int]:
+        """``Branch.taken`` of each value that it merges: of all inputs but the first."""
+        return range(len(self.inputs) - 1) if self.role is Role.JOIN else (True, False)
+
+    @property
+    def selecting_input(self) -> int | None:
+        """Which input selects samples, and is on the CPU whatever the device; None without one."""
+        return None if self.role is None else _SELECTING_INPUTS.get(self.role)
 
     @property
     def output_device(self) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 
 from dalify.graph.graph import Graph
 from dalify.graph.node import Node
+from dalify.registry import Reader
 
 __all__ = ["node_seeds"]
 
@@ -20,14 +21,14 @@ def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:
     """
     found: dict[Node, tuple[int, int]] = {}
     occurrences: Counter[str] = Counter()
-    nodes = [node for node in graph.nodes() if node.operator.is_random or node.operator.is_reader]
+    nodes = [node for node in graph.nodes() if node.operator.takes_seed]
     for node in sorted(nodes, key=lambda item: item.number):
         operator_name = node.operator.name
         label = node.name or f"{operator_name}#{occurrences[operator_name]}"
         occurrences[operator_name] += 1
         if node.seed is not None:
             found[node] = (node.seed, 0)
-        elif node.operator.is_reader:
+        elif isinstance(node.operator, Reader):
             found[node] = (seed ^ zlib.crc32(label.encode(errors="surrogatepass")), 0)
         else:
             found[node] = (seed, zlib.crc32(label.encode(errors="surrogatepass")))

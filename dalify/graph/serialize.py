@@ -20,7 +20,7 @@ from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Branch, Edge, Node, fresh_numbers, new_node
 from dalify.graph.packing import PackedEdge, PackedNode, pack
-from dalify.registry import Operator, Role, catalog
+from dalify.registry import Operator, Structural, catalog
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
 
@@ -229,7 +229,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], edge: Callable[[Any
         parameter = operator.parameter(name)
         if not (isinstance(value, dict) and "edge" in value):
             arguments[name] = parameter.normalize(_decoded(value), operator.public_name)
-            if operator.role is Role.LITERAL and name == "value" and not isinstance(arguments[name], np.ndarray):
+            if isinstance(operator, Structural) and name == "value" and not isinstance(arguments[name], np.ndarray):
                 raise ValueError(f"the constant {arguments[name]!r} is not an array")
         elif parameter.accepts_node:
             arguments[name] = edge(value["edge"])

@@ -31,7 +31,7 @@ from dalify.graph.constants import constant_array
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import DEVICES, Branch, Edge, JoinedCall, Node, new_edge, new_node
-from dalify.registry import RANDOM_STATE, SEED, Operator
+from dalify.registry import RANDOM_STATE, SEED, Operator, Reader
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
@@ -131,7 +131,7 @@ def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, An
         # random number that it would have without the condition, and readers advance independently of the
         # condition.
         branch = None
-    elif operator.is_reader:
+    elif isinstance(operator, Reader):
         branch = _outside(arguments)
     preserve = preserve or operator.has_side_effect
     other_name = _name_in_program(operator)
@@ -176,7 +176,7 @@ def _seed(operator: Operator, value: Any, line: SourceLine | None) -> int | None
         raise ArgumentTypeError(f"seed must be an integer; got {value!r}.")
     if not isinstance(value, SupportsIndex):
         value = SEED.normalize(value, operator.public_name)
-    if not (operator.is_random or operator.is_reader):
+    if not operator.takes_seed:
         warn_deprecated(f"{operator.public_name} is not random; its seed has no effect.", line)
         return None
     seed = int(value)

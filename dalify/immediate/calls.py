@@ -27,7 +27,7 @@ from dalify.graph import Expression, Node, current_evaluator
 from dalify.graph.trace import sort_positional
 from dalify.immediate.generator import GENERATOR, STREAM
 from dalify.immediate.user_data import Deferred, Kind, Value, is_batch, is_value, to_user_data, value_of
-from dalify.registry import Operator
+from dalify.registry import Operator, Source
 
 if TYPE_CHECKING:
     from dalify.immediate import prepared
@@ -308,7 +308,7 @@ def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
     Raises:
         UnknownOperatorError: a source of data, which has a state and belongs into a pipeline.
     """
-    if operator.is_source:
+    if isinstance(operator, Source):
         raise UnknownOperatorError(
             f"{public_name} cannot compute immediately: it is a data source of a pipeline.",
             hint=f"Use {operator.public_name} in a function decorated with @pipeline_def.",

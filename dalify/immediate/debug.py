@@ -21,7 +21,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.steps import run_steps
 from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_within, new_edge, node_specs
 from dalify.immediate.prepared import Prepared, fed_node
-from dalify.registry import Role
+from dalify.registry import Role, Source
 
 __all__ = ["Interpreter", "OtherBatchSize"]
 
@@ -65,7 +65,7 @@ class Interpreter(Evaluator):
     def receive_node(self, node: Node) -> None:
         """Compute a new node."""
         name = node.operator.name
-        if node.operator.is_random or node.operator.is_source:
+        if node.operator.is_random or isinstance(node.operator, Source):
             self._labels[node] = node.name or f"{name}#{self._occurrences[name]}"
             self._occurrences[name] += 1
         self._compute(node)
@@ -107,14 +107,14 @@ class Interpreter(Evaluator):
         return self._values[edge]
 
     def _compute(self, node: Node) -> None:
-        if node.operator.is_source:
+        if isinstance(node.operator, Source):
             batches = self._source(node, self._labels[node])
             if batches and len(batches[0]) != self._count:
                 raise OtherBatchSize(len(batches[0]))
             self._store(node, batches)
             return
         node_specs(node)
-        if node.role.ends_branches:
+        if node.ends_branches:
             self._merge(node)
             return
         positions = self._positions_of(node.branch)
@@ -147,7 +147,7 @@ class Interpreter(Evaluator):
         decision = _on_cpu(self._value_in(predicate, node.branch))
         values: list[Batch | None] = [None] * (1 + len(sides))
         if decision is not None:
-            pairs = zip(sides, node.role.sides(len(sides)), strict=True)
+            pairs = zip(sides, node.sides, strict=True)
             values = [decision, *(self._samples_at(edge, positions[taking(decision, s, node)]) for edge, s in pairs)]
         slots = tuple(range(len(values)))
         step = MergeStep(node, slots, (len(slots),))

@@ -50,7 +50,7 @@ class Prepared:
         given = [edge.node for edge in node.edges()]
         edges = tuple(Edge(node, output) for output in range(node.output_count))
         graph = Graph(edges, () if edges else (node,))
-        if node.device != "cpu" or "cpu" not in operator.kernels:
+        if node.device != "cpu" or "cpu" not in operator.devices:
             graph = place(graph, Report())
         nodes = graph.nodes()
         check_packages(nodes)

@@ -67,7 +67,6 @@ class SamplerReader(media_ext_reader_op_impl):
         return [path for path, _ in pairs], np.array([label for _, label in pairs], np.int64)
 
     def __len__(self) -> int:
-        """Return the number of batches."""
         return len(self._batches)
 
 
@@ -230,7 +229,6 @@ class MediaApiDataLoader:
         return iter(self.iterator)
 
     def __len__(self) -> int:
-        """Return the number of batches."""
         return len(self.iterator)
 
 

@@ -306,5 +306,4 @@ class MediaPipe:
         self.close()
 
     def __repr__(self) -> str:
-        """Return name, device and batch size."""
         return f"<{type(self).__name__} device={self.device!r} batch_size={self.batch_size}>"

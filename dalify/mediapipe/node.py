@@ -185,7 +185,6 @@ class Node:
         raise GraphError(f"{self!r} is a single result and cannot be unpacked.", line=SourceLine.capture())
 
     def __repr__(self) -> str:
-        """Return the operator and the line."""
         node, output = self.edge
         return f"<{node.operator.name}[{output}] at {node.line}>"
 

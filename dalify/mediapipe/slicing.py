@@ -159,5 +159,4 @@ class IndexedReader:
         return self._take(self._items[first : self._position], valid), valid
 
     def __len__(self) -> int:
-        """Return the number of batches of an epoch."""
         return self._order.batches

@@ -103,13 +103,10 @@ class DeviceTensor:
         return self.torch().__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        """Return the DLPack device of the batch."""
         return self.torch().__dlpack_device__()
 
     def __len__(self) -> int:
-        """Return the extent of the first dimension."""
         return self.shape[0]
 
     def __repr__(self) -> str:
-        """Return shape, dtype and device."""
         return f"DeviceTensor(shape={self.shape}, dtype={self.dtype}, device={self.device})"

@@ -15,14 +15,14 @@ from dalify.base.optional import torch
 from dalify.data import Batch
 from dalify.data.batch import Array
 from dalify.registry import Spec, operator
-from dalify.sources.user_function import layout_of
+from dalify.sources.user_function import layout_of, output_specs
 
 
 def _count(arguments: Mapping[str, Any]) -> int:
     return arguments["num_outputs"]
 
 
-@operator(outputs=_count, batchwise=True, serial=True, side_effect=True, user_code=True)
+@operator(outputs=_count, serial=True, side_effect=True, user_code=True)
 def _batch_function(
     *xs: Spec, function: object, num_outputs: int = 1, output_layouts: object = None
 ) -> tuple[Spec, ...]:
@@ -30,16 +30,15 @@ def _batch_function(
 
     An output without a layout takes the layout of the input with the same index if their dimensions match.
     """
-    device = xs[0].device if xs else "cpu"
-    return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
+    return output_specs(xs, function, num_outputs, output_layouts)
 
 
-@_batch_function.cpu
+@_batch_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: int) -> Any:
     return _call_function(xs, function, num_outputs, output_layouts, count, "cpu")
 
 
-@_batch_function.gpu
+@_batch_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, output_layouts: Any, count: int) -> Any:
     return _call_function(xs, function, num_outputs, output_layouts, count, "gpu")
 

@@ -14,15 +14,14 @@ from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
-from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.kernels.images.resample_planes import PIXELS
 from dalify.kernels.random.philox import SampleDraws
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_parts
 from dalify.parameter_groups.normalization import Normalization
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters
-from dalify.registry import VARIES, AnySamples, Spec, argument_names, operator
+from dalify.registry import VARIES, Spec, argument_names, operator
 
 _COLORS = (DALIImageType.RGB, DALIImageType.BGR)
 _INTERPOLATION = ("interp_type", "min_filter", "mag_filter")
@@ -60,21 +59,8 @@ def _(
     return {"out_shapes": shapes, "needed": needed, "headers": headers}
 
 
-@_decode_for_crop.cpu_samples
-@_decode_for_crop.mixed_samples(reason_against, checked_by="_check_image")
-def _(
-    out: AnySamples,
-    encoded: Samples,
-    *,
-    options: DecodeOptions,
-    hardware: HardwareDecoder,
-    needed: np.ndarray,
-    headers: Any,
-) -> None:
-    # The device decodes whole images: windows would have to be copied to their positions, see docs/accelerators.md.
-    decode(out, encoded, options, hardware, headers, needed=needed)
-
-
+_decode_for_crop.cpu_samples(decode_parts)
+_decode_for_crop.mixed_samples(reason_against, checked_by="_check_image")(decode_parts)
 _decode_for_crop.substitute(blank_image)
 
 

@@ -13,12 +13,11 @@ from dalify.base.errors import DalifyError
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data.batch import Batch
-from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.parameter_groups.crop import CropWindow
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_parts
 from dalify.parameter_groups.resize import ResizeSize, cropped_sources
-from dalify.registry import AnySamples, Spec, operator
+from dalify.registry import Spec, operator
 
 
 @operator
@@ -53,19 +52,6 @@ def _(encoded: Batch, *, options: DecodeOptions, target: ResizeSize, window: Cro
     return {"out_shapes": shapes, "needed": pixels_read(extents, start, end, sizes), "headers": headers}
 
 
-@_decode_for_resize.cpu_samples
-@_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image")
-def _(
-    out: AnySamples,
-    encoded: Samples,
-    *,
-    options: DecodeOptions,
-    hardware: HardwareDecoder,
-    needed: np.ndarray,
-    headers: Any,
-) -> None:
-    # The device decodes whole images: windows would have to be copied to their positions, see docs/accelerators.md.
-    decode(out, encoded, options, hardware, headers, needed=needed)
-
-
+_decode_for_resize.cpu_samples(decode_parts)
+_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image")(decode_parts)
 _decode_for_resize.substitute(blank_image)

@@ -9,10 +9,9 @@ from dalify.kernels.arrays.arithmetic import compute
 from dalify.kernels.arrays.arithmetic_torch import compute_samples_torch
 from dalify.kernels.arrays.promotion import broadcast_shape, common_layout, result_dtype
 from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
 
 
-@operator(stands_for="arithmetic", foldable=True, elementwise=True)
+@operator(stands_for="arithmetic", foldable=True)
 def arithmetic(*operands: Spec, function: str) -> Spec:
     """Apply a function to every element of the operands.
 
@@ -51,8 +50,7 @@ def arithmetic(*operands: Spec, function: str) -> Spec:
     return Spec(dtype, ndim, layout if len(layout) == ndim else "", shape, operands[0].device)
 
 
-@arithmetic.cpu_samples
-@on_groups(repeats=True)
+@arithmetic.cpu_elements
 def _(out: np.ndarray, *operands: np.ndarray, function: str) -> None:
     compute(function, out, *operands)
 

@@ -14,7 +14,7 @@ from dalify.registry import Spec, operator
 _ATTEMPTS = 60
 
 
-@operator(random=True, batchwise=True)
+@operator(random=True)
 def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool = False) -> Spec:
     """Draw a permutation of the sample indices of the batch, for ``fn.permute_batch``.
 
@@ -31,7 +31,7 @@ def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool 
     return Spec(DALIDataType.INT32, layout="", shape=())
 
 
-@batch_permutation.cpu
+@batch_permutation.cpu_batch
 def _(*, allow_repetitions: bool, no_fixed_points: bool, draws: SampleDraws, count: int) -> Any:
     own = np.arange(count)
     if allow_repetitions:

@@ -15,7 +15,7 @@ from dalify.kernels.boxes.box_rows import box_rows
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator(ragged=True)
+@operator
 def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, vertical: PerSample[int] = 0) -> Spec:
     """Mirror bounding boxes in relative coordinates (0 to 1) with their image.
 
@@ -59,13 +59,13 @@ def _flip(out, x, starts, horizontal, vertical, ltrb):
                     out[row, axis], out[row, axis + 2] = one - start - end, end
 
 
-@bb_flip.cpu
+@bb_flip.cpu_rows
 def _(out: Rows, x: Rows, *, horizontal: np.ndarray, vertical: np.ndarray, ltrb: bool) -> None:
     boxes, starts = box_rows(x)
     _flip(box_rows(out)[0], read_only(boxes), starts, read_only(horizontal), read_only(vertical), ltrb)
 
 
-@bb_flip.gpu
+@bb_flip.gpu_rows
 def _(out: Rows, x: Rows, *, horizontal: np.ndarray, vertical: np.ndarray, ltrb: bool) -> None:
     boxes, starts = box_rows(x)
     sample = np.repeat(np.arange(len(x)), np.diff(starts))

@@ -14,7 +14,7 @@ from dalify.kernels.boxes.box_rows import box_rows
 from dalify.registry import PerSample, Spec, operator
 
 
-@operator(ragged=True)
+@operator
 def bbox_paste(
     x: Spec,
     /,
@@ -65,14 +65,14 @@ def _paste(out, x, starts, ltrb, paste_x, paste_y, ratio):
                 out[row, axis + 2] = x[row, axis + 2] * scale + (shift[axis] if ltrb else 0.0)
 
 
-@bbox_paste.cpu
+@bbox_paste.cpu_rows
 def _(out: Rows, x: Rows, *, ltrb: bool, paste_x: np.ndarray, paste_y: np.ndarray, ratio: np.ndarray) -> None:
     boxes, starts = box_rows(x)
     arguments = (read_only(paste_x), read_only(paste_y), read_only(ratio))
     _paste(box_rows(out)[0], read_only(boxes), starts, ltrb, *arguments)
 
 
-@bbox_paste.gpu
+@bbox_paste.gpu_rows
 def _(out: Rows, x: Rows, *, ltrb: bool, paste_x: np.ndarray, paste_y: np.ndarray, ratio: np.ndarray) -> None:
     boxes, starts = box_rows(x)
     scale = 1 / ratio.astype(np.float64)[:, None]

@@ -22,7 +22,7 @@ def _output_count(arguments: Mapping[str, Any]) -> int:
     return arguments["input_count"]
 
 
-@operator(allocating=True, ragged=True, outputs=_output_count)
+@operator(outputs=_output_count)
 def bbox_rotate(
     bboxes: Spec,
     labels: Spec | None = None,
@@ -90,8 +90,8 @@ def bbox_rotate(
     return bboxes.replace(shape=None), labels.replace(shape=None)
 
 
-@bbox_rotate.cpu
-@bbox_rotate.gpu
+@bbox_rotate.cpu_new_rows
+@bbox_rotate.gpu_new_rows
 def _(
     bboxes: Rows,
     labels: Rows | None,

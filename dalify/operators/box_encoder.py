@@ -38,7 +38,7 @@ class Encoding(Parameters):
     stds: list[float] = field(default_factory=lambda: [1.0, 1.0, 1.0, 1.0])
 
 
-@operator(alphabetical=True, outputs=2, ragged=True)
+@operator(alphabetical=True, outputs=2)
 def box_encoder(boxes: Spec, labels: Spec, /, *, encoding: Encoding) -> tuple[Spec, Spec]:
     """Assign bounding boxes to anchors (Liu et al., SSD: Single Shot MultiBox Detector, arXiv:1512.02325).
 
@@ -94,8 +94,8 @@ def _table_of(anchors: Sequence[float]) -> np.ndarray:
     return found[1]
 
 
-@box_encoder.cpu
-@box_encoder.gpu
+@box_encoder.cpu_rows
+@box_encoder.gpu_rows
 def _(out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows, *, encoding: Encoding) -> None:
     kernel: Any = match if isinstance(boxes.values, np.ndarray) else match_on_device
     kernel(

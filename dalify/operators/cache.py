@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from dalify.base.optional import torch
 from dalify.data.sample_memory import check_cache_options
-from dalify.registry import Role, Spec, operator
+from dalify.registry import Role, Spec, structural
 
 
 def _effect(arguments: Mapping[str, Any]) -> str:
     return "writes files" if arguments.get("cache_folder") else ""
 
 
-@operator(role=Role.CACHE, outputs=lambda arguments: arguments["input_count"], allocating=True, effect=_effect)
+@structural(role=Role.CACHE, outputs=lambda arguments: arguments["input_count"], effect=_effect)
 def cache(
     *xs: Spec,
     cache_size: int = 1024,
@@ -58,9 +55,4 @@ def cache(
         >>> images = fn.cache(images, cache_size=4096)  # doctest: +SKIP
     """
     check_cache_options(cache_type, cache_size, cache_threshold, cache_folder)
-    return xs
-
-
-@cache.view
-def _(*xs: np.ndarray | torch.Tensor) -> Any:
     return xs

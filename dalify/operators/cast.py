@@ -8,10 +8,9 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
 
 
-@operator(elementwise=True)
+@operator
 def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     """Convert elements to another type.
 
@@ -32,8 +31,7 @@ def cast(x: Spec, /, *, dtype: DALIDataType) -> Spec:
     return x.replace(dtype=dtype)
 
 
-@cast.cpu_samples
-@on_groups(repeats=True)
+@cast.cpu_elements
 def _(out: np.ndarray, x: np.ndarray) -> None:
     saturate_cast(out, x)
 

@@ -18,7 +18,7 @@ from dalify.registry import PerSample, Spec, operator
 _PERIOD = 48  # a multiple of 1, 2 and 3 coordinates, and of the elements in a vector
 
 
-@operator(ragged=True)
+@operator
 def coord_flip(
     x: Spec,
     /,
@@ -96,7 +96,7 @@ def _mirror(out, x, starts, axes, flips_x, flips_y, flips_z, x_center, y_center,
             target[whole + k] = doubled[k] - value if is_mirrored[k] else value
 
 
-@coord_flip.cpu
+@coord_flip.cpu_rows
 def _(
     out: Rows,
     x: Rows,
@@ -113,7 +113,7 @@ def _(
     _mirror(out.values, read_only(x.values), x.starts, _columns(layout, x.values.shape[1]), *arguments)
 
 
-@coord_flip.gpu
+@coord_flip.gpu_rows
 def _(
     out: Rows,
     x: Rows,

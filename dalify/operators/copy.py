@@ -6,10 +6,9 @@ import numpy as np
 
 from dalify.data.device_samples import DeviceSamples
 from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
 
 
-@operator(elementwise=True)
+@operator
 def copy(x: Spec, /) -> Spec:
     """Copy data to new memory.
 
@@ -25,8 +24,7 @@ def copy(x: Spec, /) -> Spec:
     return x
 
 
-@copy.cpu_samples
-@on_groups(repeats=True)
+@copy.cpu_elements
 def _(out: np.ndarray, x: np.ndarray) -> None:
     np.copyto(out, x)
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, NoOutputsError
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
-from dalify.sources.user_function import as_array, as_tensor, call_user_function, layout_of, writable
-
-
-def _count(arguments: Mapping[str, Any]) -> int:
-    count = arguments["num_outputs"]
-    if count < 0:
-        raise NoOutputsError(f"num_outputs must not be negative; got {count}.")
-    return count
+from dalify.sources.user_function import (
+    as_array,
+    as_tensor,
+    call_user_function,
+    output_count,
+    output_specs,
+    writable,
+)
 
 
 class _Holder:
@@ -43,8 +41,7 @@ def _tensor_of(value: Any) -> Any:
 
 
 @operator(
-    outputs=_count,
-    batchwise=True,
+    outputs=output_count,
     serial=True,
     side_effect=True,
     user_code=True,
@@ -85,13 +82,10 @@ def dl_tensor_python_function(
         >>> doubled = fn.dl_tensor_python_function(x, function=double)
     """
     del synchronize_stream, batch_processing
-    if not isinstance(function, Callable):
-        raise ArgumentTypeError(f"function must be callable; got {type(function).__name__}.")
-    device = xs[0].device if xs else "cpu"
-    return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
+    return output_specs(xs, function, num_outputs, output_layouts)
 
 
-@dl_tensor_python_function.cpu
+@dl_tensor_python_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "cpu",
@@ -99,7 +93,7 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
     )  # fmt: skip
 
 
-@dl_tensor_python_function.gpu
+@dl_tensor_python_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function, xs, count, num_outputs, output_layouts, "gpu",

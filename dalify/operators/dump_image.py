@@ -17,7 +17,7 @@ from dalify.registry import Spec, operator
 _DIGITS = np.array([list(f"{value} ".encode().rjust(4, b"\0")) for value in range(256)], np.uint8)
 
 
-@operator(batchwise=True, serial=True, side_effect=True)
+@operator(serial=True, side_effect=True)
 def dump_image(x: Spec, /, *, input_layout: str = "HWC", suffix: str = "") -> Spec:
     """Write each image of the batch to a file in the current directory, and return it unchanged.
 
@@ -54,7 +54,7 @@ def dump_image(x: Spec, /, *, input_layout: str = "HWC", suffix: str = "") -> Sp
     return x
 
 
-@dump_image.cpu
+@dump_image.cpu_batch
 def _(x: Batch, *, suffix: str) -> Any:
     for index, image in enumerate(x.samples):
         height, width, channels = image.shape

@@ -14,7 +14,7 @@ from dalify.registry import Spec, operator
 from dalify.registry.groups import on_groups
 
 
-@operator(outputs=lambda arguments: len(arguments["element_map"]), allocating=True)
+@operator(outputs=lambda arguments: len(arguments["element_map"]))
 def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
     """Extract elements along the first axis, each as a separate output.
 
@@ -46,8 +46,7 @@ def _check(element_map: Sequence[int], extent: int, sample: int | None = None) -
             raise IndexingError(f"element {number} does not exist in a sequence of {extent} elements.", sample=sample)
 
 
-@element_extract.selects
-def _(x: Samples, *, element_map: tuple[int, ...]) -> list[Samples]:
+def _selected(x: Samples, *, element_map: tuple[int, ...]) -> list[Samples]:
     short = np.flatnonzero((x.shapes[:, 0] <= max(element_map)) | (min(element_map) < 0))
     if len(short):
         _check(element_map, int(x.shapes[short[0], 0]), int(short[0]))
@@ -59,12 +58,12 @@ def _(x: Samples, *, element_map: tuple[int, ...]) -> list[Samples]:
     ]
 
 
-@element_extract.cpu
+@element_extract.cpu_selection(_selected)
 def _(x: np.ndarray, *, element_map: tuple[int, ...]) -> Any:
     return tuple(x[:, number] for number in element_map)
 
 
-@element_extract.gpu_samples
+@element_extract.gpu_new_samples
 @on_groups(outputs=0)
 def _(x: torch.Tensor, *, element_map: tuple[int, ...]) -> Any:
     return tuple(x[:, number] for number in element_map)

@@ -11,7 +11,7 @@ from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
 
-@operator(allocating=True)
+@operator
 def expand_dims(data: Spec, /, *, axes: list[int], new_axis_names: str = "") -> Spec:
     """Insert axes of extent 1. Nothing is copied.
 

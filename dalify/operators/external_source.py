@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError
-from dalify.registry import Role, Spec, operator
+from dalify.registry import Spec, fed_source
 from dalify.sources.declaration import declarations
 
 
@@ -19,7 +19,7 @@ def _effect(arguments: Mapping[str, Any]) -> str:
     return "" if arguments.get("source") is None else "runs Python code"
 
 
-@operator(outputs=_count, role=Role.FED, user_code=True, effect=_effect)
+@fed_source(outputs=_count, user_code=True, effect=_effect)
 def external_source(
     source: object = None,
     num_outputs: int | None = None,

@@ -16,7 +16,7 @@ from dalify.registry import Spec, operator
 _KEYS = ("source_info", "layout")
 
 
-@operator(batchwise=True)
+@operator
 def get_property(x: Spec, /, *, key: str) -> Spec:
     """Return metadata of each sample as a string of bytes.
 
@@ -51,12 +51,12 @@ def _encoded_layouts(x: Batch) -> np.ndarray:
     return layouts
 
 
-@get_property.cpu
+@get_property.cpu_batch
 def _(x: Batch, *, key: str) -> Any:
     return _encoded_layouts(x) if key == "layout" else _encoded_sources(x)
 
 
-@get_property.gpu
+@get_property.gpu_batch
 def _(x: Batch, *, key: str) -> Any:
     device = x.torch_device
     if key == "layout":

@@ -15,12 +15,11 @@ from dalify.kernels.arrays.pointwise import apply_table, look_up
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
 
 _MAX_KEY = 65535
 
 
-@operator(elementwise=True)
+@operator
 def lookup_table(
     x: Spec,
     /,
@@ -71,8 +70,7 @@ def _table(
     return table
 
 
-@lookup_table.cpu_samples
-@on_groups(repeats=True)
+@lookup_table.cpu_elements
 def _(
     out: np.ndarray,
     x: np.ndarray,

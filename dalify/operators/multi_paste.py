@@ -23,7 +23,7 @@ _IMAGE_DIMENSIONS = 3
 _LAYOUTS = ("HWC", "FHWC")
 
 
-@operator(batchwise=True)
+@operator
 def multi_paste(
     x: Spec,
     /,
@@ -248,8 +248,8 @@ def _paste_torch(
     return canvases
 
 
-@multi_paste.cpu
-@multi_paste.gpu
+@multi_paste.cpu_batch
+@multi_paste.gpu_batch
 def _(
     *inputs: Batch,
     in_anchors: Vectors | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.codecs.decode_batch import blank_image, decoded_shapes, decoder_rule
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
 
 _DTYPES = (
@@ -23,7 +23,7 @@ _DTYPES = (
 )
 
 
-@operator(listed=True)
+@operator
 def peek_image_shape(
     encoded: Spec,
     /,
@@ -62,9 +62,10 @@ def _(encoded: Batch, *, image_type: DALIImageType, adjust_orientation: bool) ->
     return {"shapes": decoded_shapes(encoded, image_type, adjust_orientation)[0]}
 
 
-@peek_image_shape.cpu
-def _(out: np.ndarray, encoded: Sequence[np.ndarray], *, shapes: np.ndarray) -> None:
-    out[...] = shapes
+@peek_image_shape.cpu_samples
+def _(out: Samples, encoded: Samples, *, shapes: np.ndarray) -> None:
+    assert out.dense is not None, "dalify bug: shapes that are not in one array"
+    out.dense[...] = shapes
 
 
 peek_image_shape.substitute(blank_image)

@@ -11,7 +11,7 @@ from dalify.base.optional import torch
 from dalify.registry import Spec, operator
 
 
-@operator(allocating=True)
+@operator
 def per_frame(x: Spec, /, *, replace: bool = False) -> Spec:
     """Mark data as one entry per frame, to be used as a per-frame argument. Only the layout changes.
 

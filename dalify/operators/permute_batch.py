@@ -15,7 +15,7 @@ from dalify.kernels.arrays.upload_torch import selected_samples
 from dalify.registry import Memory, PerSample, Spec, Vectors, operator
 
 
-@operator(batchwise=True)
+@operator
 def permute_batch(x: Spec, /, *, indices: PerSample[list[int]]) -> Spec:
     """Rearrange the samples of a batch.
 
@@ -49,7 +49,7 @@ def _sources(x, indices):
     return chosen
 
 
-@permute_batch.cpu
+@permute_batch.cpu_batch
 def _(x: Batch, *, indices: Vectors, memory: Memory) -> Any:
     chosen = _sources(x, indices)
     origins = None if x.origins is None else [x.origins[index] for index in chosen.tolist()]
@@ -66,6 +66,6 @@ def _(x: Batch, *, indices: Vectors, memory: Memory) -> Any:
     return result
 
 
-@permute_batch.gpu
+@permute_batch.gpu_batch
 def _(x: Batch, *, indices: Vectors) -> Any:
     return selected_samples(x, _sources(x, indices))

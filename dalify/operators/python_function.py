@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from dalify.base.errors import ArgumentTypeError, NoOutputsError
 from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
-from dalify.sources.user_function import as_array, as_tensor, call_user_function, layout_of, writable
-
-
-def _count(arguments: Mapping[str, Any]) -> int:
-    count = arguments["num_outputs"]
-    if count < 0:
-        raise NoOutputsError(f"num_outputs must not be negative; got {count}.")
-    return count
+from dalify.sources.user_function import (
+    as_array,
+    as_tensor,
+    call_user_function,
+    output_count,
+    output_specs,
+    writable,
+)
 
 
 @operator(
-    outputs=_count,
-    batchwise=True,
+    outputs=output_count,
     serial=True,
     side_effect=True,
     user_code=True,
@@ -68,13 +65,10 @@ def python_function(
         >>> rotated = fn.python_function(images, function=lambda image: np.rot90(image))
     """
     del batch_processing, deterministic, parallel
-    if not isinstance(function, Callable):
-        raise ArgumentTypeError(f"function must be callable; got {type(function).__name__}.")
-    device = xs[0].device if xs else "cpu"
-    return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
+    return output_specs(xs, function, num_outputs, output_layouts)
 
 
-@python_function.cpu
+@python_function.cpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function,
@@ -89,7 +83,7 @@ def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, outpu
     )
 
 
-@python_function.gpu
+@python_function.gpu_batch
 def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
     return call_user_function(
         function,

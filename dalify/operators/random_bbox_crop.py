@@ -26,7 +26,7 @@ def _output_count(arguments: Mapping[str, Any]) -> int:
     return 3 + (arguments["input_count"] > 1) + bool(arguments["output_bbox_indices"])
 
 
-@operator(random=True, allocating=True, ragged=True, outputs=_output_count)
+@operator(random=True, outputs=_output_count)
 def random_bbox_crop(
     boxes: Spec,
     labels: Spec | None = None,
@@ -134,7 +134,7 @@ def _extents(values: Any, axes: int, shape_layout: str | None, name: str) -> np.
     return np.ascontiguousarray(values[:, [layout.index(letter) for letter in expected]], np.float64)
 
 
-@random_bbox_crop.cpu
+@random_bbox_crop.cpu_new_rows
 def _(
     boxes: Rows,
     labels: Rows | None,

@@ -15,7 +15,7 @@ from dalify.kernels.arrays.reshaping import filled_shape, ragged_shapes, reshape
 from dalify.registry import VARIES, Shaping, Spec, operator
 
 
-@operator(allocating=True)
+@operator
 def reinterpret(
     data: Spec,
     shape_input: Spec | None = None,

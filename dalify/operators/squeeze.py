@@ -13,7 +13,7 @@ from dalify.kernels.arrays.axes import chosen_axes, without_axes
 from dalify.registry import Spec, operator
 
 
-@operator(allocating=True)
+@operator
 def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | None = None) -> Spec:
     """Remove axes of extent 1. Nothing is copied.
 

@@ -25,7 +25,7 @@ from dalify.registry.groups import on_groups
 _FAR = 1 << 62
 
 
-@operator(allocating=True, stands_for="indexing")
+@operator(stands_for="indexing")
 def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
     """Index each sample with integers, slices and steps.
 
@@ -155,7 +155,7 @@ def _python_index(items: Any, shape: tuple[int, ...], values: list[int]) -> tupl
     return tuple(result)
 
 
-@tensor_subscript.gpu_samples
+@tensor_subscript.gpu_new_samples
 @on_groups(outputs=0)
 def _(x: torch.Tensor, *indices: torch.Tensor, items: Any) -> Any:
     """Index all samples at once if their indices are equal, otherwise one by one."""
@@ -194,11 +194,6 @@ def _take(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
     return x[tuple(result)]
 
 
-@tensor_subscript.cpu
-def _(x: np.ndarray, *, items: Any) -> Any:
-    return np.asarray(x[(slice(None), *_python_index(items, x.shape[1:], []))])
-
-
 def _limited(index: np.ndarray) -> np.ndarray:
     """Return indices as int64. Large ones are limited, so that adding an extent does not overflow."""
     wide = np.minimum(index, np.uint64(_FAR)) if index.dtype == np.uint64 else index
@@ -210,8 +205,7 @@ def _one_of(is_first: bool, first: Any, second: Any) -> Any:
     return first if is_first else second
 
 
-@tensor_subscript.selects
-def _(x: Samples, *indices: np.ndarray, items: Any) -> Samples:
+def _selected(x: Samples, *indices: np.ndarray, items: Any) -> Samples:
     values = [_limited(index) for index in indices]
 
     def number(value: Any, default: Any = None) -> Any:
@@ -263,3 +257,8 @@ def _(x: Samples, *indices: np.ndarray, items: Any) -> Samples:
     for place, columns in enumerate(zip(shapes, steps, strict=True)):
         selected[0, :, place], selected[1, :, place] = columns
     return Samples(x.addresses + begin * x.dtype.itemsize, selected[0], x.dtype, x, selected[1])
+
+
+@tensor_subscript.cpu_selection(_selected)
+def _(x: np.ndarray, *, items: Any) -> Any:
+    return np.asarray(x[(slice(None), *_python_index(items, x.shape[1:], []))])

@@ -12,10 +12,16 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.arrays.joined import joined
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.warp import warp_2d, warp_3d
-from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, inverted, sized_shapes, with_size
+from dalify.kernels.images.warp_rules import (
+    LAYOUTS,
+    check_interpolation,
+    given_matrices,
+    inverted,
+    sized_shapes,
+    with_size,
+)
 from dalify.kernels.images.warp_torch import inverted_torch, matrices_torch, warp_samples_torch
 from dalify.registry import Canvas, PerSample, Vectors, operator
 
@@ -94,12 +100,7 @@ def _(
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
-    values: Any = matrix
-    if mtx is not None and mtx.is_uniform:
-        values = joined(mtx).astype(np.float32)
-    elif mtx is not None:
-        values = [np.asarray(one, np.float32).reshape(-1) for one in mtx.arrays()]
-    rows = per_frame_of_samples(values, data, layout, "matrix", axes * (axes + 1))
+    rows = per_frame_of_samples(given_matrices(mtx, matrix), data, layout, "matrix", axes * (axes + 1))
     warp = warp_3d if "D" in layout else warp_2d
     warp(
         folded_frames(out, layout),

@@ -20,7 +20,7 @@ from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 from dalify.registry import Parameters
 
-__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_needed"]
+__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_needed", "decode_parts", "decode_windows"]
 
 _CHANNELS = 3
 
@@ -115,6 +115,35 @@ def decode(
         )
     else:
         decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache)
+
+
+def decode_windows(
+    out: Samples | DeviceSamples,
+    encoded: Samples,
+    *_: Any,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    windows: np.ndarray,
+    headers: Any,
+) -> None:
+    """The kernel of decoders whose `prepare` function returns `windows`; the device has one, too."""
+    decode(out, encoded, options, hardware, headers, windows)
+
+
+def decode_parts(
+    out: Samples | DeviceSamples,
+    encoded: Samples,
+    *,
+    options: DecodeOptions,
+    hardware: HardwareDecoder,
+    needed: np.ndarray,
+    headers: Any,
+) -> None:
+    """The kernel of decoders whose `prepare` function returns which part is `needed`.
+
+    The device decodes whole images: windows would have to be copied to their positions, see docs/accelerators.md.
+    """
+    decode(out, encoded, options, hardware, headers, needed=needed)
 
 
 def decode_needed(

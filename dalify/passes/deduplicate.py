@@ -11,6 +11,7 @@ from typing import Any
 from dalify.base.narrow import is_array, is_tuple
 from dalify.graph import Edge, Graph, Node, rewrite
 from dalify.passes.report import Report
+from dalify.registry import Source
 
 __all__ = ["deduplicate"]
 
@@ -27,8 +28,8 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         operator = node.operator
         draws = operator.is_random and node.seed is None
-        is_unique = draws or operator.is_source or operator.is_serial or operator.has_side_effect or node.preserve
-        if is_unique or node.name is not None:
+        is_unique = draws or isinstance(operator, Source) or operator.is_serial or operator.has_side_effect
+        if is_unique or node.preserve or node.name is not None:
             return node
         try:
             arguments = tuple(

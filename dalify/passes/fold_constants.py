@@ -12,7 +12,7 @@ from dalify.data import Spec, array_dtype
 from dalify.data.samples import Samples
 from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments
 from dalify.passes.report import Report
-from dalify.registry import Role
+from dalify.registry import KernelOperator, Role
 
 __all__ = ["fold_constants"]
 
@@ -29,9 +29,12 @@ def fold_constants(graph: Graph, report: Report) -> Graph:
     """
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
-        if not node.operator.is_foldable or not all(_is_literal(edge) for edge in node.inputs):
+        operator = node.operator
+        if not isinstance(operator, KernelOperator) or not operator.is_foldable:
             return node
-        value = _evaluated(node)
+        if not all(_is_literal(edge) for edge in node.inputs):
+            return node
+        value = _evaluated(node, operator)
         if value is None:
             return node
         report.note("fold_constants", f"{node!r} is the constant {np.array2string(value, threshold=6)}")
@@ -44,18 +47,18 @@ def _is_literal(edge: Edge | None) -> bool:
     return edge is not None and edge.node.role is Role.LITERAL
 
 
-def _evaluated(node: Node) -> np.ndarray[Any, Any] | None:
+def _evaluated(node: Node, operator: KernelOperator) -> np.ndarray[Any, Any] | None:
     values = [edge.node.arguments["value"] for edge in node.inputs if edge is not None]
     layouts = [edge.node.arguments.get("layout", "") for edge in node.inputs if edge is not None]
     if any(layouts):
         return None
     arguments = rule_arguments(node)
     specs = tuple(Spec(array_dtype(value), None, "", value.shape) for value in values)
-    out_spec = node.operator.apply_rule(specs, arguments)[0]
+    out_spec = operator.apply_rule(specs, arguments)[0]
     if out_spec.shape is None or out_spec.dtype is None:
         return None
     out = np.empty((1, *out_spec.shape), out_spec.dtype.numpy)
-    kernel = node.operator.kernels["cpu"]
+    kernel = operator.kernels["cpu"]
     known = {**arguments, "spec": specs[0], "specs": specs, "out_spec": out_spec, "out_specs": (out_spec,), "count": 1}
     if out.nbytes > _LIMIT_BYTES or not set(kernel.names) <= set(known):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dalify.base.errors import ConditionError
 from dalify.graph import Branch, Graph, edge_spec, node_specs
 from dalify.passes.report import Report
-from dalify.registry import Role
+from dalify.registry import FedSource
 
 __all__ = ["infer_specs"]
 
@@ -24,7 +24,7 @@ def infer_specs(graph: Graph, report: Report) -> Graph:
         specs = node_specs(node)
         if node.branch is not None:
             _check_condition(node.branch)
-        if node.role is Role.FED and not all(spec.is_known for spec in specs):
+        if isinstance(node.operator, FedSource) and not all(spec.is_known for spec in specs):
             report.note(
                 "infer_specs", f"{node!r} declares no dtype and layout (or ndim): its consumers are checked at run time"
             )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from dalify.base.errors import CacheError
 from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments
 from dalify.passes.report import Report
-from dalify.registry import Role, catalog
+from dalify.registry import FedSource, KernelOperator, Reader, Role, catalog
 
 __all__ = ["CACHE_ARGUMENTS", "insert_caches"]
 
@@ -45,8 +45,8 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
             return node
         arguments = {name: value for name, value in node.arguments.items() if name not in CACHE_ARGUMENTS}
         decoder = replace(node, arguments=arguments)
-        applies = node.operator.mixed_applies
-        if node.device == "mixed" and not given["cache_folder"] and applies is not None and applies(arguments)[0]:
+        mixed = node.operator.mixed if isinstance(node.operator, KernelOperator) else None
+        if node.device == "mixed" and not given["cache_folder"] and mixed is not None and mixed.applies(arguments)[0]:
             error = _error(node) or _error_of_several_readers(node)
             if error is not None:
                 report.note("insert_caches", f"{node!r} is not cached: {error.message}")
@@ -79,7 +79,7 @@ def _error(cache: Node) -> CacheError | None:
             what, hint = found
             place = f" at {node.line}" if node.line else ""
             return _cache_error(cache, f"it depends on {node.operator.public_name}{place}, {what}", hint)
-    if not any(node.operator.is_reader for node in nodes):
+    if not any(isinstance(node.operator, Reader) for node in nodes):
         return _cache_error(
             cache, "there is no reader before it, so samples have no identity.", "Cache data that come from a reader."
         )
@@ -88,7 +88,7 @@ def _error(cache: Node) -> CacheError | None:
 
 def _error_of_several_readers(decoder: Node) -> CacheError | None:
     """Return the error of a cache on the device whose samples come from several readers, or None."""
-    readers = sum(node.operator.is_reader for node in Graph(tuple(decoder.edges())).nodes())
+    readers = sum(isinstance(node.operator, Reader) for node in Graph(tuple(decoder.edges())).nodes())
     return None if readers == 1 else _cache_error(decoder, "it depends on several readers.", "Use fn.cache.")
 
 
@@ -103,12 +103,12 @@ def _obstacle(node: Node) -> tuple[str, str] | None:
     operator = node.operator
     if operator.is_random:
         return "which is random.", "Place fn.cache before it."
-    if operator.is_fed:
+    if isinstance(operator, FedSource):
         return "whose samples have no identity.", "Read the data with a reader."
-    if operator.is_reader:
-        if operator.identity_function is None:
-            readers = [name for name in catalog.names() if "readers." in name]
-            names = ", ".join(name for name in readers if catalog.find(name).identity_function is not None)
+    if isinstance(operator, Reader):
+        if operator.entry_identity is None:
+            readers = [catalog.find(name) for name in catalog.names() if "readers." in name]
+            names = ", ".join(item.name for item in readers if isinstance(item, Reader) and item.entry_identity)
             return "which cannot detect whether its data have changed.", f"These readers can: {names}."
         return None
     if operator.runs_user_code and not _is_deterministic(node):
@@ -120,8 +120,11 @@ def _obstacle(node: Node) -> tuple[str, str] | None:
         return "which has side effects.", "Place it after fn.cache."
     if node.output_device != "cpu":
         return "which runs on the GPU; caches are on the CPU.", "Place fn.cache before .gpu()."
-    whole = operator.whole_batch is not None and operator.whole_batch({**node.arguments, "on_error": "raise"})
-    if whole or (operator.is_batchwise and not operator.runs_user_code):
+    if (
+        isinstance(operator, KernelOperator)
+        and not operator.runs_user_code
+        and operator.needs_batch({**node.arguments, "on_error": "raise"})
+    ):
         return (
             "which processes the whole batch: its result for a sample depends on the other samples.",
             "Place it after fn.cache.",

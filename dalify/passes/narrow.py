@@ -13,6 +13,7 @@ from dataclasses import replace
 from dalify.data import DALIDataType
 from dalify.graph import Edge, Graph, Node, edge_spec, new_edge, rewrite
 from dalify.passes.report import Report
+from dalify.registry import KernelOperator
 
 __all__ = ["narrow"]
 
@@ -55,4 +56,6 @@ def _may_be_images(edge: Edge) -> bool:
 
 
 def _stores_float(node: Node) -> bool:
-    return node.operator.stores_any_float and node.arguments.get("dtype") in (None, DALIDataType.FLOAT)
+    operator = node.operator
+    can_store = isinstance(operator, KernelOperator) and operator.stores_any_float
+    return can_store and node.arguments.get("dtype") in (None, DALIDataType.FLOAT)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dalify.graph import Edge, Graph, Node, edge_spec, rewrite
-from dalify.registry import VARIES, catalog
+from dalify.registry import VARIES, KernelOperator, catalog
 from dalify.registry.pairs import Pair, PairKind
 
 __all__ = ["join_pairs"]
@@ -29,8 +29,10 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
     seconds: dict[tuple[int, str], Pair] = {}
     for node in graph.nodes():
         edge = node.inputs[0] if node.inputs else None
-        pair = None if edge is None else edge.node.operator.pairs.get((node.operator.name, kind))
-        if edge is None or pair is None or uses[edge] > 1:
+        if edge is None or not isinstance(edge.node.operator, KernelOperator) or uses[edge] > 1:
+            continue
+        pair = edge.node.operator.pairs.get((node.operator.name, kind))
+        if pair is None:
             continue
         if _applies(pair, edge.node, node, kind):
             firsts[_key(edge.node)] = pair, node

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dalify.graph import Edge, Graph, Node, new_edge, rewrite
 from dalify.passes.report import Report
-from dalify.registry import Role, catalog
+from dalify.registry import FedSource, KernelOperator, Reader, Role, catalog
 
 __all__ = ["place"]
 
@@ -47,30 +47,23 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
             source = node.inputs[0]
             assert source is not None, "dalify bug: a copy of nothing"
             return (moved(source, node.output_device),)
-        device = node.device
-        if node.operator.is_fed:
+        device, operator = node.device, node.operator
+        if isinstance(operator, FedSource):
             return replace(node, device=node.output_device)  # fed data are copied there before a batch begins
-        if node.role.needs_no_kernel:
-            return _with_inputs(node, device, moved)
-        runs_on = "cpu" if device == "mixed" else device
-        if device == "mixed" and node.operator.mixed_applies is not None:
-            policy = node.arguments.get("on_error") or on_error
-            applies, reason = node.operator.mixed_applies(node.arguments)
-            report.note("place", f"{node!r} decodes on the {'device' if applies else 'host'} ({reason})")
-            if applies:
-                runs_on = "mixed"
-                if policy == "skip":
-                    node = _checked(node, moved)
-        if (
-            device == "gpu"
-            and "gpu" not in node.operator.kernels
-            and ("cpu" in node.operator.kernels or node.operator.is_reader)
-        ):
-            runs_on = "cpu"
-            if node.inputs:
-                report.note("place", f"{node!r} has no GPU kernel and runs on the CPU, with copies")
-        if device == "cpu" and "cpu" not in node.operator.kernels and "gpu" in node.operator.kernels:
-            runs_on = "gpu"
+        runs_on = "cpu" if device == "mixed" or isinstance(operator, Reader) else device
+        if isinstance(operator, KernelOperator):
+            if device == "mixed" and operator.mixed is not None:
+                policy = node.arguments.get("on_error") or on_error
+                applies, reason = operator.mixed.applies(node.arguments)
+                report.note("place", f"{node!r} decodes on the {'device' if applies else 'host'} ({reason})")
+                if applies:
+                    runs_on = "mixed"
+                    if policy == "skip":
+                        node = _checked(node, operator.mixed.checked_by, moved)
+            elif operator.devices and runs_on not in operator.devices:
+                (runs_on,) = operator.devices
+                if runs_on == "cpu" and node.inputs:
+                    report.note("place", f"{node!r} has no GPU kernel and runs on the CPU, with copies")
         placed = _with_inputs(node, runs_on, moved)
         if not node.output_count:
             return placed
@@ -79,11 +72,11 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
     return rewrite(graph, change)
 
 
-def _checked(node: Node, moved: Callable[[Edge, str], Edge]) -> Node:
+def _checked(node: Node, checked_by: str, moved: Callable[[Edge, str], Edge]) -> Node:
     """Return a node for ``mixed`` that gets only the samples that a node on the CPU has checked."""
     first = node.inputs[0]
     assert first is not None, "dalify bug: a decoder of nothing"
-    operator = catalog.find(node.operator.checked_by or "")
+    operator = catalog.find(checked_by)
     arguments = {key: value for key, value in node.arguments.items() if key in operator.parameters}
     given = {**arguments, "on_error": "skip"}
     check = new_edge(
@@ -98,7 +91,7 @@ def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge]) ->
     inputs = list(node.inputs)
     for index, edge in enumerate(inputs):
         # Predicates are read on the host, on whatever device the samples are.
-        predicate = index == node.role.selecting_input
+        predicate = index == node.selecting_input
         if edge is not None:
             inputs[index] = moved(edge, "cpu" if predicate else wanted)
     arguments = {

@@ -12,7 +12,7 @@ from dataclasses import replace
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.graph import branch_mapping
 from dalify.passes.report import Report
-from dalify.registry import Role
+from dalify.registry import Reader, Role
 
 __all__ = ["share_cached"]
 
@@ -41,7 +41,7 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
     shared = [
         edge
         for edge in sorted(read_downstream, key=lambda item: (item.node.number, item.output))
-        if edge.node in upstream and edge.node.operator.is_reader and edge not in inputs
+        if edge.node in upstream and isinstance(edge.node.operator, Reader) and edge not in inputs
     ]
     other_caches = {node for node in downstream if node.role is Role.CACHE}
     readers = {edge.node for edge in shared}

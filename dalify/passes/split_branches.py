@@ -29,7 +29,7 @@ def split_branches(graph: Graph, report: Report) -> Graph:
     Raises:
         DivergentBranchesError: a value of a branch is used outside it without being merged.
     """
-    if all(node.branch is None and not node.role.ends_branches for node in graph.nodes()):
+    if all(node.branch is None and not node.ends_branches for node in graph.nodes()):
         return graph
     splitter = _Splitter()
     changed = rewrite(graph, splitter.change)
@@ -49,13 +49,13 @@ class _Splitter:
 
     def change(self, node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         branch = self._canonical(node.branch)
-        if node.role.ends_branches:
+        if node.ends_branches:
             predicate, *values = (edge for edge in node.inputs if edge is not None)
             predicate = self._reduced(predicate, branch, node)
             line = node.line if node.role is Role.JOIN else None
             parts = [
                 self._reduced(edge, self._side(predicate, side, branch, line), node)
-                for edge, side in zip(values, node.role.sides(len(values)), strict=True)
+                for edge, side in zip(values, node.sides, strict=True)
             ]
             return replace(node, inputs=(predicate, *parts), branch=branch)
         return node.with_edges(lambda edge: self._reduced(edge, branch, node), branch)

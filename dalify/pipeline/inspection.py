@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
-from dalify.graph import Graph, Node, Role
+from dalify.graph import FedSource, Graph, Node
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
@@ -101,7 +101,7 @@ class Inspection:
 
     def external_sources(self) -> tuple[Node, ...]:
         """Return the nodes of the graph that take data from outside."""
-        return tuple(node for node in self._builder.graph().nodes() if node.role is Role.FED)
+        return tuple(node for node in self._builder.graph().nodes() if isinstance(node.operator, FedSource))
 
     def executor_statistics(self) -> dict[str, Any]:
         """Return the sizes of the outputs of each operator; empty if they are not measured."""

@@ -18,7 +18,7 @@ import numpy as np
 from dalify.base.errors import CheckpointError
 from dalify.base.narrow import is_array, is_dictionary, is_list, is_list_or_tuple
 from dalify.executor.assembly import shard_of
-from dalify.graph import Edge, Graph, Node, Role, rule_arguments
+from dalify.graph import Edge, FedSource, Graph, Node, Reader, Role, rule_arguments
 from dalify.passes import CACHE_ARGUMENTS
 
 __all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of"]
@@ -75,9 +75,9 @@ def _changes_nothing(node: Node) -> bool:
 def _arguments(node: Node) -> list[Any]:
     operator = node.operator
     arguments = rule_arguments(node)
-    if operator.is_reader:
+    if isinstance(operator, Reader):
         names = _READER_ARGUMENTS
-    elif operator.role is Role.FED and operator.feed_function is None:
+    elif isinstance(operator, FedSource) and operator.feed_function is None:
         names = _SOURCE_ARGUMENTS
     else:
         # The process of a function and caching do not change results.

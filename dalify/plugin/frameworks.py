@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.errors import ShapeError
 from dalify.base.optional import LazyModule, require
+from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from dalify.data.batch import tensor_of
 from dalify.data.dtypes import is_bfloat16
 from dalify.data.pool import pageable
 
-__all__ = ["by_dlpack", "framework"]
+__all__ = ["as_one_tensor", "by_dlpack", "framework", "of_equal_shape"]
 
 
 def framework(package: str, plugin: str = "", install: str = "") -> Any:
@@ -26,6 +28,23 @@ def framework(package: str, plugin: str = "", install: str = "") -> Any:
         MissingPackageError: it is not installed.
     """
     return require(LazyModule(package, f"dalify.plugin.{plugin or package}", install or f"dalify[{package}]"))
+
+
+def as_one_tensor(source: TensorCPU | TensorGPU | TensorListCPU | TensorListGPU) -> TensorCPU | TensorGPU:
+    """Return a tensor, or the samples of a tensor list as one."""
+    return source.as_tensor() if isinstance(source, (TensorListCPU, TensorListGPU)) else source
+
+
+def of_equal_shape(source: Any, target: Any) -> TensorCPU | TensorGPU:
+    """Return a tensor, or the samples of a tensor list as one, to be copied into an array of a framework.
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    source = as_one_tensor(source)
+    if list(target.shape) != list(source.shape()):
+        raise ShapeError(f"the shapes differ: {tuple(source.shape())} cannot be copied into {tuple(target.shape)}.")
+    return source
 
 
 def by_dlpack(array: Any, aligned: int = 1) -> Any:

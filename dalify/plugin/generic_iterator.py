@@ -7,37 +7,32 @@ one. The iterator of a framework converts an array to a tensor. The default is a
 
 from __future__ import annotations
 
-import copy
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, ClassVar, NoReturn, Self, cast
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, cast
 
 import numpy as np
 
 from dalify.base.deprecation import warn_at_line, warn_deprecated
 from dalify.base.errors import (
     ArgumentTypeError,
-    BadSampleWarning,
     IteratorArgumentError,
     NotAPipelineError,
     OutputMapError,
-    PartialBatchError,
     option_error_text,
 )
-from dalify.base.first_error import FirstError
-from dalify.data import TensorListCPU, TensorListGPU
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline
+from dalify.pipeline.state import dumps
 from dalify.plugin.collate import COLLATIONS, Collation, Packed, Pad, collations
+from dalify.plugin.epoch_run import EpochRun, Outputs
 from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs, SizedEpochs
 from dalify.plugin.private_fields import PrivateFields
-from dalify.plugin.resuming import ResumableIterator
 
-__all__ = ["ClassificationIterator", "GenericIterator", "Outputs", "naming_the_output"]
+__all__ = ["ClassificationIterator", "GenericIterator", "naming_the_output", "without_output_map"]
 
-Outputs = tuple[TensorListCPU | TensorListGPU, ...]
-_SHOWN_BAD_SAMPLES = 5
+_Options = ParamSpec("_Options")
 
 
 @contextmanager
@@ -50,7 +45,7 @@ def naming_the_output(name: str) -> Iterator[None]:
         raise
 
 
-class GenericIterator(ResumableIterator, PrivateFields):
+class GenericIterator(PrivateFields):
     """Returns per batch a list with one dictionary of arrays per pipeline.
 
     The arrays are views of the pipeline's outputs. They stay valid: memory is reused only when no view of it exists.
@@ -116,30 +111,20 @@ class GenericIterator(ResumableIterator, PrivateFields):
             raise IteratorArgumentError(f"valid_name={valid_name!r} is already the name of an output.")
         self._valid_name = valid_name
         self.batch_size = self._pipelines[0].max_batch_size
-        self._resets_itself = _checked_auto_reset(auto_reset)
-        self._prepares = prepare_first_batch
-        self._fresh_epochs = fresh_epochs
+        resets_itself = _checked_auto_reset(auto_reset)
         for pipeline in self._pipelines:
             pipeline.build()
-        # After another iterator, the next epoch; batches of `run` before do not count.
-        self._epoch = max(pipeline.next_epoch for pipeline in self._pipelines)
-        for pipeline in self._pipelines:
-            if pipeline.has_run:
-                pipeline.start_epoch(self._epoch)
         self._policy = _checked_policy(fill_last_batch, last_batch_policy)
         self._is_padded = last_batch_padded
-        self._reader_name = reader_name
-        self._epochs = self._counted(int(size), reader_name, self._policy, last_batch_padded)
-        if self._epoch:
-            self._epochs.restart(self._epoch)
-        self._is_sized = self._epochs.batches is not None
-        self._delivered = 0  # batches of this epoch
-        self._is_over = False  # the epoch has ended, and the next one has not begun
-        self._reported: Counter[int] = Counter()  # number of reported bad samples, by pipeline
-        # The last epoch ended by its number of batches, so the sources may be exhausted when this one begins.
-        self._may_be_exhausted = False
-        self._take_counters()
-        self._prepare()
+        self._run = EpochRun(
+            self._pipelines,
+            self._counted(int(size), reader_name, self._policy, last_batch_padded),
+            self.output_map,
+            reader_name,
+            resets_itself=resets_itself,
+            starts_fresh=fresh_epochs,
+            prepares=prepare_first_batch,
+        )
 
     def _counted(self, size: int, reader_name: str | None, policy: LastBatchPolicy, is_padded: bool) -> Epochs:
         if size == 0:
@@ -175,9 +160,9 @@ class GenericIterator(ResumableIterator, PrivateFields):
 
     def __iter__(self) -> Self:
         """Begin an epoch, unless this one has not begun yet or was just restored, and return the iterator itself."""
-        if not self._continues:
+        if not self._run.continues:
             self.reset()
-        self._continues = False
+        self._run.continues = False
         return self
 
     def __next__(self) -> list[dict[str, Any]]:
@@ -187,66 +172,14 @@ class GenericIterator(ResumableIterator, PrivateFields):
             StopIteration: the epoch is over.
             Exception: an error in this batch; the next call returns the next batch.
         """
-        self._continues = False
-        if self._is_over:
-            raise StopIteration
-        if self._delivered == self._epochs.batches:
-            self._end()
-        outputs = self._fetch()
-        number = self._delivered
-        self._delivered += 1
-        batches: list[dict[str, Any]] = []
-        for index, item in enumerate(outputs):
-            count = min(self._epochs.kept(index, number), len(item[0]) if item else 0)
-            if count == 0 and isinstance(self._epochs, SizedEpochs):
-                break  # a previous pipeline ended the epoch
-            batches.append(self._convert(item, count, self._pipelines[index].valid[:count]))
-        return batches
+        return [
+            self._convert(outputs, count, pipeline.valid[:count])
+            for (outputs, count), pipeline in zip(self._run.next_batches(), self._pipelines, strict=False)
+        ]
 
     def next(self) -> list[dict[str, Any]]:
         """Return the next batch of each pipeline, like ``next(iterator)``."""
         return self.__next__()
-
-    def _fetch(self) -> list[Outputs]:
-        try:
-            outputs = self._fetch_once()
-        except StopIteration:
-            if self._is_sized and self._delivered == 0 and self._may_be_exhausted:
-                # The previous epoch ended with the last batch of the source, whose end is only detected now.
-                self._may_be_exhausted = False
-                self._reset_sources()
-                return self._fetch()
-            self._end()
-        self._may_be_exhausted = False
-        if self._is_sized:
-            self._check_sizes(outputs)
-        return outputs
-
-    def _fetch_once(self) -> list[Outputs]:
-        outputs: list[Outputs] = []
-        failure = FirstError()
-        for pipeline in self._pipelines:
-            pipeline.next_epoch = self._epoch + 1
-            try:
-                outputs.append(pipeline.next_outputs())
-            except StopIteration:
-                raise
-            except Exception as error:
-                failure.record(error)
-        if failure:
-            self._delivered += 1  # the batch is lost in all pipelines, so that they stay in lockstep
-            failure.raise_first()
-        return outputs
-
-    def _check_sizes(self, outputs: list[Outputs]) -> None:
-        for items in outputs:
-            for index, item in enumerate(items):
-                if len(item) != self.batch_size:
-                    raise PartialBatchError(
-                        f"the output {self.output_map[index]!r} has {len(item)} samples instead of {self.batch_size}; "
-                        "with size or reader_name all batches must be full.",
-                        hint="Omit size and reader_name: the epoch then lasts until the source ends.",
-                    )
 
     # -- conversion ----------------------------------------------------------------------------------------------------
 
@@ -281,65 +214,10 @@ class GenericIterator(ResumableIterator, PrivateFields):
 
     # -- epochs --------------------------------------------------------------------------------------------------------
 
-    def _end(self) -> NoReturn:
-        """End the epoch."""
-        self._is_over = True
-        self._report_bad_samples()
-        if self._resets_itself:
-            self._begin_next()
-        raise StopIteration
-
-    def _report_bad_samples(self) -> None:
-        found: list[Any] = []
-        count = 0
-        for number, pipeline in enumerate(self._pipelines):
-            new = max(0, pipeline.bad_count - self._reported[number])
-            self._reported[number] = pipeline.bad_count
-            count += new
-            found += pipeline.bad_samples()[-new:] if new else []
-        if not count:
-            return
-        first = "".join(f"\n  {sample}" for sample in found[:_SHOWN_BAD_SAMPLES])
-        more = f"\n  ... and {count - _SHOWN_BAD_SAMPLES} more" if count > _SHOWN_BAD_SAMPLES else ""
-        samples = "1 sample" if count == 1 else f"{count} samples"
-        text = f"{samples} of epoch {self._epoch} could not be used; pipe.bad_samples() lists them:{first}{more}"
-        warn_at_line(text, BadSampleWarning)
-
     def reset(self) -> None:
         """Begin the next epoch, after the end of this one or within it; no effect before its first batch."""
-        self._continues = False
         self._counted_by_subclass = 0
-        if self._is_over or (self._delivered and self._delivered == self._epochs.batches):
-            self._begin_next()
-        elif self._delivered:
-            self.set_epoch(self._epoch + 1)
-
-    def _begin_next(self) -> None:
-        """Begin the next epoch after the end of this one."""
-        if self._fresh_epochs and self._is_sized:
-            self.set_epoch(self._epoch + 1)
-            return
-        if self._delivered == self._epochs.batches:
-            for _ in range(self._epochs.surplus):
-                self._skip()
-            self._may_be_exhausted = True
-        self._epochs.advance()
-        self._epoch += 1
-        if not self._is_sized or any(pipeline.is_at_end for pipeline in self._pipelines):
-            self._reset_sources()
-        self._delivered = 0
-        self._is_over = False
-        self._prepare()
-
-    def _skip(self) -> None:
-        for pipeline in self._pipelines:
-            # The batch is dropped; if the sources ended with the epoch, there is none.
-            with suppress(Exception):
-                pipeline.next_outputs()
-
-    def _reset_sources(self) -> None:
-        for pipeline in self._pipelines:
-            pipeline.reset()
+        self._run.reset()
 
     def set_epoch(self, epoch: int) -> None:
         """Begin an epoch at its first sample, at any position of the current one.
@@ -347,26 +225,40 @@ class GenericIterator(ResumableIterator, PrivateFields):
         Args:
             epoch: number of the epoch, from 0; it determines the order of shuffled readers and the shards.
         """
-        for pipeline in self._pipelines:
-            pipeline.start_epoch(epoch)
-        self._epochs.restart(epoch)
-        self._epoch = epoch
-        self._delivered = 0
-        self._is_over = False
-        self._may_be_exhausted = False
-        self._prepare()
+        self._run.set_epoch(epoch)
 
-    # -- properties ----------------------------------------------------------------------------------------------------
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position of the consumer, after any batch, as JSON data; see ``Pipeline.state_dict``."""
+        return {"pipelines": self._run.state()}
+
+    def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Continue at the position of a ``state_dict()``, also in the middle of an epoch.
+
+        The next ``for`` loop returns the rest of that epoch. With another number of shards the rest of the epoch is
+        divided among the new shards; ``len()`` then counts the batches before and the remaining ones.
+
+        Args:
+            state: result of ``state_dict()``, of this or another process; to continue with another number of shards,
+                the list of the states of all processes, saved after the same batch. See ``Pipeline.load_state_dict``.
+
+        Raises:
+            CheckpointError: the state belongs to other pipelines or to an iterator with other options.
+        """
+        self._run.restore(state)
+
+    def checkpoints(self) -> list[bytes]:
+        """Return ``state_dict()`` as one string per pipeline, for ``Pipeline(checkpoint=...)``."""
+        return [dumps(state) for state in self.state_dict()["pipelines"]]
 
     @property
     def epoch(self) -> int:
         """Number of the current epoch, from 0."""
-        return self._epoch
+        return self._run.epoch
 
     @property
     def size(self) -> int:
         """Number of samples of the current epoch, as in DALI: per pipeline with ``reader_name``, otherwise `size`."""
-        return self._epochs.samples
+        return self._run.epochs.samples
 
     def __len__(self) -> int:
         """Return the number of batches of the current epoch; after its end, of the one that the next loop begins.
@@ -374,16 +266,30 @@ class GenericIterator(ResumableIterator, PrivateFields):
         Raises:
             TypeError: the number is not known without size and reader_name.
         """
-        epochs = self._epochs
-        if self._is_over:
-            epochs = copy.copy(epochs)
-            epochs.restart(self._epoch + 1) if self._fresh_epochs else epochs.advance()
-        if epochs.batches is None:
+        length = self._run.length
+        if length is None:
             raise ArgumentTypeError(
                 "without size and reader_name the number of batches is not known.",
                 hint="Specify the reader: fn.readers.file(..., name='Reader') and reader_name='Reader'.",
             )
-        return epochs.batches
+        return length
+
+
+def without_output_map(
+    base: Callable[Concatenate[Any, Any, Any, _Options], None],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Any, _Options], None]]:
+    """Decorator of a constructor whose parameters are those of another one except ``output_map``.
+
+    So they are declared once, and the signature still names them.
+    """
+
+    def decorate(init: Callable[..., None]) -> Callable[Concatenate[Any, Any, _Options], None]:
+        signature = inspect.signature(base)
+        others = [item for item in signature.parameters.values() if item.name != "output_map"]
+        init.__signature__ = signature.replace(parameters=others)  # pyright: ignore[reportFunctionMemberAccess]
+        return init
+
+    return decorate
 
 
 class ClassificationIterator(GenericIterator):
@@ -392,37 +298,9 @@ class ClassificationIterator(GenericIterator):
     The other arguments are those of `GenericIterator`.
     """
 
-    def __init__(
-        self,
-        pipelines: Pipeline | Sequence[Pipeline],
-        size: int = -1,
-        reader_name: str | None = None,
-        auto_reset: bool | str | None = False,
-        fill_last_batch: bool | None = None,
-        dynamic_shape: bool | None = False,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-        *,
-        fresh_epochs: bool = False,
-        collate: Mapping[str, str | Pad] | str | Pad | None = None,
-        valid_name: str | None = None,
-    ) -> None:
-        super().__init__(
-            pipelines,
-            ["data", "label"],
-            size,
-            reader_name,
-            auto_reset,
-            fill_last_batch,
-            dynamic_shape,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            fresh_epochs=fresh_epochs,
-            collate=collate,
-            valid_name=valid_name,
-        )
+    @without_output_map(GenericIterator.__init__)
+    def __init__(self, pipelines: Any, *rest: Any, **options: Any) -> None:
+        super().__init__(pipelines, ["data", "label"], *rest, **options)
 
 
 def _checked_pipelines(pipelines: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dalify.pipeline import Pipeline
-from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs
+from dalify.plugin.epoch_run import EpochRun
+from dalify.plugin.epochs import LastBatchPolicy, OpenEpochs, ReaderEpochs
 
 __all__ = ["PrivateFields"]
 
@@ -18,11 +19,9 @@ class PrivateFields:
 
     batch_size: int
     _pipelines: list[Pipeline]
-    _epochs: Epochs
+    _run: EpochRun
     _policy: LastBatchPolicy
     _is_padded: bool
-    _delivered: int
-    _resets_itself: bool
     _counted_by_subclass = 0
     _first_batch: Any = None  # in DALI, a prefetched batch
 
@@ -38,12 +37,12 @@ class PrivateFields:
 
     @property
     def _auto_reset(self) -> str:
-        return "yes" if self._resets_itself else "no"
+        return "yes" if self._run.resets_itself else "no"
 
     @property
     def _size(self) -> int:
         """Number of samples of the epoch; old training scripts compute the number of batches from it."""
-        return self._epochs.samples
+        return self._run.epochs.samples
 
     @property
     def _counter(self) -> int:
@@ -58,24 +57,24 @@ class PrivateFields:
         self._counted_by_subclass = value - self._counted_here()
 
     def _counted_here(self) -> int:
-        if isinstance(self._epochs, ReaderEpochs):
-            return int(min(self._counter_per_gpu)) + self._delivered * self.batch_size
-        return self._delivered * self.batch_size * len(self._pipelines)
+        if isinstance(self._run.epochs, ReaderEpochs):
+            return int(min(self._counter_per_gpu)) + self._run.delivered * self.batch_size
+        return self._run.delivered * self.batch_size * len(self._pipelines)
 
     @property
     def _last_batch_policy(self) -> LastBatchPolicy:
-        return LastBatchPolicy.FILL if isinstance(self._epochs, OpenEpochs) else self._policy
+        return LastBatchPolicy.FILL if isinstance(self._run.epochs, OpenEpochs) else self._policy
 
     @property
     def _last_batch_padded(self) -> bool:
-        reader = self._epochs
+        reader = self._run.epochs
         return reader.is_padded if isinstance(reader, ReaderEpochs) else self._is_padded
 
     @property
     def _reader_epochs(self) -> ReaderEpochs:
-        if not isinstance(self._epochs, ReaderEpochs):
+        if not isinstance(self._run.epochs, ReaderEpochs):
             raise AttributeError("only an iterator with reader_name has shards.")
-        return self._epochs
+        return self._run.epochs
 
     @property
     def _size_no_pad(self) -> int:

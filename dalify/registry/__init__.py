@@ -1,9 +1,17 @@
 """The definition of operators and their lookup by name, independent of individual operators.
 
+The kinds of operators
+    ``@operator`` declares an operator with kernels (`KernelOperator`), ``@reader`` one that reads the entries of an
+    index (`Reader`), ``@fed_source`` one whose data the program supplies (`FedSource`), and ``@structural`` one that
+    the executor implements: constants, copies, splits, merges, caches (`Structural`). Their options are those of
+    `OperatorOptions` and of the class. Each kind has its own decorators, which attach functions.
+
 How a kernel is called
-    A filling kernel is called as ``kernel(out[, out2 ...], x[, y ...], *, names)`` and fills ``out`` completely. An
-    allocating kernel has no ``out`` and returns its results: an array ``[N, ...]`` or a list of N arrays (a tuple of
-    these for several outputs). A missing optional input is None.
+    The decorator that attaches a kernel says in which form it gets samples (`Form`): ``cpu_samples``, ``gpu_samples``,
+    ``cpu_rows``, ``view`` …. A filling kernel is called as ``kernel(out[, out2 ...], x[, y ...], *, names)`` and fills
+    ``out`` completely. An allocating kernel, such as one attached by ``cpu_new_samples`` or ``cpu_new_rows``, has no
+    ``out`` and returns its results: an array ``[N, ...]`` or a list of N arrays (a tuple of these for several outputs).
+    A missing optional input is None.
 
     A kernel attached by ``cpu_samples`` receives all samples of a chunk in one call, with any shapes: ``out`` and ``x``
     are `Samples` (addresses, shapes), which compiled loops iterate over. ``spec`` and ``out_spec`` have no shape.
@@ -19,22 +27,22 @@ How a kernel is called
     `on_groups` makes such a kernel of one that takes arrays or tensors ``[N, ...]`` and is called for each run of
     samples with equal shapes. The kernels of users' operators are of this kind.
 
-    Kernels of these operators are attached by ``cpu`` and ``gpu``: a *batchwise* one takes Batches and returns Batches,
-    arrays or lists. One of a *view* takes arrays or tensors ``[N, ...]``, all samples of a chunk or one, and returns
-    a view.
+    ``cpu_elements`` does this for a kernel that computes each element by itself. Its arrays can also be one row of the
+    elements of all samples, and its first input can be its output.
 
-    A *listed* operator (such as ``decoders.numpy``) processes samples independently, so that stacking them would only
-    be a copy. Its kernel receives all samples of a chunk in one call, as a list of contiguous arrays per input, and
-    ``out`` is ``[N, ...]`` or, if shapes differ, a list of N arrays, some possibly empty. Specs of inputs have no
-    shape.
+    A *batchwise* kernel (``cpu_batch``, ``gpu_batch``) takes Batches and returns Batches, arrays or lists, and so does
+    one attached by ``cpu_chunk``, for each chunk: of operators that process samples one by one, so that stacking them
+    would only be a copy. One attached by ``view`` takes arrays or tensors ``[N, ...]``, all samples of a chunk or one,
+    and returns a view. ``cpu_selection`` attaches one that returns elements of each sample, and a function that selects
+    them from samples of different shapes.
 
-    A *ragged* operator (boxes, points, labels: their number varies per sample) receives all samples of a chunk in one
-    call: ``x`` is a ``Rows``: the samples concatenated along their first axis, ``x.values[total, ...]``, and
-    ``x.starts[N + 1]``. It fills ``out.values``, or if allocating, returns ``Rows`` in new memory or arrays ``[N,
-    ...]``. Per-sample arguments are ``[N]``; ``x.sample_of_row()`` maps rows to samples. Uniform chunks have the same
-    form, so one kernel is enough. Only the first extents can differ within a call: the executor makes one call for each
-    run of samples whose other extents are equal. ``spec`` is that of the first sample. There is no ``prepare``, and no
-    argument is Shaping.
+    A kernel of *rows* (``cpu_rows``, ``gpu_rows``, ``cpu_new_rows``, ``gpu_new_rows``; for boxes, points and labels,
+    whose number varies per sample) receives all samples of a chunk in one call: ``x`` is a ``Rows``: the samples
+    concatenated along their first axis, ``x.values[total, ...]``, and ``x.starts[N + 1]``. It fills ``out.values``, or
+    if allocating, returns ``Rows`` in new memory or arrays ``[N, ...]``. Per-sample arguments are ``[N]``;
+    ``x.sample_of_row()`` maps rows to samples. Uniform chunks have the same form, so one kernel is enough. Only the
+    first extents can differ within a call: the executor makes one call for each run of samples whose other extents are
+    equal. ``spec`` is that of the first sample. There is no ``prepare``, and no argument is Shaping.
 
     ``names`` are keyword-only parameters; each kernel receives those that it declares:
     normalized static parameters (int, float, bool, str, enum, tuple, None);
@@ -42,12 +50,12 @@ How a kernel is called
     the results of ``prepare``; and from the executor:
     ``spec``/``specs`` (of the first input / all inputs), ``out_spec``/``out_specs``,
     ``draws`` (random operators: ``draws.uniform(count) -> float64[N, count]`` in [0, 1), ``draws.bits(count) ->
-    uint32[N, count]``), ``count`` (N); batchwise operators: ``memory(start, count, shape) -> [count, *shape]``, memory
+    uint32[N, count]``), ``count`` (N); batchwise kernels: ``memory(start, count, shape) -> [count, *shape]``, memory
     for the samples from ``start`` of the only output, which saves a copy.
     Operators without inputs receive ``count`` and fill ``out[N, ...]``.
 
     A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields, and
-    received as one object by each rule, ``prepare`` function and kernel that declares it.
+    received as one object by each rule, ``prepare`` function, kernel and function of a reader that declares it.
 
     Kernels annotate what they receive: data as ``np.ndarray``, ``torch.Tensor``, `Samples`, `DeviceSamples`, `Rows` or
     `Batch`; per-sample arguments as ``np.ndarray``, or as `Vectors` where lists of different lengths are possible (not
@@ -72,16 +80,17 @@ How a rule is called
 """
 
 from dalify.data.spec import Spec
-from dalify.registry.kernel_types import AnySamples, Memory, Vectors
-from dalify.registry.operator import (
-    COMMON_PARAMETERS,
+from dalify.registry.kernel_operator import (
     RANDOM_STATE,
-    SEED,
-    Input,
+    Form,
     Kernel,
-    Operator,
+    KernelOperator,
+    MixedKernel,
+    SelectionKernel,
     operator,
 )
+from dalify.registry.kernel_types import AnySamples, Memory, Vectors
+from dalify.registry.operator import COMMON_PARAMETERS, SEED, Input, Operator, OperatorFunction
 from dalify.registry.parameter_group import Parameters, argument_names
 from dalify.registry.parameters import (
     NO_DEFAULT,
@@ -94,8 +103,9 @@ from dalify.registry.parameters import (
     Shaping,
 )
 from dalify.registry.reader_options import READER_PARAMETERS
-from dalify.registry.role import Role
+from dalify.registry.role import Role, Structural, structural
 from dalify.registry.schema import pascal_case
+from dalify.registry.source import FedSource, Reader, Source, fed_source, reader
 
 __all__ = [
     "COMMON_PARAMETERS",
@@ -107,19 +117,31 @@ __all__ = [
     "VARIES_BY_FRAME",
     "AnySamples",
     "Canvas",
+    "FedSource",
+    "Form",
     "Input",
     "Kernel",
+    "KernelOperator",
     "Memory",
+    "MixedKernel",
     "Operator",
+    "OperatorFunction",
     "Parameter",
     "Parameters",
     "PerFrame",
     "PerSample",
+    "Reader",
     "Role",
+    "SelectionKernel",
     "Shaping",
+    "Source",
     "Spec",
+    "Structural",
     "Vectors",
     "argument_names",
+    "fed_source",
     "operator",
     "pascal_case",
+    "reader",
+    "structural",
 ]

@@ -23,7 +23,8 @@ from dalify.data.batch import array_dtype
 from dalify.data.spec import Spec
 from dalify.registry import catalog
 from dalify.registry.groups import on_groups
-from dalify.registry.operator import COMMON_PARAMETERS, Kernel, Operator
+from dalify.registry.kernel_operator import Form, Kernel, KernelOperator
+from dalify.registry.operator import COMMON_PARAMETERS, Operator
 from dalify.registry.parameter_group import packing
 from dalify.registry.parameters import VARIES
 
@@ -37,7 +38,7 @@ _ELEMENTS = (bool, int, float)
 _KINDS = inspect.Parameter
 
 
-class CustomOperator(Operator):
+class CustomOperator(KernelOperator):
     """An operator that was defined outside of the package.
 
     Args:
@@ -49,6 +50,7 @@ class CustomOperator(Operator):
 
     Attributes:
         place: where it was defined.
+        is_allocating: see `allocating`.
 
     Raises:
         OperatorDefinitionError: an invalid name or signature.
@@ -60,12 +62,13 @@ class CustomOperator(Operator):
         if not isinstance(rule, FunctionType):
             raise _invalid(f"an operator is defined by a function; got {rule!r}.", None)
         self.place = SourceLine.of_code(rule.__code__)
+        self.is_allocating = allocating
         _check_name(name, self.place)
         if type(outputs) is not int or outputs < 1:
             raise _invalid(f"outputs must be a positive integer; got {outputs!r}.", self.place)
         _check_signature(rule, f"fn.{name}", self.place)
         try:
-            super().__init__(rule, name=name, outputs=outputs, allocating=allocating, random=random)
+            super().__init__(rule, name=name, outputs=outputs, random=random)
         except DalifyError as error:  # the default of a parameter
             raise _invalid(f"fn.{name}: {error.message}", self.place) from error
         _check_parameters(self, self.place)
@@ -81,11 +84,12 @@ class CustomOperator(Operator):
         self.kernels["gpu"] = self._kernel(function, "gpu")
         return function
 
-    def prepare(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-        """Attach a function that returns further per-sample arrays, before the kernels; see `Operator.prepare`."""
+    def _attach_prepare(
+        self, function: Callable[..., dict[str, Any]], reads_values: bool
+    ) -> Callable[..., dict[str, Any]]:
         if self.kernels:
             raise _invalid(f"attach the prepare function of {self.public_name} before its kernels.", _line(function))
-        return super().prepare(function)
+        return super()._attach_prepare(function, reads_values)
 
     def apply_rule(self, specs: Sequence[Spec | None], arguments: Mapping[str, Any]) -> tuple[Spec, ...]:
         """Return the specs of the outputs; see `Operator.apply_rule`.
@@ -188,7 +192,8 @@ class CustomOperator(Operator):
             shaping=self.shaping,
             constants=[item.name for item in self.parameters.values() if item.kind == "static"],
         )
-        return Kernel(grouped(packing(checked, self.groups)), device, takes_samples=True)
+        form = Form.NEW_SAMPLES if self.is_allocating else Form.SAMPLES
+        return Kernel(grouped(packing(checked, self.groups)), form)
 
     def _check_kernel(self, function: Callable[..., Any], device: str, line: SourceLine | None) -> None:
         """Compare the signature of a kernel with inputs, outputs and arguments."""
@@ -257,7 +262,7 @@ class CustomOperator(Operator):
             return _imported, (self.__module__, self.__name__)
         options = {"outputs": self.outputs, "allocating": self.is_allocating, "random": self.is_random}
         kernels = {device: inspect.unwrap(kernel.function) for device, kernel in self.kernels.items()}
-        prepare = self.prepare_function and (self.prepare_function.function, self.prepares_from_shapes)
+        prepare = self.prepare_function and (self.prepare_function.function, self.prepare_function.reads_values)
         # Evaluated: a function that is pickled by value has no names that only its annotations use.
         hints = typing.get_type_hints(self.rule, include_extras=True)
         return _rebuilt, (self.rule, hints, self.name, options, prepare, kernels)
@@ -282,7 +287,7 @@ def _rebuilt(
     rule.__annotations__ = hints
     made = CustomOperator(rule, name, **options)
     if prepare is not None:
-        attach = made.geometry if prepare[1] else made.prepare
+        attach = made.prepare if prepare[1] else made.geometry
         attach(prepare[0])
     for device, function in kernels.items():
         (made.cpu if device == "cpu" else made.gpu)(function)

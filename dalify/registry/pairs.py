@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from dalify.data.spec import Spec
 
@@ -27,8 +26,7 @@ the pass.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """How an operator is changed if only one other operator reads its result.
 
     Attributes:

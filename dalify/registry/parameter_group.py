@@ -95,20 +95,19 @@ def packing(function: Callable[..., Any], groups: Mapping[str, type[Parameters]]
     fields = [name for group in used.values() for name in field_names(group)]
     single = [name for name in fields if name in signature.parameters]
     members = [(name, group, _getter(field_names(group))) for name, group in used.items()]
-    packed_fields = [name for name in fields if name not in single]
+    packed_fields = frozenset(fields) - frozenset(single)
 
     @functools.wraps(function)
     def packed(*arrays: Any, **named: Any) -> Any:
-        groups: dict[str, Any] = {}
+        given = {name: value for name, value in named.items() if name not in packed_fields}
         for name, group, values in members:
-            groups[name] = group(*values(named))
-        for field in packed_fields:
-            del named[field]
-        return function(*arrays, **named, **groups)
+            given[name] = group(*values(named))
+        return function(*arrays, **given)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     kept = [item for name, item in signature.parameters.items() if name not in used]
     flat = [*kept, *(inspect.Parameter(name, keyword) for name in fields if name not in single)]
+    flat.sort(key=lambda item: item.kind)  # `**others` last
     packed.__signature__ = signature.replace(parameters=flat)  # pyright: ignore[reportAttributeAccessIssue]
     return packed
 

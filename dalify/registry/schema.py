@@ -134,7 +134,7 @@ class OpSchema:
 
     def IsStateful(self) -> bool:
         """Return whether the operator has state besides its inputs."""
-        return self.operator.is_random or self.operator.is_reader
+        return self.operator.takes_seed
 
     def IsNoPrune(self) -> bool:
         """Return whether the operator runs even if its outputs are not used."""
@@ -167,10 +167,8 @@ class OpSchema:
 
     def GetSupportedBackends(self) -> list[str]:
         """Return the devices: ``cpu``, ``gpu``, ``mixed``."""
-        kinds = [device for device in ("cpu", "gpu") if device in self.operator.kernels]
-        if self.operator.is_reader or not kinds:
-            kinds = ["cpu"]
-        return [*kinds, "mixed"] if self.operator.takes_mixed else kinds
+        kinds = self.operator.devices or ("cpu",)
+        return [*kinds, "mixed"] if self.operator.takes_mixed else [*kinds]
 
     def HasArgument(self, name: str) -> bool:
         """Return whether the operator has an argument of this name, current or deprecated."""
@@ -238,7 +236,7 @@ class OpSchema:
 
     def HasRandomSeedArg(self) -> bool:
         """Return whether the operator takes ``seed``."""
-        return self.operator.is_random or self.operator.is_reader
+        return self.operator.takes_seed
 
     def _description(self, name: str) -> str:
         found = re.search(rf"^ {{4}}\*?{re.escape(name)}: (.*(?:\n {{6,}}.*)*)", self.operator.doc, re.MULTILINE)

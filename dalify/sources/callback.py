@@ -213,7 +213,6 @@ class Callback:
         return iter(self.source() if self.kind is SourceKind.GENERATOR_FUNCTION else self.source)
 
     def __repr__(self) -> str:
-        """Return kind, name and location."""
         return f"Callback({self.kind.value} {self.location})"
 
 

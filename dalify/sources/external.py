@@ -92,7 +92,6 @@ class UserSource:
         return {"epoch": self.epoch, "iteration": self.iteration, "items": items, "ended": int(self._ended)}
 
     def __repr__(self) -> str:
-        """Return the source and its position."""
         return f"{type(self).__name__}({self.callback.location}, epoch {self.epoch}, iteration {self.iteration})"
 
 

@@ -140,7 +140,6 @@ class Remainder:
             self.length = self._windows[-1].length
 
     def __len__(self) -> int:
-        """Return the number of remaining samples."""
         return self.length
 
     def locate(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

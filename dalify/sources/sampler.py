@@ -344,7 +344,6 @@ class Sampler:
         self._move_to(epoch, 0, remainders)
 
     def __repr__(self) -> str:
-        """Return the current position."""
         options = self.options
         shard = f"shard {options.shard_id} of {options.num_shards}"
         return f"Sampler({options.size} samples, {shard}, epoch {self.epoch}, position {self.position})"

@@ -63,7 +63,6 @@ class SamplerOptions:
     by_file: bool = False
 
     def __post_init__(self) -> None:
-        """Check the values."""
         if self.num_shards < 1:
             raise ArgumentValueError(f"num_shards must be at least 1; got {self.num_shards}.")
         if not 0 <= self.shard_id < self.num_shards:

@@ -7,18 +7,19 @@ receive and return.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DTypeError, LayoutError, ShapeError, SourceError
+from dalify.base.errors import ArgumentTypeError, DTypeError, LayoutError, NoOutputsError, ShapeError, SourceError
 from dalify.base.failure_context import failure_context
 from dalify.base.optional import torch
 from dalify.data import Batch, array_dtype, from_numpy
+from dalify.data.spec import Spec
 
-__all__ = ["as_array", "as_tensor", "call_user_function", "layout_of", "writable"]
+__all__ = ["as_array", "as_tensor", "call_user_function", "layout_of", "output_count", "output_specs", "writable"]
 
 Convert = Callable[[Any], Any]
 
@@ -28,6 +29,30 @@ def layout_of(output_layouts: Any, index: int) -> str | None:
     if output_layouts is None or isinstance(output_layouts, str):
         return output_layouts
     return output_layouts[index] if index < len(output_layouts) else None
+
+
+def output_count(arguments: Mapping[str, Any]) -> int:
+    """Return the number of outputs of an operator that calls a function of the user.
+
+    Raises:
+        NoOutputsError: the number is negative.
+    """
+    count = arguments["num_outputs"]
+    if count < 0:
+        raise NoOutputsError(f"num_outputs must not be negative; got {count}.")
+    return count
+
+
+def output_specs(xs: Sequence[Spec], function: object, num_outputs: int, output_layouts: Any) -> tuple[Spec, ...]:
+    """Return the specs of the outputs, of which only the layout and the device are known.
+
+    Raises:
+        ArgumentTypeError: the function is not callable.
+    """
+    if not callable(function):
+        raise ArgumentTypeError(f"function must be callable; got {type(function).__name__}.")
+    device = xs[0].device if xs else "cpu"
+    return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
 
 
 def call_user_function(

@@ -10,7 +10,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from dalify.registry import Operator, catalog
+from dalify.registry import Operator, Reader, Source, catalog
 from dalify.registry.schema import pascal_case
 from docs.signatures import public_names
 from docs.stubs.functions import arguments_of, function_stub, text_of
@@ -93,9 +93,9 @@ def files() -> dict[Path, str]:
     for name in public_names():
         space, _, own = name.rpartition(".")
         operator = catalog.find(name)
-        if operator.is_reader:
+        if isinstance(operator, Reader):
             members[space].append(_reader(operator, pascal_case(own)))
-        elif name != "external_source" and operator.feed_function is None:
+        elif not isinstance(operator, Source):
             members[space].append(_function(operator, own))
     for space in list(members):  # including nested folders
         for depth in range(space.count(".") + 1):

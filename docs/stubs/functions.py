@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from dalify.data.dtypes import DALIDataType
-from dalify.registry import Operator, Parameter, catalog
+from dalify.registry import Operator, Parameter, Source, catalog
 from dalify.registry.legacy import LEGACY_NAMES
 from dalify.registry.schema import pascal_case
 from docs.docstrings import documentation_of
@@ -192,11 +192,11 @@ def files() -> dict[Path, str]:
         for name in public:
             space, _, own = name.rpartition(".")
             operator = catalog.find(name)
-            if kind == "eager" and (operator.is_reader or name == "external_source" or operator.feed_function):
+            if kind == "eager" and isinstance(operator, Source):
                 continue
             members[space].append(stub(operator, spell(own)))
         for old, modern in LEGACY_NAMES.items():
-            if modern in public and not (kind == "eager" and catalog.find(modern).is_reader):
+            if modern in public and not (kind == "eager" and isinstance(catalog.find(modern), Source)):
                 members[old.rpartition(".")[0]].append(_old(kind, old, modern, spell))
         spaces = {""} | {
             ".".join(space.split(".")[:depth]) for space in members for depth in range(1, space.count(".") + 2) if space

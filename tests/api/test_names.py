@@ -13,7 +13,7 @@ import pytest
 from dalify import backend, eager, fn, ops, pipeline_def, plugin_manager, types
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, DTypeError
 from dalify.external_source import ExternalSource
-from dalify.registry import catalog
+from dalify.registry import Source, catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 
 # All names that DALI 2.4 calls deprecated and that have a modern one.
@@ -94,7 +94,7 @@ def test_errors_have_the_name_that_the_program_uses(name):
     function = attrgetter(name)(fn)
     if name.startswith("_") or function.operator.public_name in ("arithmetic", "indexing"):
         pytest.skip("programs do not call it by this name")
-    for space in (fn,) if function.operator.is_source else (fn, eager):
+    for space in (fn,) if isinstance(function.operator, Source) else (fn, eager):
         with pytest.raises(DalifyError) as caught:
             attrgetter(name)(space)(no_such_argument=3)
         assert str(caught.value).partition(":")[0] == f"fn.{name}"

@@ -32,6 +32,21 @@ def test_the_recently_used_values_stay(limit: int, accesses: list[tuple[bool, in
     assert [cache.get(key) for key in range(16)] == [model.get(key) for key in range(16)]
 
 
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 60)), max_size=60))
+def test_the_sum_of_the_sizes_is_limited(values: list[tuple[int, int]]) -> None:
+    cache: Recent[int] = Recent(100, size=lambda value: value)
+    model: OrderedDict[int, int] = OrderedDict()
+    for key, size in values:
+        cache.put(key, size)
+        model[key] = size
+        model.move_to_end(key)
+        if sum(model.values()) > 100:
+            while sum(model.values()) > 88:
+                model.popitem(last=False)
+        assert len(cache) == len(model)
+        assert all(cache.get(each) == model[each] for each in model)
+
+
 def test_values_are_made_once() -> None:
     cache: Recent[list[int]] = Recent(4)
     made, was_there = cache.get_or_make("a", lambda: [1])

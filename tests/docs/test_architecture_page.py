@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dalify.passes import PASSES
-from dalify.registry import Role, catalog, groups
+from dalify.registry import KernelOperator, catalog, groups
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dalify"
@@ -54,7 +54,7 @@ def test_operators_with_kernels_of_arrays_on_the_device_are_listed() -> None:
     in_groups = {
         operator.name
         for operator in operators
-        if operator.required_inputs and operator.role is Role.KERNEL
+        if operator.required_inputs and isinstance(operator, KernelOperator)
         if (kernel := operator.kernels.get("gpu")) is not None and not operator.is_random
         if kernel.inner.__code__.co_filename == groups.__file__
     }

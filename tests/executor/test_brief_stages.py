@@ -31,7 +31,7 @@ def threads(monkeypatch):
             center_z=center_z, layout=layout,
         )  # fmt: skip
 
-    monkeypatch.setitem(operator.kernels, "cpu", Kernel(noted, "cpu"))
+    monkeypatch.setitem(operator.kernels, "cpu", Kernel(noted, original.form))
     return found
 
 
@@ -82,7 +82,7 @@ def test_an_emulated_device_takes_part_in_order(monkeypatch):
         found.append(threading.current_thread().name)
         original.function(out, x)
 
-    monkeypatch.setitem(operator.kernels, "gpu", Kernel(noted, "gpu", takes_samples=True))
+    monkeypatch.setitem(operator.kernels, "gpu", Kernel(noted, original.form))
     numbers = iter(range(6))
 
     @pipeline_def(batch_size=2, num_threads=2, device_id=0, prefetch_queue_depth=3)

@@ -27,8 +27,9 @@ from dalify.executor.device_samples_step import (
     CompiledSelectionStep,
     CompiledStep,
     DeviceSamplesStep,
-    step_class,
 )
+from dalify.executor.ragged_step import RaggedStep
+from dalify.executor.step_class import step_class
 from dalify.executor.view_step import ViewStep
 from dalify.registry import groups
 from dalify.registry.catalog import find
@@ -483,14 +484,15 @@ def test_an_accelerator_runs_its_own_kernels(monkeypatch: pytest.MonkeyPatch) ->
     assert step_class(resize, "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("clahe"), "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("multi_paste"), "gpu", is_emulated=True) is CompiledBatchStep
-    assert step_class(find("multi_paste"), "gpu", is_emulated=False) is None
+    assert step_class(find("multi_paste"), "gpu", is_emulated=False) is BatchStep
     assert step_class(find("random.uniform"), "gpu", is_emulated=True) is CompiledStep
     assert step_class(find("bbox_rotate"), "gpu", is_emulated=True) is CompiledRaggedStep
-    assert step_class(find("bbox_rotate"), "gpu", is_emulated=False) is None
+    assert step_class(find("bbox_rotate"), "gpu", is_emulated=False) is RaggedStep
     assert step_class(find("cast"), "gpu", is_emulated=True) is CompiledElementwiseStep
     assert step_class(find("element_extract"), "gpu", is_emulated=True) is CompiledSelectionStep
     assert step_class(find("element_extract"), "gpu", is_emulated=False) is DeviceSamplesStep
-    assert step_class(find("python_function"), "gpu", is_emulated=True) is None  # users' functions get tensors
+    assert step_class(find("squeeze"), "gpu", is_emulated=True) is ViewStep
+    assert step_class(find("python_function"), "gpu", is_emulated=True) is BatchStep  # users' functions get tensors
     monkeypatch.setenv("DALIFY_EMULATED_KERNELS", "torch")
     assert step_class(resize, "gpu", is_emulated=True) is DeviceSamplesStep
 

@@ -51,7 +51,7 @@ def calls(monkeypatch):
         counts.append(len(x))
         original.function(out, x, horizontal=horizontal, vertical=vertical, ltrb=ltrb)
 
-    monkeypatch.setitem(operator.kernels, "cpu", Kernel(counted, "cpu"))
+    monkeypatch.setitem(operator.kernels, "cpu", Kernel(counted, original.form))
     return counts
 
 

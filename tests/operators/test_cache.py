@@ -21,7 +21,7 @@ from tests.helpers.photo_pipelines import assert_same_samples, values
 from tests.operators.readers.datasets import DATASETS
 
 IMAGES = [np.full((4, 5, 3), value, np.uint8) for value in range(3)]
-KNOWING = sorted(name for name in DATASETS if catalog.find(name).identity_function is not None)
+KNOWING = sorted(name for name in DATASETS if catalog.find(name).entry_identity is not None)
 
 
 def _built(function: Any, **options: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,32 @@ def test_a_loop_that_is_left_disturbs_no_other():
             break
         for images, labels in loader:
             torch.testing.assert_close(images[:, 0, 0], 2 * labels.to(torch.int32))
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_results_of_a_loop_that_is_left_are_dropped(persistent):
+    with proxy.DALIServer(doubled()) as server:
+        data = Numbers(server.proxy, 64)
+        loader = proxy.DataLoader(server, data, batch_size=4, num_workers=2, persistent_workers=persistent)
+        for _ in range(3):
+            next(iter(loader))
+        assert len(list(loader)) == 16
+        deadline = time.monotonic() + 10  # the message to the server may still be on its way
+        while server._results and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not server._results
+
+
+def test_results_of_other_loaders_stay():
+    with proxy.DALIServer(doubled()) as server:
+        ref = torch.utils.data.default_collate([server.proxy(np.int32([[7]]))])
+        other = iter(torch.utils.data.DataLoader(Numbers(server.proxy), batch_size=4, num_workers=1))
+        for _ in range(2):
+            for _ in proxy.DataLoader(server, Numbers(server.proxy), batch_size=4, num_workers=1):
+                break
+            assert len(list(proxy.DataLoader(server, Numbers(server.proxy), batch_size=4))) == 3
+        assert server.produce_data(ref).tolist() == [[[14]]]
+        assert [server.produce_data(images)[0, 0, 0].item() for images, _ in other] == [0, 8, 16]
 
 
 def test_loader_of_torch():

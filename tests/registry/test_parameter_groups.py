@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +13,8 @@ import pytest
 from dalify import eager, fn, types
 from dalify.base.errors import ArgumentTypeError, UnknownArgumentError
 from dalify.custom import VARIES, PerSample, Shaping, Spec, operator, remove
-from dalify.registry import Kernel, Parameters, catalog
-from dalify.registry.parameter_group import merged_documentation
+from dalify.registry import OperatorFunction, Parameters, catalog
+from dalify.registry.parameter_group import merged_documentation, packing
 
 WINDOW = ["crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w", "rounding"]
 DECODING = ["output_type", "dtype", "adjust_orientation", "use_fast_idct", "jpeg_fancy_upsampling"]
@@ -123,9 +124,20 @@ def test_kernels_take_single_fields_too() -> None:
     def kernel(out: Any, x: Any, *, factor: Any, gain: Gain) -> tuple[Any, Gain]:
         return factor, gain
 
-    packed = Kernel(kernel, "cpu", groups={"gain": Gain})
+    packed = OperatorFunction(kernel, {"gain": Gain})
     assert packed.names == ("factor", "offset", "steps")
     assert packed.function(None, None, factor=3, offset=1, steps=2) == (3, Gain(3, 1, 2))
+
+
+def test_functions_of_readers_take_groups_and_the_rest() -> None:
+    def index(path: str, gain: Gain, **others: object) -> tuple[Any, ...]:
+        return path, gain, others
+
+    packed = packing(index, {"gain": Gain})
+    path, gain, others = packed(path="a", factor=[2.0], offset=1.0, steps=3, format="png")
+    assert (path, gain, others) == ("a", Gain([2.0], 1.0, 3), {"format": "png"})
+    assert list(inspect.signature(packed).parameters) == ["path", "factor", "offset", "steps", "others"]
+    assert packing(index, {"window": Gain}) is index
 
 
 @pytest.mark.parametrize("name", ["crop", "crop_mirror_normalize", "resize_crop_mirror"])

@@ -243,7 +243,6 @@ class Augmentation:
         return np.linspace(low, high, count)
 
     def __repr__(self) -> str:
-        """Return the function and the specified settings."""
         settings = {
             "mag_range": self._mag_range,
             "mag_to_param": self._mag_to_param,

@@ -53,7 +53,6 @@ class Policy:
         return dict(self._augmentations)
 
     def __repr__(self) -> str:
-        """Return the steps, and the augmentations by name."""
         rows = ",\n\t".join(
             str([(step.name, probability, level) for step, probability, level in sub_policy])
             for sub_policy in self._sub_policies

@@ -140,7 +140,6 @@ class Batch(Arithmetic):
         return stacked(data)
 
     def __iter__(self) -> Iterator[Tensor]:
-        """Yield the samples."""
         return iter(self.tensors)
 
     def __bool__(self) -> bool:
@@ -156,7 +155,6 @@ class Batch(Arithmetic):
         )
 
     def __repr__(self) -> str:
-        """Return the data and their properties."""
         samples = [np.array2string(np.asarray(sample), prefix="    ") for sample in self.cpu().tensors]
         gap = "\n" * max(self.ndim, 1)
         shown = (", " if not self.ndim else f",{gap}    ").join(samples)
@@ -175,7 +173,6 @@ class Tensors(Sequence[Tensor]):
         self._batch = batch
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return self._batch.batch_size
 
     @overload
@@ -183,7 +180,6 @@ class Tensors(Sequence[Tensor]):
     @overload
     def __getitem__(self, index: slice | list[int]) -> Tensors: ...
     def __getitem__(self, index: Any) -> Any:
-        """Return one sample, or a list of some."""
         found = self._batch.select(index)
         return found if isinstance(found, Tensor) else Tensors(found)
 

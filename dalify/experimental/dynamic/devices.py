@@ -111,7 +111,6 @@ class Device:
         return (self.device_type, self.device_id) == (other.device_type, other.device_id)
 
     def __hash__(self) -> int:
-        """Return the hash."""
         return hash((self.device_type, self.device_id))
 
     def __str__(self) -> str:
@@ -119,7 +118,6 @@ class Device:
         return self.device_type if self.device_id is None else f"{self.device_type}:{self.device_id}"
 
     def __repr__(self) -> str:
-        """Return type and index."""
         number = "" if self.device_id is None else f", device_id={self.device_id}"
         return f"Device(device_type={self.device_type!r}{number})"
 

@@ -129,7 +129,6 @@ class DType:
             return False
 
     def __hash__(self) -> int:
-        """Return the hash."""
         return hash(self.name)
 
     def __str__(self) -> str:
@@ -137,7 +136,6 @@ class DType:
         return self.name
 
     def __repr__(self) -> str:
-        """Return kind and sizes."""
         parts = [f"kind=Kind.{self.kind.name}", f"bits={self.bits}"]
         if self.exponent_bits is not None:
             parts += [f"exponent_bits={self.exponent_bits}", f"significand_bits={self.significand_bits}"]

@@ -10,7 +10,7 @@ from dalify.base.errors import UnknownOperatorError
 from dalify.experimental.dynamic.calls import make_dynamic
 from dalify.experimental.dynamic.reader import make_reader
 from dalify.experimental.dynamic.rng import RNG, get_default_rng, set_seed
-from dalify.registry import Operator, catalog, pascal_case
+from dalify.registry import FedSource, Operator, Reader, catalog, pascal_case
 
 __all__ = ["install_names"]
 
@@ -35,8 +35,8 @@ def install_names(root: str) -> Namespace:
 
 
 def _member(operator: Operator, public_name: str) -> Any:
-    if operator.is_reader:
+    if isinstance(operator, Reader):
         return make_reader(operator, public_name)
-    if operator.is_fed:
+    if isinstance(operator, FedSource):
         raise UnknownOperatorError(f"{public_name} is a data source of pipelines.", hint="Use ndd.ExternalSource.")
     return make_dynamic(operator, public_name)

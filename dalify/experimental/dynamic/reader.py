@@ -278,7 +278,6 @@ class Reader:
         self._epoch, self._returned, self._pending_state = state["epoch"], state["given"], None
 
     def __repr__(self) -> str:
-        """Return the class and the names of the arguments."""
         return f"{type(self).__name__}({', '.join(self._arguments)})"
 
 

@@ -136,7 +136,6 @@ class RNG:
         self._seed ^= _word(self._seed, self._position) << 32 | _word(self._seed, self._position + 1) | 1
 
     def __repr__(self) -> str:
-        """Return the position of the generator as a string."""
         return f"RNG(state={str(self.state)!r})"
 
 

@@ -29,11 +29,9 @@ class StateString:
         self._text = text
 
     def __str__(self) -> str:
-        """Return the state as a string."""
         return self._text
 
     def __repr__(self) -> str:
-        """Return the state as a quoted string."""
         return f"{type(self).__name__}({self._text!r})"
 
     def __eq__(self, other: object) -> bool:
@@ -41,7 +39,6 @@ class StateString:
         return str(other) == self._text if isinstance(other, (StateString, str)) else NotImplemented
 
     def __hash__(self) -> int:
-        """Return the hash."""
         return hash(self._text)
 
 
@@ -109,7 +106,6 @@ class Checkpoint:
         return self._is_loaded
 
     def __len__(self) -> int:
-        """Return the number of registered objects."""
         return len(self._members)
 
     def __contains__(self, name: str) -> bool:

@@ -85,7 +85,6 @@ class Stream:
         return (self.handle, self.device_id) == (other.handle, other.device_id)
 
     def __repr__(self) -> str:
-        """Return address and device."""
         return f"Stream(handle={self.handle:#x}, device_id={self.device_id})"
 
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, DeviceError, ShapeError
 from dalify.base.not_iterable import NotIterable
-from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
-from dalify.data import converted
+from dalify.data import converted, shared_tensor
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
 from dalify.experimental.dynamic.conversion import constructor_data, sample_of
 
@@ -101,8 +100,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
 
     def torch(self, copy: bool = False) -> Any:
         """Return a torch tensor, in the same memory unless ``copy`` is true."""
-        array = self._array
-        result = torch.from_numpy(_writeable(array)) if isinstance(array, np.ndarray) else array
+        result = shared_tensor(self._array)
         return result.clone() if copy else result
 
     def __getitem__(self, ranges: Any) -> Any:
@@ -148,20 +146,15 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         array = self._array
         given = {"stream": stream, "dl_device": dl_device, **arguments}
         arguments = {name: value for name, value in given.items() if value is not None}
-        return (_writeable(array) if isinstance(array, np.ndarray) else array).__dlpack__(**arguments)
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            array = array.copy()  # DLPack does not support read-only memory
+        return array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> Any:
-        """Return the DLPack device."""
         return self._array.__dlpack_device__()
 
     def __repr__(self) -> str:
-        """Return the data and their properties."""
         shown = np.array2string(np.asarray(self.cpu()), prefix="    ")
         layout = f'    layout="{self.layout}",\n' if self.layout else ""
         facts = f'    dtype={self.dtype},\n{layout}    device="{self.device}",\n    shape={self.shape}'
         return f"Tensor(\n    {shown},\n{facts})"
-
-
-def _writeable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    # Torch and DLPack do not support read-only memory.
-    return array if array.flags.writeable else array.copy()

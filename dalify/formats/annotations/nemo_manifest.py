@@ -99,7 +99,6 @@ class Recordings(Entries[Recording]):
         self._offsets, self._durations, self._numbers = offsets, durations, numbers
 
     def __len__(self) -> int:
-        """Return the number of entries."""
         return len(self._numbers)
 
     def _entry(self, number: int) -> Recording:
@@ -113,7 +112,6 @@ class Recordings(Entries[Recording]):
         )
 
     def __repr__(self) -> str:
-        """Return the number of entries."""
         return f"Recordings({len(self)} entries)"
 
 

@@ -123,7 +123,7 @@ class ArrayRows(Entries[ArrayRow]):
         cache_bytes: size of the cache for decoded chunks.
 
     Raises:
-        ReaderError: the arrays of a file have different numbers of rows.
+        ReaderError: there is no file, or the arrays of one have different numbers of rows.
         DTypeError: an array has different dtypes in two files.
 
     Attributes:
@@ -131,6 +131,8 @@ class ArrayRows(Entries[ArrayRow]):
     """
 
     def __init__(self, files: Sequence[ArrayFile], names: Sequence[str], cache_bytes: int) -> None:
+        if not files:
+            raise ReaderError("the list of paths is empty.")
         if cache_bytes < 1:
             raise ArgumentValueError(f"cache_bytes must be at least 1; got {cache_bytes}.")
         self.files = list(files)
@@ -170,7 +172,6 @@ class ArrayRows(Entries[ArrayRow]):
                 )
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self._firsts[-1]
 
     def _entry(self, number: int) -> ArrayRow:
@@ -290,7 +291,6 @@ class ArrayRows(Entries[ArrayRow]):
         return np.concatenate(known).astype(np.int64)
 
     def __repr__(self) -> str:
-        """Return the number of rows and files."""
         return f"ArrayRows({len(self)} rows, {len(self.files)} files)"
 
 

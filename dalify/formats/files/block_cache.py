@@ -99,5 +99,4 @@ class BlockCache(Generic[T]):
                 self._size_bytes -= self._slots.pop(number).size_bytes
 
     def __repr__(self) -> str:
-        """Return the number of blocks and their size."""
         return f"BlockCache({len(self._slots)} blocks, {self._size_bytes} bytes)"

@@ -104,7 +104,6 @@ class FileList(Entries[FileEntry]):
         self._typical_bytes = 0
 
     def __len__(self) -> int:
-        """Return the number of files."""
         return len(self._names)
 
     def _entry(self, number: int) -> FileEntry:
@@ -150,7 +149,6 @@ class FileList(Entries[FileEntry]):
         return np.repeat(np.arange(len(self._folders), dtype=np.int32), np.diff(self._firsts))
 
     def __repr__(self) -> str:
-        """Return the number of files and folders."""
         return f"FileList({len(self)} files, {len(self._folders)} folders)"
 
 

@@ -40,11 +40,9 @@ class ForwardFile:
         self._last = 0
 
     def __enter__(self) -> ForwardFile:
-        """Return the file."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
         os.close(self._descriptor)
 
     def read_from(self, offset: int, needed_bytes: int) -> NDArray[np.uint8]:

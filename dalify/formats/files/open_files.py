@@ -75,7 +75,6 @@ class OpenFiles:
             self._open.clear()
 
     def __len__(self) -> int:
-        """Return the number of files."""
         return len(self.paths)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -243,5 +242,4 @@ class OpenFiles:
         return found
 
     def __repr__(self) -> str:
-        """Return the number of files."""
         return f"OpenFiles({len(self.paths)} files)"

@@ -59,11 +59,9 @@ class JoinedBytes:
         self._begin(joined, ends)
 
     def __len__(self) -> int:
-        """Return the number of byte strings."""
         return len(self.ends) - 1
 
     def __getitem__(self, number: int) -> bytes:
-        """Return one byte string."""
         return self._joined[self.ends[number] : self.ends[number + 1]]
 
     def __contains__(self, part: bytes) -> bool:
@@ -93,7 +91,6 @@ class Paths:
         return cls(np.frombuffer(b"".join(path + b"\0" for path in paths), np.uint8).copy(), starts)
 
     def __len__(self) -> int:
-        """Return the number of paths."""
         return len(self.starts)
 
     def __getitem__(self, part: slice) -> Paths:

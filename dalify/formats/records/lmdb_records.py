@@ -116,7 +116,6 @@ class LmdbRecords(Entries[LmdbRecord]):
         return self._keys[start : int(self._key_ends[number])]
 
     def __len__(self) -> int:
-        """Return the number of records."""
         return len(self._offsets)
 
     def _entry(self, number: int) -> LmdbRecord:
@@ -156,7 +155,6 @@ class LmdbRecords(Entries[LmdbRecord]):
             )
 
     def __repr__(self) -> str:
-        """Return the number of records and databases."""
         return f"LmdbRecords({len(self)} records, {len(self.paths)} databases)"
 
 

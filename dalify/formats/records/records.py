@@ -86,7 +86,6 @@ class Records(Entries[Record]):
         self.context = context
 
     def __len__(self) -> int:
-        """Return the number of records."""
         return len(self._offsets)
 
     def _entry(self, number: int) -> Record:
@@ -120,7 +119,6 @@ class Records(Entries[Record]):
         return np.repeat(np.arange(len(self._files)), np.diff(self._firsts))
 
     def __repr__(self) -> str:
-        """Return the number of records and files."""
         return f"Records({len(self)} records, {len(self._files)} files)"
 
 

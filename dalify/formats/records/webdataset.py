@@ -126,7 +126,6 @@ class Samples(Entries[Sample]):
         self._starts = np.array(self._firsts[:-1], np.int64)
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.places)
 
     def _entry(self, number: int) -> Sample:
@@ -179,7 +178,6 @@ class Samples(Entries[Sample]):
         return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
 
     def __repr__(self) -> str:
-        """Return the number of samples and archives."""
         return f"Samples({len(self)} samples, {len(self.files)} archives)"
 
 

@@ -58,7 +58,6 @@ class Column:
         self.values: Values | None = None
 
     def __len__(self) -> int:
-        """Return the number of values."""
         return self._count
 
     def row(self, number: int) -> NDArray[Any]:

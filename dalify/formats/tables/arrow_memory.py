@@ -66,7 +66,6 @@ class Values:
         return 0, 0, self._address
 
     def __len__(self) -> int:
-        """Return the number of values."""
         return len(self._array)
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
@@ -124,7 +123,6 @@ class ValuesInFile(Values):
         return id(self._files), self._number, self._offset
 
     def __len__(self) -> int:
-        """Return the number of values."""
         return self._count
 
     def part(self, start: int, stop: int) -> NDArray[Any]:

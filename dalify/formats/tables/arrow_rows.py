@@ -135,7 +135,6 @@ class ArrowRows(Entries[ArrowRow]):
         self._cache = BlockCache(self._load, cache_bytes)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self._firsts[-1] if self._order is None else len(self._order)
 
     def _entry(self, number: int) -> ArrowRow:
@@ -219,7 +218,6 @@ class ArrowRows(Entries[ArrowRow]):
         return None
 
     def __repr__(self) -> str:
-        """Return the number of rows and sources."""
         return f"ArrowRows({len(self)} rows, {len(self._sources)} sources)"
 
 

@@ -488,6 +488,8 @@ def open_sources(
     Raises:
         ReaderError, ArgumentValueError, DTypeError: see ``kind``.
     """
+    if not paths:
+        raise ReaderError("the list of paths is empty.")
     files = TableFiles(paths, memory_map)
     if not files.is_remote:
         return [kind(files, number, columns) for number in range(len(paths))]

@@ -12,9 +12,20 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.joined import joined
 
-__all__ = ["LARGEST_SIZE", "LAYOUTS", "check_interpolation", "inverted", "rounded_extent", "sized_shapes", "with_size"]
+__all__ = [
+    "LARGEST_SIZE",
+    "LAYOUTS",
+    "check_interpolation",
+    "given_matrices",
+    "inverted",
+    "rounded_extent",
+    "sized_shapes",
+    "with_size",
+]
 
 LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC")
 LARGEST_SIZE = 2.0**62  # of an extent: larger numbers may not be integers of 64 bits
@@ -25,6 +36,15 @@ def check_interpolation(interp_type: DALIInterpType) -> None:
     options = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR)
     if interp_type not in options:
         raise ArgumentValueError(option_error_text("interp_type", interp_type, options))
+
+
+def given_matrices(matrix_input: Samples | None, matrix: Any) -> Any:
+    """Return the matrices of samples, [N, k] or N vectors, of an input or else of an argument."""
+    if matrix_input is None:
+        return matrix
+    if matrix_input.is_uniform:
+        return joined(matrix_input).astype(np.float32)
+    return [np.asarray(one, np.float32).reshape(-1) for one in matrix_input.arrays()]
 
 
 def with_size(x: Spec, layout: str, size: Any) -> Spec:

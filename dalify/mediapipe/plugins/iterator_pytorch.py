@@ -116,7 +116,6 @@ class PytorchIterator:
         return tensors
 
     def __len__(self) -> int:
-        """Return the number of batches of an epoch."""
         return len(self.pipe)
 
 

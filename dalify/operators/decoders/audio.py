@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,16 +60,26 @@ def audio(
         >>> encoded, labels = fn.readers.file(file_root="speech")  # doctest: +SKIP
         >>> audio, rate = fn.decoders.audio(encoded, downmix=True, sample_rate=16000.0)  # doctest: +SKIP
     """
-    if dtype not in _DTYPES:
-        raise DTypeError(option_error_text("dtype", dtype, _DTYPES))
-    if not 0 <= quality <= 100:
-        raise ArgumentValueError(f"quality must be between 0 and 100; got {quality:g}.")
+    check_options(dtype, quality)
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
         raise DTypeError(
             f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {encoded!r}.",
             hint="Decoded arrays need no decoder.",
         )
     return Spec(dtype, 1 if downmix else 2, "", None), Spec(DALIDataType.FLOAT, 0, "", ())
+
+
+def check_options(dtype: DALIDataType, quality: float) -> None:
+    """Check the type of decoded audio and the quality of resampling.
+
+    Raises:
+        DTypeError: the type is not supported.
+        ArgumentValueError: the quality is out of range.
+    """
+    if dtype not in _DTYPES:
+        raise DTypeError(option_error_text("dtype", dtype, _DTYPES))
+    if not 0 <= quality <= 100:
+        raise ArgumentValueError(f"quality must be between 0 and 100; got {quality:g}.")
 
 
 @audio.prepare
@@ -93,7 +104,9 @@ def _(encoded: Batch, *, downmix: bool, dtype: DALIDataType, quality: float, sam
     others = {}
     for index in np.flatnonzero(~files.is_known).tolist():
         with _sample(index):
-            samples, rates[index] = _decode(encoded.samples[index], downmix, dtype.numpy, quality, wanted[index])
+            rate_hz = float(wanted[index])
+            samples, rate = decode_converted(encoded.samples[index], dtype.numpy, quality, rate_hz, downmix=downmix)
+            rates[index] = rate_hz or rate
         others[index] = samples
         frames[index], channels[index] = len(samples), 1 if downmix else samples.shape[1]
     shapes = frames[:, None] if downmix else np.stack([frames, channels], 1)
@@ -127,7 +140,8 @@ def _(
     for index in failed.tolist():
         with _sample(index):
             data = next(encoded.take(np.array([index])).arrays())
-            _fill(out, index, _decode(data, downmix, dtype.numpy, quality, float(sample_rate[index]))[0])
+            values, _ = decode_converted(data, dtype.numpy, quality, float(sample_rate[index]), downmix=downmix)
+            _fill(out, index, values)
 
 
 def _decode_converted(out, files, is_resampled, sample_rate, rates, downmix, dtype, quality):
@@ -196,27 +210,47 @@ def _converted(decoded, shape, dtype, quality, step):
     return result.reshape(shape)
 
 
-def _decode(data, downmix, dtype, quality, target_rate):
-    """Decode one file; return the samples and their rate."""
+def decode_converted(
+    data: Any,
+    dtype: np.dtype[Any],
+    quality: float,
+    target_rate_hz: float,
+    *,
+    downmix: bool,
+    segment: Callable[[int, float], slice] = lambda frames, rate_hz: slice(None),
+) -> tuple[np.ndarray, float]:
+    """Decode one file, mix its channels and resample it.
+
+    Args:
+        data: the contents of the file.
+        dtype: element type of the result.
+        quality: quality of resampling.
+        target_rate_hz: sampling rate of the result; 0: that of the file.
+        downmix: return the mean of all channels, without a channel axis.
+        segment: the frames that are returned, before resampling, from their number and rate.
+
+    Returns:
+        the samples, and the sampling rate of the file.
+    """
     samples, rate = decode_audio(data, dtype)
     channels = samples.shape[1]
-    is_mixed, is_resampled = downmix and channels > 1, target_rate not in (0, rate)
-    if is_mixed or is_resampled:
-        if dtype != np.float32:  # converted to integers last, as in DALI
-            samples, _ = decode_audio(data, np.dtype(np.float32))
-        if is_mixed:
-            samples = sum((samples[:, channel] for channel in range(1, channels)), samples[:, 0])[:, None] / channels
-        shape = (math.ceil(len(samples) * target_rate / rate) if is_resampled else len(samples), samples.shape[1])
+    is_mixed, is_resampled = downmix and channels > 1, target_rate_hz not in (0, rate)
+    if (is_mixed or is_resampled) and dtype != np.float32:  # converted to integers last, as in DALI
+        samples, _ = decode_audio(data, np.dtype(np.float32))
+    samples = samples[segment(len(samples), rate)]
+    if is_mixed:
+        samples = sum((samples[:, channel] for channel in range(1, channels)), samples[:, 0])[:, None] / channels
+    if is_resampled or (is_mixed and dtype != np.float32):
+        shape = (math.ceil(len(samples) * target_rate_hz / rate) if is_resampled else len(samples), samples.shape[1])
         check_shape(shape, dtype.itemsize, "resampled audio")
         result = np.empty(shape, dtype)
         if is_resampled and result.size:
-            resample_audio(result[None], samples[None], np.array([rate / target_rate]), quality)
-        elif dtype == np.float32:
-            result = samples
-        else:
+            samples = np.ascontiguousarray(samples)
+            resample_audio(result[None], samples[None], np.array([rate / target_rate_hz]), quality)
+        elif not is_resampled:
             audio_to_integers(result, samples)
         samples = result
-    return samples[:, 0] if downmix else samples, target_rate or rate
+    return samples[:, 0] if downmix else samples, rate
 
 
 @audio.substitute

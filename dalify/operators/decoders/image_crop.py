@@ -10,10 +10,9 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
-from dalify.data.samples import Samples
 from dalify.kernels.images.crop_geometry import check_crop_arguments
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
-from dalify.registry import AnySamples, PerSample, Spec, operator
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
+from dalify.registry import PerSample, Spec, operator
 
 
 @operator(mixed=True)
@@ -96,18 +95,6 @@ def _(
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
-@image_crop.cpu_samples
-@image_crop.mixed_samples(reason_against, checked_by="_check_image")
-def _(
-    out: AnySamples,
-    encoded: Samples,
-    *,
-    options: DecodeOptions,
-    hardware: HardwareDecoder,
-    windows: np.ndarray,
-    headers: Any,
-) -> None:
-    decode(out, encoded, options, hardware, headers, windows)
-
-
+image_crop.cpu_samples(decode_windows)
+image_crop.mixed_samples(reason_against, checked_by="_check_image")(decode_windows)
 image_crop.substitute(blank_image)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
-from dalify.data.samples import Samples
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
 from dalify.parameter_groups.random_crop import RandomCrop
-from dalify.registry import AnySamples, Spec, operator
+from dalify.registry import Spec, operator
 
 
 @operator(mixed=True, random=True)
@@ -53,18 +50,6 @@ def _(encoded: Batch, *, options: DecodeOptions, random_crop: RandomCrop, draws:
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
-@image_random_crop.cpu_samples
-@image_random_crop.mixed_samples(reason_against, checked_by="_check_image")
-def _(
-    out: AnySamples,
-    encoded: Samples,
-    *,
-    options: DecodeOptions,
-    hardware: HardwareDecoder,
-    windows: np.ndarray,
-    headers: Any,
-) -> None:
-    decode(out, encoded, options, hardware, headers, windows)
-
-
+image_random_crop.cpu_samples(decode_windows)
+image_random_crop.mixed_samples(reason_against, checked_by="_check_image")(decode_windows)
 image_random_crop.substitute(blank_image)

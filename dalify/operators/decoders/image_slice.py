@@ -12,10 +12,9 @@ from dalify.base.small_arrays import flat_indices, zeros
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
-from dalify.data.samples import Samples
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
-from dalify.registry import AnySamples, PerSample, Spec, operator
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
+from dalify.registry import PerSample, Spec, operator
 
 
 @operator(mixed=True)
@@ -157,20 +156,6 @@ def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]
     return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
-@image_slice.cpu_samples
-@image_slice.mixed_samples(reason_against, checked_by="_check_image")
-def _(
-    out: AnySamples,
-    encoded: Samples,
-    anchor: Samples | None,
-    shape_input: Samples | None,
-    *,
-    options: DecodeOptions,
-    hardware: HardwareDecoder,
-    windows: np.ndarray,
-    headers: Any,
-) -> None:
-    decode(out, encoded, options, hardware, headers, windows)
-
-
+image_slice.cpu_samples(decode_windows)
+image_slice.mixed_samples(reason_against, checked_by="_check_image")(decode_windows)
 image_slice.substitute(blank_image)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from dalify.base.errors import (
     option_error_text,
 )
 from dalify.codecs.lz4 import inflate_lz4
-from dalify.data import DALIDataType
+from dalify.data import Batch, DALIDataType
+from dalify.data.samples import Samples
 from dalify.registry import VARIES, Shaping, Spec, Vectors, operator
 
 _ALGORITHMS = ("LZ4",)
 _BLANK = np.empty(0, np.uint8)  # placeholder for data that cannot be decompressed; recognized by identity
 
 
-@operator(listed=True)
+@operator
 def inflate(
     compressed: Spec,
     /,
@@ -117,24 +119,30 @@ def _windows(size: int, offsets: Sequence[int] | None, sizes: Sequence[int] | No
     return windows
 
 
-@inflate.cpu
+@inflate.prepare
+def _(compressed: Batch) -> dict[str, Any]:
+    return {"is_blank": [sample is _BLANK for sample in compressed.samples]}
+
+
+@inflate.cpu_samples
 def _(
-    out: Sequence[np.ndarray],
-    compressed: Sequence[np.ndarray],
+    out: Samples,
+    compressed: Samples,
     *,
     chunk_offsets: Vectors | None,
     chunk_sizes: Vectors | None,
+    is_blank: Sequence[bool],
 ) -> None:
     chunked = chunk_offsets is not None or chunk_sizes is not None
-    for index, data in enumerate(compressed):
-        if data is _BLANK:
-            out[index][...] = 0
+    for index, (result, data) in enumerate(zip(out.arrays(), compressed.arrays(), strict=True)):
+        if is_blank[index]:
+            result[...] = 0
             continue
         offsets = None if chunk_offsets is None else np.asarray(chunk_offsets[index], np.int64).tolist()
         sizes = None if chunk_sizes is None else np.asarray(chunk_sizes[index], np.int64).tolist()
         try:
             for number, (start, stop) in enumerate(_windows(data.size, offsets, sizes)):
-                target = out[index][number] if chunked else out[index]
+                target = result[number] if chunked else result
                 if target.size:
                     inflate_lz4(target.reshape(-1).view(np.uint8), data[start:stop])
         except DalifyError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ def _needs_batch(arguments: Mapping[str, Any]) -> bool:
     return arguments["on_error"] == "replace"
 
 
-@operator(allocating=True, listed=True, whole_batch=_needs_batch)
+@operator(whole_batch=_needs_batch)
 def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
     """Decode arrays from NumPy files (``.npy``).
 
@@ -73,15 +73,15 @@ def _(data: Batch, *, dtype: DALIDataType | None) -> dict[str, Any]:
     return {"headers": tuple(headers)}
 
 
-@numpy.cpu
-def _(data: Sequence[np.ndarray], *, dtype: DALIDataType | None, headers: Any) -> Any:
+@numpy.cpu_chunk
+def _(data: Batch, *, dtype: DALIDataType | None, headers: Any) -> Any:
     arrays: list[np.ndarray[Any, Any] | None] = []
-    for index, (sample, header) in enumerate(zip(data, headers, strict=True)):
+    for index, (sample, header) in enumerate(zip(data.samples, headers, strict=True)):
         if sample is _BLANK:
             arrays.append(None)
             continue
         try:
-            array = numpy_array(sample, header or numpy_header(sample))
+            array = numpy_array(np.ascontiguousarray(sample), header or numpy_header(sample))
         except DalifyError as error:
             error.sample = index
             raise

@@ -20,7 +20,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["out_types"])
 
 
-@operator(outputs=_count, batchwise=True, user_code=True)
+@operator(outputs=_count, user_code=True)
 def _numba_batch_function(
     *xs: Spec,
     run_fn: object,
@@ -34,7 +34,7 @@ def _numba_batch_function(
     return declared_specs(xs, run_fn, out_types, in_types, outs_ndim, ins_ndim, setup_fn)
 
 
-@_numba_batch_function.cpu
+@_numba_batch_function.cpu_batch
 def _(*xs: Batch, run_fn: Any, out_types: tuple[DALIDataType, ...], outs_ndim: tuple[int, ...], setup_fn: Any) -> Any:
     shapes = output_shapes(setup_fn, outs_ndim, [x.shapes() for x in xs])
     outs = [

@@ -20,7 +20,7 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return len(arguments["out_types"])
 
 
-@operator(outputs=_count, allocating=True, user_code=True)
+@operator(outputs=_count, user_code=True)
 def numba_function(
     *xs: Spec,
     run_fn: object,
@@ -130,7 +130,7 @@ def output_shapes(
     return result
 
 
-@numba_function.cpu_samples
+@numba_function.cpu_new_samples
 def _(
     *xs: Samples,
     run_fn: Any,

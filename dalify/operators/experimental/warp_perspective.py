@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,21 +15,21 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.grid_torch import common_unit
-from dalify.kernels.arrays.joined import blocks, joined
+from dalify.kernels.arrays.joined import blocks
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.projection import projected_points
 from dalify.kernels.images.warp import sample_2d, warp_2d
 from dalify.kernels.images.warp_cubic import warp_cubic, warp_cubic_torch
-from dalify.kernels.images.warp_rules import LARGEST_SIZE, inverted, rounded_extent
+from dalify.kernels.images.warp_rules import LARGEST_SIZE, given_matrices, inverted, rounded_extent
 from dalify.kernels.images.warp_torch import (
     inverted_torch,
     matrices_torch,
     warp_folded_torch,
     warp_samples_torch,
 )
-from dalify.registry import PerSample, Shaping, Vectors, operator
+from dalify.registry import Parameters, PerSample, Shaping, Vectors, operator
 
 _LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 _BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
@@ -38,18 +40,77 @@ _TO_CORNER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
 _TO_CENTER = np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]])
 
 
+@dataclass(slots=True)
+class _Warp(Parameters):
+    """The matrix, and how pixels are interpolated.
+
+    Attributes:
+        border_mode: values outside the image: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101"
+            (once) or "wrap".
+        fill_value: value for the border mode "constant": one value or one per channel; by default 0.
+        interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC. On the CPU OpenCV interpolates cubically; OpenCV 4 rounds
+            positions to 1/32 of a pixel.
+        inverse_map: the matrix maps output to source; False: it maps source to output and is inverted.
+        matrix: 9 numbers in row-major order; one matrix per sample or per frame.
+        pixel_origin: origin of the coordinates: the "corner" of the first pixel, or its "center" as in OpenCV.
+    """
+
+    border_mode: str = "constant"
+    fill_value: list[float] | None = None
+    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR
+    inverse_map: bool = True
+    matrix: PerSample[list[float]] | None = None
+    pixel_origin: str = "corner"
+
+    def check(self) -> None:
+        """Raise ArgumentValueError for an unknown option."""
+        if self.interp_type not in _FILTERS:
+            raise ArgumentValueError(option_error_text("interp_type", self.interp_type, _FILTERS))
+        if self.border_mode not in _BORDERS:
+            raise ArgumentValueError(option_error_text("border_mode", self.border_mode, _BORDERS))
+        if self.pixel_origin not in _ORIGINS:
+            raise ArgumentValueError(option_error_text("pixel_origin", self.pixel_origin, _ORIGINS))
+
+    @property
+    def is_nearest(self) -> bool:
+        """Whether the nearest pixel is taken."""
+        return self.interp_type == DALIInterpType.INTERP_NN
+
+    @property
+    def is_cubic(self) -> bool:
+        """Whether interpolation is cubic."""
+        return self.interp_type == DALIInterpType.INTERP_CUBIC
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the common kernels of warps have the border mode."""
+        return not self.is_cubic and self.border_mode in ("constant", "replicate")
+
+    def oriented(self, rows: np.ndarray) -> np.ndarray:
+        """Return the maps from output to source, both relative to the corner, float64 [frames, 3, 3]."""
+        maps = rows.reshape(-1, 3, 3).astype(np.float64)
+        maps = maps if self.inverse_map else inverted(maps)
+        return maps if self.pixel_origin == "corner" else _TO_CORNER @ maps @ _TO_CENTER
+
+    def fills(self, spec: Spec) -> Sequence[float] | None:
+        """Return fill values as OpenCV converts them to integers: halves to even; others than int32 are its minimum."""
+        assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
+        dtype = spec.dtype.numpy
+        if self.fill_value is None or dtype.kind not in "iu" or dtype.itemsize > 2:
+            return self.fill_value
+        values = np.rint(np.asarray(self.fill_value, np.float32))
+        values[~(abs(values) < 2.0**31)] = -(2.0**31)
+        limits = np.iinfo(dtype)
+        return tuple(values.clip(limits.min, limits.max).tolist())
+
+
 @operator
 def warp_perspective(
     x: Spec,
     matrix_input: Spec | None = None,
     /,
     *,
-    border_mode: str = "constant",
-    fill_value: list[float] | None = None,
-    interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
-    inverse_map: bool = True,
-    matrix: PerSample[list[float]] | None = None,
-    pixel_origin: str = "corner",
+    warp: _Warp,
     size: Shaping[list[float]] | None = None,
 ) -> Spec:
     """Warp images with a perspective matrix.
@@ -60,14 +121,6 @@ def warp_perspective(
     Args:
         x: images HW, HWC, CHW or sequences of them, of any numeric type.
         matrix_input: the matrix as an input, [3, 3] per sample, or [F, 3, 3] for frames; instead of `matrix`.
-        border_mode: values outside the image: "constant", "replicate", "reflect" (the edge pixel twice), "reflect_101"
-            (once) or "wrap".
-        fill_value: value for the border mode "constant": one value or one per channel; by default 0.
-        interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC. On the CPU OpenCV interpolates cubically; OpenCV 4 rounds
-            positions to 1/32 of a pixel.
-        inverse_map: the matrix maps output to source; False: it maps source to output and is inverted.
-        matrix: 9 numbers in row-major order; one matrix per sample or per frame.
-        pixel_origin: origin of the coordinates: the "corner" of the first pixel, or its "center" as in OpenCV.
         size: height and width of the result, or one number for both; by default those of the input.
 
     Returns:
@@ -86,17 +139,13 @@ def warp_perspective(
     """
     layout = visual_layout(x, _LAYOUTS)
     x = x.replace(layout=layout)
-    if interp_type not in _FILTERS:
-        raise ArgumentValueError(option_error_text("interp_type", interp_type, _FILTERS))
-    for name, value, options in (("border_mode", border_mode, _BORDERS), ("pixel_origin", pixel_origin, _ORIGINS)):
-        if value not in options:
-            raise ArgumentValueError(option_error_text(name, value, options))
-    if (matrix_input is None) == (matrix is None or matrix == ()):
+    warp.check()
+    if (matrix_input is None) == (warp.matrix is None or warp.matrix == ()):
         raise ArgumentValueError("specify the matrix either as the second input or as the argument matrix.")
     channels = None if x.shape is None else x.shape[layout.index("C")] if "C" in layout else 1
-    if fill_value is not None and channels is not None and len(fill_value) not in (0, 1, channels):
+    if warp.fill_value is not None and channels is not None and len(warp.fill_value) not in (0, 1, channels):
         raise ArgumentValueError(
-            f"fill_value must be one number or one for each of the {channels} channels; got {len(fill_value)}."
+            f"fill_value must be one number or one for each of the {channels} channels; got {len(warp.fill_value)}."
         )
     if not isinstance(size, tuple) or not size:
         return x
@@ -125,31 +174,6 @@ def _(
     return {"out_shapes": out_shapes}
 
 
-def _oriented(rows: np.ndarray, inverse_map: bool, pixel_origin: str) -> np.ndarray:
-    """Return the maps from output to source, both relative to the corner, float64 [frames, 3, 3]."""
-    maps = rows.reshape(-1, 3, 3).astype(np.float64)
-    maps = maps if inverse_map else inverted(maps)
-    return maps if pixel_origin == "corner" else _TO_CORNER @ maps @ _TO_CENTER
-
-
-def _converted_fills(fill_value: tuple[float, ...] | None, spec: Spec) -> tuple[float, ...] | None:
-    """Return fill values as OpenCV converts them to integers: halves to even; what int32 cannot hold is its minimum."""
-    assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
-    dtype = spec.dtype.numpy
-    if fill_value is None or dtype.kind not in "iu" or dtype.itemsize > 2:
-        return fill_value
-    values = np.rint(np.asarray(fill_value, np.float32))
-    values[~(abs(values) < 2.0**31)] = -(2.0**31)
-    limits = np.iinfo(dtype)
-    return tuple(values.clip(limits.min, limits.max).tolist())
-
-
-def _fills(fill_value: Any, channels: int) -> list[float]:
-    """Return a fill value for each channel."""
-    values = list(fill_value or [0.0])
-    return values * channels if len(values) == 1 else values
-
-
 def _transposed(x: Samples, order: tuple[int, ...]) -> Samples:
     found = Samples.empty(x.shapes[:, order], x.dtype)
     for target, values in zip(found.arrays(), x.arrays(), strict=True):
@@ -159,71 +183,45 @@ def _transposed(x: Samples, order: tuple[int, ...]) -> Samples:
 
 @warp_perspective.cpu_samples
 def _(
-    out: Samples,
-    x: Samples,
-    matrix_input: Samples | None,
-    *,
-    border_mode: str,
-    fill_value: tuple[float, ...] | None,
-    interp_type: DALIInterpType,
-    inverse_map: bool,
-    matrix: Vectors | None,
-    pixel_origin: str,
-    spec: Spec,
+    out: Samples, x: Samples, matrix_input: Samples | None, *, warp: _Warp, matrix: Vectors | None, spec: Spec
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    values: Any = matrix
-    if matrix_input is not None and matrix_input.is_uniform:
-        values = joined(matrix_input).astype(np.float32)
-    elif matrix_input is not None:
-        values = [np.asarray(one, np.float32).reshape(-1) for one in matrix_input.arrays()]
-    maps = _oriented(per_frame_of_samples(values, x, layout, "matrix", 9), inverse_map, pixel_origin)
+    rows = per_frame_of_samples(given_matrices(matrix_input, matrix), x, layout, "matrix", 9)
+    maps, fills = warp.oriented(rows), warp.fills(spec)
     source, target = folded_frames(x, layout), folded_frames(out, layout)
-    fills = _converted_fills(fill_value, spec)
-    options: dict[str, Any] = {"border_mode": border_mode, "fill_value": fills, "interp_type": interp_type}
     if layout == "HW":
-        _warp(target.with_axis(2), source.with_axis(2), maps, **options)
+        _warp(target.with_axis(2), source.with_axis(2), maps, warp, fills)
     elif layout.endswith("CHW"):
         warped = Samples.empty(target.shapes[:, [1, 2, 0]], x.dtype)
-        _warp(warped, _transposed(source, (1, 2, 0)), maps, **options)
+        _warp(warped, _transposed(source, (1, 2, 0)), maps, warp, fills)
         for image, values in zip(target.arrays(), warped.arrays(), strict=True):
             image[...] = values.transpose(2, 0, 1)
     else:
-        _warp(target, source, maps, **options)
+        _warp(target, source, maps, warp, fills)
 
 
-def _warp(
-    out: Samples,
-    x: Samples,
-    maps: np.ndarray,
-    *,
-    border_mode: str,
-    fill_value: tuple[float, ...] | None,
-    interp_type: DALIInterpType,
-) -> None:
+def _warp(out: Samples, x: Samples, maps: np.ndarray, warp: _Warp, fills: Sequence[float] | None) -> None:
     """Warp samples HWC with `maps` [N, 3, 3]."""
-    nearest, is_cubic = interp_type == DALIInterpType.INTERP_NN, interp_type == DALIInterpType.INTERP_CUBIC
-    by_matrix = border_mode in ("constant", "replicate")
-    is_traced = ~x.shapes.all(1) | (by_matrix and not is_cubic)
+    is_traced = ~x.shapes.all(1) | warp.is_traced
     if is_traced.any():
         at = np.flatnonzero(is_traced)
-        fill = fill_value or 0.0 if border_mode == "constant" else None
-        warp_2d(out.take(at), x.take(at), maps[at], nearest=nearest, fill_value=fill)
+        fill = fills or 0.0 if warp.border_mode == "constant" else None
+        warp_2d(out.take(at), x.take(at), maps[at], nearest=warp.is_nearest, fill_value=fill)
     if is_traced.all():
         return
     others = np.flatnonzero(~is_traced)
     target, source, matrices = out.take(others), x.take(others), maps[others]
-    border = "" if is_cubic else border_mode
+    border = "" if warp.is_cubic else warp.border_mode
     for block in blocks(target.shapes[:, :2].prod(1)):
         images = source.take(block)
         points = projected_points(target.shapes[block, :2], matrices[block], images.shapes[:, :2], border)
-        if is_cubic:
-            warp_cubic(target.take(block), images, points, border_mode, list(fill_value or [0.0]))
+        if warp.is_cubic:
+            warp_cubic(target.take(block), images, points, warp.border_mode, list(fills or [0.0]))
             continue
         if border == "wrap":
             padded = [np.pad(image, ((1, 1), (1, 1), (0, 0)), mode="wrap") for image in images.arrays()]
             images = Samples.of_batch(Batch(None, padded, ""))
-        sample_2d(target.take(block), images, points, nearest=nearest, fill_value=None)
+        sample_2d(target.take(block), images, points, nearest=warp.is_nearest, fill_value=None)
 
 
 @warp_perspective.gpu_samples
@@ -232,62 +230,49 @@ def _(
     x: DeviceSamples,
     matrix_input: DeviceSamples | None,
     *,
-    border_mode: str,
-    fill_value: tuple[float, ...] | None,
-    interp_type: DALIInterpType,
-    inverse_map: bool,
+    warp: _Warp,
     matrix: Vectors | None,
-    pixel_origin: str,
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     if matrix_input is None:
-        maps: Any = _oriented(per_frame_of_samples(matrix, x, layout, "matrix", 9), inverse_map, pixel_origin)
+        maps: Any = warp.oriented(per_frame_of_samples(matrix, x, layout, "matrix", 9))
     else:
         maps = matrices_torch(matrix_input, x, layout, 3, 3)
-        maps = maps if inverse_map else inverted_torch(maps)
-        if pixel_origin == "center":
+        maps = maps if warp.inverse_map else inverted_torch(maps)
+        if warp.pixel_origin == "center":
             corner = uploaded(_TO_CORNER, x.device, np.float32)
             maps = corner @ maps @ uploaded(_TO_CENTER, x.device, np.float32)
     source, target = folded_frames(x, layout), folded_frames(out, layout)
-    fills = _converted_fills(fill_value, spec)
-    options: dict[str, Any] = {"border_mode": border_mode, "fill_value": fills, "interp_type": interp_type}
+    fills = warp.fills(spec)
     if layout == "HW":
-        _warp_samples(target.with_axis(2), source.with_axis(2), maps, **options)
+        _warp_samples(target.with_axis(2), source.with_axis(2), maps, warp, fills)
     elif layout.endswith("CHW"):
         images = DeviceSamples.empty(source.shapes[:, [1, 2, 0]], x.dtype, x.device)
         transpose_samples_torch(images, source, (1, 2, 0))
         warped = DeviceSamples.empty(target.shapes[:, [1, 2, 0]], x.dtype, x.device)
-        _warp_samples(warped, images, maps, **options)
+        _warp_samples(warped, images, maps, warp, fills)
         transpose_samples_torch(target, warped, (2, 0, 1))
     else:
-        _warp_samples(target, source, maps, **options)
+        _warp_samples(target, source, maps, warp, fills)
 
 
-def _warp_samples(
-    out: DeviceSamples,
-    x: DeviceSamples,
-    maps: Any,
-    *,
-    border_mode: str,
-    fill_value: tuple[float, ...] | None,
-    interp_type: DALIInterpType,
-) -> None:
+def _warp_samples(out: DeviceSamples, x: DeviceSamples, maps: Any, warp: _Warp, fills: Sequence[float] | None) -> None:
     """Warp samples HWC; see `warp_samples_torch`."""
-    nearest = interp_type == DALIInterpType.INTERP_NN
-    is_cubic = interp_type == DALIInterpType.INTERP_CUBIC
-    fill = None if border_mode == "replicate" else fill_value or 0.0
-    if not is_cubic and border_mode in ("constant", "replicate"):
+    nearest = warp.is_nearest
+    fill = None if warp.border_mode == "replicate" else fills or 0.0
+    if warp.is_traced:
         warp_samples_torch(out, x, maps, nearest=nearest, fill_value=fill)
     elif not x.shapes.all() or not common_unit(x, 2) or common_unit(x, 2) != common_unit(out, 2):
         # Empty images, and images of several numbers of channels.
         for n, (target, source) in enumerate(zip(out.tensors(), x.tensors(), strict=True)):
             alone = DeviceSamples.of_dense(target[None]), DeviceSamples.of_dense(source[None]), maps[n : n + 1]
             if source.numel():
-                _warp_samples(*alone, border_mode=border_mode, fill_value=fill_value, interp_type=interp_type)
+                _warp_samples(*alone, warp, fills)
             else:
                 warp_samples_torch(*alone, nearest=nearest, fill_value=fill)
-    elif is_cubic:
-        warp_cubic_torch(out, x, maps, border_mode, _fills(fill_value, int(x.shapes[0, 2])))
+    elif warp.is_cubic:
+        values, channels = list(fills or [0.0]), int(x.shapes[0, 2])
+        warp_cubic_torch(out, x, maps, warp.border_mode, values * channels if len(values) == 1 else values)
     else:
-        warp_folded_torch(out, x, maps, nearest=nearest, border_mode=border_mode)
+        warp_folded_torch(out, x, maps, nearest=nearest, border_mode=warp.border_mode)

@@ -9,22 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.optional import LazyModule
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import TableSource, open_sources, source_of_file
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
+from dalify.registry.output_counts import one_per_entry
 
 pyarrow = LazyModule("pyarrow", "reading Arrow data", "dalify[arrow]")
 
-
-def _count(arguments: Mapping[str, Any]) -> int:
-    if not arguments["columns"]:
-        raise ArgumentValueError("columns must not be empty.", hint="For example columns=['image'].")
-    return len(arguments["columns"])
+_count = one_per_entry("columns", "['image']")
 
 
-@operator(outputs=_count, reader=True, needs=(pyarrow,))
+@reader(outputs=_count, needs=(pyarrow,))
 def arrow(
     *,
     source: object,
@@ -74,8 +71,6 @@ def _(source: Any, columns: Sequence[str], cache_bytes: int, memory_map: bool, a
     if isinstance(source, (str, os.PathLike)):
         source = [source]
     if isinstance(source, (list, tuple)):
-        if not source:
-            raise ReaderError("the list of paths is empty.")
         if not all(isinstance(path, (str, os.PathLike)) for path in source):
             raise _source_error(source)
         paths = [os.fspath(path) for path in source]

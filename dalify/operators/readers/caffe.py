@@ -15,7 +15,7 @@ from dalify.formats.files.identity import file_identity
 from dalify.formats.files.pieces import samples_in
 from dalify.formats.records.lmdb_records import LmdbRecord, LmdbRecords
 from dalify.formats.records.protobuf import BYTES, VARINT, fields, next_field, varint
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 # Fields of caffe.proto's Datum.
 _DATA, _LABEL = 4, 5
@@ -28,7 +28,7 @@ def _count(given: Mapping[str, Any]) -> int:
     return count
 
 
-@operator(outputs=_count, reader=True)
+@reader(outputs=_count)
 def caffe(*, path: list[str], image_available: bool = True, label_available: bool = True) -> tuple[Spec, ...]:
     """Read the ``Datum`` messages of Caffe's LMDB databases, in the order of their keys.
 

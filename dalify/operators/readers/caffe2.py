@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -14,12 +15,40 @@ from dalify.formats.files.identity import file_identity
 from dalify.formats.files.pieces import samples_in
 from dalify.formats.records.caffe2_tensors import Caffe2Tensor, find_texts_and_integers, tensors_of
 from dalify.formats.records.lmdb_records import LmdbRecord, LmdbRecords
-from dalify.registry import Spec, operator
+from dalify.registry import Parameters, Spec, reader
 
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NO_LABEL = range(5)
-
-
 _MAX_INPUTS = 1000
+
+
+@dataclass(slots=True)
+class _Contents(Parameters):
+    """The tensors of a record.
+
+    Attributes:
+        additional_inputs: number of further tensors.
+        bbox: the record has a box.
+        image_available: the record has an image.
+        label_type: 0: one integer; 1: indices of the classes of the record; 2: a value per class; 3: indices of the
+            classes and their weights; 4: no label. (DALI fails on 1 and 3.)
+        num_labels: number of classes, for types 1 and 3.
+    """
+
+    additional_inputs: int = 0
+    bbox: bool = False
+    image_available: bool = True
+    label_type: int = 0
+    num_labels: int = 1
+
+    @property
+    def has_label(self) -> bool:
+        """Whether the record has a label."""
+        return self.label_type != _NO_LABEL
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the label is a list of classes."""
+        return self.label_type in (_SPARSE, _WEIGHTED)
 
 
 def _count(given: Mapping[str, Any]) -> int:
@@ -34,16 +63,8 @@ def _count(given: Mapping[str, Any]) -> int:
     return count
 
 
-@operator(outputs=_count, reader=True)
-def caffe2(
-    *,
-    path: list[str],
-    additional_inputs: int = 0,
-    bbox: bool = False,
-    image_available: bool = True,
-    label_type: int = 0,
-    num_labels: int = 1,
-) -> tuple[Spec, ...]:
+@reader(outputs=_count)
+def caffe2(*, path: list[str], contents: _Contents) -> tuple[Spec, ...]:
     """Read the ``TensorProtos`` messages of Caffe2's LMDB databases, in the order of their keys.
 
     A record holds tensors in the order of the outputs; sparse labels with weights are two tensors.
@@ -52,12 +73,6 @@ def caffe2(
 
     Args:
         path: the databases, in order: folders or files.
-        additional_inputs: number of further tensors.
-        bbox: the record has a box.
-        image_available: the record has an image.
-        label_type: 0: one integer; 1: indices of the classes of the record; 2: a value per class; 3: indices of the
-            classes and their weights; 4: no label. (DALI fails on 1 and 3.)
-        num_labels: number of classes, for types 1 and 3.
 
     Returns:
         image: the encoded image, uint8 ``[bytes]``, or pixels, uint8 HWC; on the CPU.
@@ -74,57 +89,41 @@ def caffe2(
     Example:
         >>> encoded, labels = fn.readers.caffe2(path="train_lmdb", label_type=0)  # doctest: +SKIP
     """
-    if not _SINGLE <= label_type <= _NO_LABEL:
-        raise ArgumentValueError(f"label_type must be between 0 and {_NO_LABEL}; got {label_type}.")
-    if label_type in (_SPARSE, _WEIGHTED) and num_labels < 1:
-        raise ArgumentValueError(f"num_labels must be at least 1; got {num_labels}.")
-    specs = [Spec(DALIDataType.UINT8, None, "")] if image_available else []
-    if label_type != _NO_LABEL:
+    if not _SINGLE <= contents.label_type <= _NO_LABEL:
+        raise ArgumentValueError(f"label_type must be between 0 and {_NO_LABEL}; got {contents.label_type}.")
+    if contents.has_classes and contents.num_labels < 1:
+        raise ArgumentValueError(f"num_labels must be at least 1; got {contents.num_labels}.")
+    specs = [Spec(DALIDataType.UINT8, None, "")] if contents.image_available else []
+    if contents.has_label:
         # Other labels have the type of the stored data.
         known = {_SPARSE: DALIDataType.INT32, _WEIGHTED: DALIDataType.FLOAT}
-        specs.append(Spec(known.get(label_type), 1, ""))
-    specs += [Spec(None, 1, "")] * additional_inputs
-    if bbox:
+        specs.append(Spec(known.get(contents.label_type), 1, ""))
+    specs += [Spec(None, 1, "")] * contents.additional_inputs
+    if contents.bbox:
         specs.append(Spec(DALIDataType.INT32, 1, ""))
     return tuple(specs)
 
 
 @caffe2.index
-def _(
-    path: Sequence[str],
-    additional_inputs: int,
-    bbox: bool,
-    image_available: bool,
-    label_type: int,
-    num_labels: int,
-) -> LmdbRecords:
+def _(path: Sequence[str], contents: _Contents) -> LmdbRecords:
     return LmdbRecords(path)
 
 
 @caffe2.read
-def _(
-    record: LmdbRecord,
-    *,
-    additional_inputs: int,
-    bbox: bool,
-    image_available: bool,
-    label_type: int,
-    num_labels: int,
-) -> tuple[np.ndarray[Any, Any], ...]:
+def _(record: LmdbRecord, *, contents: _Contents) -> tuple[np.ndarray[Any, Any], ...]:
     tensors = tensors_of(record.read())
-    needed = image_available + (0, 0, 0, 1, -1)[label_type] + 1 + additional_inputs + bbox
+    of_label = contents.has_label + (contents.label_type == _WEIGHTED)
+    needed = contents.image_available + of_label + contents.additional_inputs + contents.bbox
     if len(tensors) < needed:
         raise ReaderError(f"the record has {len(tensors)} tensors; expected at least {needed}.")
     left = iter(tensors)
-    results: list[np.ndarray[Any, Any]] = [next(left).image()] if image_available else []
-    if label_type != _NO_LABEL:
-        weights = None
+    results: list[np.ndarray[Any, Any]] = [next(left).image()] if contents.image_available else []
+    if contents.has_label:
         label = next(left)
-        if label_type == _WEIGHTED:
-            weights = next(left)
-        results.append(_label(label, weights, label_type, num_labels))
-    results += [next(left).numbers("additional input") for _ in range(additional_inputs)]
-    if bbox:
+        weights = next(left) if contents.label_type == _WEIGHTED else None
+        results.append(_label(label, weights, contents.label_type, contents.num_labels))
+    results += [next(left).numbers("additional input") for _ in range(contents.additional_inputs)]
+    if contents.bbox:
         results.append(_box(next(left)))
     return tuple(results)
 
@@ -159,26 +158,20 @@ def _box(tensor: Caffe2Tensor) -> np.ndarray[Any, Any]:
 
 
 @caffe2.read_many
-def _(
-    records: LmdbRecords,
-    numbers: np.ndarray[Any, Any],
-    *,
-    additional_inputs: int,
-    bbox: bool,
-    image_available: bool,
-    label_type: int,
-) -> tuple[Any, ...] | None:
-    if additional_inputs or bbox or not image_available or label_type not in (_SINGLE, _NO_LABEL):
+def _(records: LmdbRecords, numbers: np.ndarray[Any, Any], *, contents: _Contents) -> tuple[Any, ...] | None:
+    has_integer = contents.label_type == _SINGLE
+    is_plain = contents.image_available and (has_integer or not contents.has_label)
+    if not is_plain or contents.additional_inputs or contents.bbox:
         return None
     pieces = records.read_many(numbers)
     if pieces is None:
         return None
     spans = np.empty((len(numbers), 2), np.int64)
-    labels = np.empty((len(numbers), int(label_type == _SINGLE)), np.int32)
+    labels = np.empty((len(numbers), int(has_integer)), np.int32)
     if not find_texts_and_integers(pieces.data, pieces.starts, pieces.stops, spans, labels):
         return None
     images = samples_in(pieces.data, spans[:, 0], spans[:, 1])
-    return (images, labels) if label_type == _SINGLE else (images,)
+    return (images, labels) if has_integer else (images,)
 
 
 @caffe2.identity()
@@ -190,19 +183,11 @@ caffe2.origin(attrgetter("origin"))
 
 
 @caffe2.substitute
-def _(
-    record: LmdbRecord,
-    *,
-    additional_inputs: int,
-    bbox: bool,
-    image_available: bool,
-    label_type: int,
-    num_labels: int,
-) -> tuple[np.ndarray[Any, Any], ...]:
-    results: list[np.ndarray[Any, Any]] = [np.empty(0, np.uint8)] if image_available else []
-    if label_type != _NO_LABEL:
+def _(record: LmdbRecord, *, contents: _Contents) -> tuple[np.ndarray[Any, Any], ...]:
+    results: list[np.ndarray[Any, Any]] = [np.empty(0, np.uint8)] if contents.image_available else []
+    if contents.has_label:
         # The stored type of other labels is unknown; a single integer is the most common.
-        count = num_labels if label_type in (_SPARSE, _WEIGHTED) else 1
-        results.append(np.zeros(count, np.float32 if label_type == _WEIGHTED else np.int32))
-    results += [np.zeros(1, np.int32)] * additional_inputs
-    return (*results, np.zeros(4, np.int32)) if bbox else tuple(results)
+        count = contents.num_labels if contents.has_classes else 1
+        results.append(np.zeros(count, np.float32 if contents.label_type == _WEIGHTED else np.int32))
+    results += [np.zeros(1, np.int32)] * contents.additional_inputs
+    return (*results, np.zeros(4, np.int32)) if contents.bbox else tuple(results)

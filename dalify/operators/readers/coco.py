@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from dalify.formats.files.file_list import FileList
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.storage import is_remote, joined
 from dalify.formats.files.whole_file import read_file
-from dalify.registry import Spec, operator
+from dalify.registry import Parameters, Spec, reader
 
 
 class _Image(NamedTuple):
@@ -50,6 +51,98 @@ class _Images(Entries[_Image]):
         return _Image(self, number)
 
 
+@dataclass(slots=True)
+class _Outputs(Parameters):
+    """What is returned of each image.
+
+    Attributes:
+        image_ids: also return the ID of the image.
+        masks: deprecated form of `polygon_masks`: start and end are in coordinates instead of vertices.
+        pixelwise_masks: return an image of labels; needs ``pip install dalify[coco]``.
+        polygon_masks: return the outlines of the objects. Objects with a run-length-encoded mask have none.
+        ratio: boxes and vertices are fractions of the extents of the image.
+    """
+
+    image_ids: bool = False
+    masks: bool = False
+    pixelwise_masks: bool = False
+    polygon_masks: bool = False
+    ratio: bool = False
+
+    @property
+    def has_polygons(self) -> bool:
+        """Whether outlines are returned."""
+        return self.polygon_masks or self.masks
+
+    @property
+    def saved(self) -> dict[str, bool]:
+        """What saved annotations contain, by name."""
+        return {
+            "has_masks": self.has_polygons or self.pixelwise_masks,
+            "has_ids": self.image_ids,
+            "has_extents": self.pixelwise_masks,
+        }
+
+    @property
+    def specs(self) -> list[Spec]:
+        """Specs of the outputs after boxes and labels."""
+        specs = [Spec(DALIDataType.INT32, 2, ""), Spec(DALIDataType.FLOAT, 2, "")] if self.has_polygons else []
+        if self.pixelwise_masks:
+            specs.append(Spec(DALIDataType.INT32, 3, "HWC"))
+        if self.image_ids:
+            specs.append(Spec(DALIDataType.INT32, 1, ""))
+        return specs
+
+
+@dataclass(slots=True)
+class _Source(Parameters):
+    """Which images and objects are read.
+
+    Attributes:
+        annotations_file: the JSON file of the annotations.
+        avoid_class_remapping: labels are the category IDs of the file; otherwise their positions in the list of
+            categories, from 1 (0 is the background).
+        file_root: folder of the images.
+        images: names of the images to read, as in the file, in order, with repetitions; by default, and if empty, all
+            images, in the order of their IDs. (A name that is not in the file is an error; DALI skips it.)
+        include_iscrowd: include groups of objects (``iscrowd``).
+        ltrb: boxes are left, top, right, bottom; False: x, y, width, height.
+        preprocessed_annotations: folder of saved annotations, instead of `annotations_file`; used as saved.
+        save_preprocessed_annotations: save the annotations, as returned, in DALI's format.
+        save_preprocessed_annotations_dir: folder for the saved annotations.
+        size_threshold: skip objects whose width or height in pixels is smaller.
+        skip_empty: skip images without objects.
+    """
+
+    annotations_file: str = ""
+    avoid_class_remapping: bool = False
+    file_root: str | None = None
+    images: list[str] | None = None
+    include_iscrowd: bool = True
+    ltrb: bool = False
+    preprocessed_annotations: str = ""
+    save_preprocessed_annotations: bool = False
+    save_preprocessed_annotations_dir: str = ""
+    size_threshold: float = 0.1
+    skip_empty: bool = False
+
+    def check(self) -> None:
+        """Raise ArgumentValueError for arguments that are missing or mutually exclusive."""
+        if bool(self.annotations_file) == bool(self.preprocessed_annotations):
+            raise ArgumentValueError("specify either annotations_file or preprocessed_annotations.")
+        if self.preprocessed_annotations and self.images is not None:
+            raise ArgumentValueError("images and preprocessed_annotations are mutually exclusive.")
+        if self.file_root is None:
+            raise ArgumentValueError("file_root, the folder of the images, is required.")
+        if self.save_preprocessed_annotations and not self.save_preprocessed_annotations_dir:
+            raise ArgumentValueError("save_preprocessed_annotations requires save_preprocessed_annotations_dir.")
+
+    @property
+    def annotations(self) -> str:
+        """The file or folder of the annotations."""
+        return self.annotations_file or self.preprocessed_annotations
+
+
 def _has_polygons(given: Mapping[str, Any]) -> bool:
     return given["polygon_masks"] or given["masks"]
 
@@ -58,54 +151,17 @@ def _effect(arguments: Mapping[str, Any]) -> str:
     return "writes files" if arguments.get("save_preprocessed_annotations") else ""
 
 
-@operator(
+@reader(
     outputs=lambda given: 3 + 2 * _has_polygons(given) + given["pixelwise_masks"] + given["image_ids"],
-    reader=True,
     needs=lambda given: (pycocotools,) if given["pixelwise_masks"] else (),
     effect=_effect,
+    alphabetical=True,
 )
-def coco(
-    *,
-    allow_outside_root: bool = False,
-    annotations_file: str = "",
-    avoid_class_remapping: bool = False,
-    file_root: str | None = None,
-    image_ids: bool = False,
-    images: list[str] | None = None,
-    include_iscrowd: bool = True,
-    ltrb: bool = False,
-    masks: bool = False,
-    pixelwise_masks: bool = False,
-    polygon_masks: bool = False,
-    preprocessed_annotations: str = "",
-    ratio: bool = False,
-    save_preprocessed_annotations: bool = False,
-    save_preprocessed_annotations_dir: str = "",
-    size_threshold: float = 0.1,
-    skip_empty: bool = False,
-) -> tuple[Spec, ...]:
+def coco(*, allow_outside_root: bool = False, source: _Source, returned: _Outputs) -> tuple[Spec, ...]:
     """Read images of a COCO dataset with the boxes, labels and masks of their objects.
 
     Args:
         allow_outside_root: allow image names that leave `file_root`, and URLs. Only for trusted annotations.
-        annotations_file: the JSON file of the annotations.
-        avoid_class_remapping: labels are the category IDs of the file; otherwise their positions in the list of
-            categories, from 1 (0 is the background).
-        file_root: folder of the images.
-        image_ids: also return the ID of the image.
-        images: names of the images to read, as in the file, in order, with repetitions; by default, and if empty, all
-            images, in the order of their IDs. (A name that is not in the file is an error; DALI skips it.)
-        include_iscrowd: include groups of objects (``iscrowd``).
-        ltrb: boxes are left, top, right, bottom; False: x, y, width, height.
-        masks: deprecated form of `polygon_masks`: start and end are in coordinates instead of vertices.
-        pixelwise_masks: return an image of labels; needs ``pip install dalify[coco]``.
-        polygon_masks: return the outlines of the objects. Objects with a run-length-encoded mask have none.
-        preprocessed_annotations: folder of saved annotations, instead of `annotations_file`; used as saved.
-        ratio: boxes and vertices are fractions of the extents of the image.
-        save_preprocessed_annotations: save the annotations, as returned, in DALI's format.
-        save_preprocessed_annotations_dir: folder for the saved annotations.
-        size_threshold: skip objects whose width or height in pixels is smaller.
-        skip_empty: skip images without objects.
 
     Returns:
         image: the encoded image, uint8 ``[bytes]``; all outputs are on the CPU.
@@ -127,113 +183,56 @@ def coco(
         ...     file_root="train2017", annotations_file="instances_train2017.json", ltrb=True, ratio=True
         ... )  # doctest: +SKIP
     """
-    if pixelwise_masks and (polygon_masks or masks):
+    if returned.pixelwise_masks and returned.has_polygons:
         raise ArgumentValueError("pixelwise_masks and polygon_masks are mutually exclusive.")
-    if polygon_masks and masks:
+    if returned.polygon_masks and returned.masks:
         raise ArgumentValueError("masks is the deprecated form of polygon_masks: specify one of them.")
-    if bool(annotations_file) == bool(preprocessed_annotations):
-        raise ArgumentValueError("specify either annotations_file or preprocessed_annotations.")
-    if preprocessed_annotations and images is not None:
-        raise ArgumentValueError("images and preprocessed_annotations are mutually exclusive.")
-    if file_root is None:
-        raise ArgumentValueError("file_root, the folder of the images, is required.")
-    if save_preprocessed_annotations and not save_preprocessed_annotations_dir:
-        raise ArgumentValueError("save_preprocessed_annotations requires save_preprocessed_annotations_dir.")
-    specs = [Spec(DALIDataType.UINT8, 1, ""), Spec(DALIDataType.FLOAT, 2, ""), Spec(DALIDataType.INT32, 1, "")]
-    if polygon_masks or masks:
-        specs += [Spec(DALIDataType.INT32, 2, ""), Spec(DALIDataType.FLOAT, 2, "")]
-    if pixelwise_masks:
-        specs.append(Spec(DALIDataType.INT32, 3, "HWC"))
-    if image_ids:
-        specs.append(Spec(DALIDataType.INT32, 1, ""))
-    return tuple(specs)
+    source.check()
+    boxes, labels = Spec(DALIDataType.FLOAT, 2, ""), Spec(DALIDataType.INT32, 1, "")
+    return (Spec(DALIDataType.UINT8, 1, ""), boxes, labels, *returned.specs)
 
 
 @coco.index
-def _(
-    allow_outside_root: bool,
-    annotations_file: str,
-    avoid_class_remapping: bool,
-    file_root: str,
-    image_ids: bool,
-    images: Sequence[str] | None,
-    include_iscrowd: bool,
-    ltrb: bool,
-    masks: bool,
-    pixelwise_masks: bool,
-    polygon_masks: bool,
-    preprocessed_annotations: str,
-    ratio: bool,
-    save_preprocessed_annotations: bool,
-    save_preprocessed_annotations_dir: str,
-    size_threshold: float,
-    skip_empty: bool,
-) -> _Images:
-    has_masks = polygon_masks or masks or pixelwise_masks
-    if preprocessed_annotations:
-        found = load(preprocessed_annotations, has_masks=has_masks, has_ids=image_ids, has_extents=pixelwise_masks)
+def _(allow_outside_root: bool, source: _Source, returned: _Outputs) -> _Images:
+    if source.preprocessed_annotations:
+        found = load(source.preprocessed_annotations, **returned.saved)
     else:
         options = BoxOptions(
-            ltrb,
-            ratio,
-            size_threshold,
-            skip_empty,
-            include_iscrowd,
-            avoid_class_remapping,
-            has_masks,
+            source.ltrb,
+            returned.ratio,
+            source.size_threshold,
+            source.skip_empty,
+            source.include_iscrowd,
+            source.avoid_class_remapping,
+            returned.saved["has_masks"],
         )
-        found = read_annotations(annotations_file, images or None, options)
+        found = read_annotations(source.annotations_file, source.images or None, options)
     if not found.names:
-        place = preprocessed_annotations or annotations_file
-        raise ReaderError(f"{place!r} has no annotations of images that match the arguments.")
-    if save_preprocessed_annotations:
+        raise ReaderError(f"{source.annotations!r} has no annotations of images that match the arguments.")
+    if source.save_preprocessed_annotations:
         if found.problems:
             number, problem = next(iter(found.problems.items()))
             raise ReaderError(
                 f"the annotations cannot be saved: those of {len(found.problems)} images are invalid. The first is "
                 f"{found.names[number]!r}: {problem}"
             )
-        save(
-            save_preprocessed_annotations_dir,
-            found,
-            has_masks=has_masks,
-            has_ids=image_ids,
-            has_extents=pixelwise_masks,
-        )
-    root = DataRoot(file_root, allow_outside_root=allow_outside_root)
-    source = annotations_file or preprocessed_annotations
-    found.names = [root.relative(name, source, "image", number) for number, name in enumerate(found.names)]
-    return _Images(file_root, found)
+        save(source.save_preprocessed_annotations_dir, found, **returned.saved)
+    folder = source.file_root or ""
+    root = DataRoot(folder, allow_outside_root=allow_outside_root)
+    found.names = [root.relative(name, source.annotations, "image", number) for number, name in enumerate(found.names)]
+    return _Images(folder, found)
 
 
 @coco.read
-def _(
-    image: _Image,
-    *,
-    image_ids: bool,
-    masks: bool,
-    pixelwise_masks: bool,
-    polygon_masks: bool,
-    ratio: bool,
-) -> tuple[NDArray[Any], ...]:
+def _(image: _Image, *, returned: _Outputs) -> tuple[NDArray[Any], ...]:
     problem = image.images.annotations.problems.get(image.number)
     if problem is not None:
         raise ReaderError(problem)
-    outputs = _annotations(image, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
-    return read_file(_path(image)), *outputs
+    return read_file(_path(image)), *_annotations(image, returned)
 
 
 @coco.read_many
-def _(
-    images: _Images,
-    numbers: NDArray[np.int64],
-    *,
-    image_ids: bool,
-    masks: bool,
-    pixelwise_masks: bool,
-    polygon_masks: bool,
-    ratio: bool,
-) -> tuple[Any, ...] | None:
+def _(images: _Images, numbers: NDArray[np.int64], *, returned: _Outputs) -> tuple[Any, ...] | None:
     if images.annotations.problems and not images.annotations.problems.keys().isdisjoint(numbers.tolist()):
         return None
     found = images.annotations
@@ -242,40 +241,25 @@ def _(
     if contents is None:
         return None
     columns: list[Any] = [contents, boxes, labels]
-    if masks or pixelwise_masks or polygon_masks or image_ids:
-        others = [
-            _more_annotations(images[number], image_ids, masks, pixelwise_masks, polygon_masks, ratio)
-            for number in numbers.tolist()
-        ]
+    if returned.specs:
+        others = [_more_annotations(images[number], returned) for number in numbers.tolist()]
         columns += map(list, zip(*others, strict=True))
     return tuple(columns)
 
 
 @coco.substitute
-def _(
-    image: _Image,
-    *,
-    image_ids: bool,
-    masks: bool,
-    pixelwise_masks: bool,
-    polygon_masks: bool,
-    ratio: bool,
-) -> tuple[NDArray[Any] | None, ...]:
-    count = 2 + 2 * (polygon_masks or masks) + pixelwise_masks + image_ids
-    outputs: list[NDArray[Any]] | list[None] = [None] * count
+def _(image: _Image, *, returned: _Outputs) -> tuple[NDArray[Any] | None, ...]:
+    outputs: list[NDArray[Any]] | list[None] = [None] * (2 + len(returned.specs))
     with suppress(DalifyError):  # invalid annotations become zeros
-        outputs = _annotations(image, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
+        outputs = _annotations(image, returned)
     return np.empty(0, np.uint8), *outputs
 
 
-def _annotations(
-    image: _Image, image_ids: bool, masks: bool, pixelwise_masks: bool, polygon_masks: bool, ratio: bool
-) -> list[NDArray[Any]]:
+def _annotations(image: _Image, returned: _Outputs) -> list[NDArray[Any]]:
     """Return the outputs after the image."""
     found = image.images.annotations
     objects = _objects(image)
-    others = _more_annotations(image, image_ids, masks, pixelwise_masks, polygon_masks, ratio)
-    return [found.boxes[objects].copy(), found.labels[objects].copy(), *others]
+    return [found.boxes[objects].copy(), found.labels[objects].copy(), *_more_annotations(image, returned)]
 
 
 def _objects(image: _Image) -> slice:
@@ -284,29 +268,27 @@ def _objects(image: _Image) -> slice:
     return slice(int(firsts[image.number]), int(firsts[image.number + 1]))
 
 
-def _more_annotations(
-    image: _Image, image_ids: bool, masks: bool, pixelwise_masks: bool, polygon_masks: bool, ratio: bool
-) -> list[NDArray[Any]]:
+def _more_annotations(image: _Image, returned: _Outputs) -> list[NDArray[Any]]:
     """Return the outputs after boxes and labels."""
     number = image.number
     found = image.images.annotations
     results: list[NDArray[Any]] = []
-    if polygon_masks or masks:
+    if returned.has_polygons:
         polygons, vertices = _outlines(found, number)
-        if masks:
+        if returned.masks:
             polygons[:, 1:] *= 2
         results += [polygons, vertices]
-    if pixelwise_masks:
+    if returned.pixelwise_masks:
         assert found.extents is not None, "dalify bug: masks without extents"
         objects = _objects(image)
         height, width = found.extents[number].tolist()
         polygons, vertices = _outlines(found, number)
-        if ratio:
+        if returned.ratio:
             vertices = vertices * np.array([width, height], np.float32)  # rounded as in DALI
         ids = None if found.object_ids is None else found.object_ids[objects]
         runs = found.rles.get(number, ())
         results.append(pixelwise_mask(height, width, found.labels[objects], polygons, vertices, runs, ids))
-    if image_ids:
+    if returned.image_ids:
         assert found.ids is not None, "dalify bug: IDs of images were not read"
         results.append(found.ids[number : number + 1].copy())
     return results

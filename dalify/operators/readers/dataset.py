@@ -10,7 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
 from dalify.data.entries import Entries
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 from dalify.sources.convert import to_array
 from dalify.sources.declaration import declarations
 
@@ -46,7 +46,7 @@ class _Items(Entries[_Item]):
         return labels if labels is not None and labels.shape == (len(self),) else None
 
 
-@operator(outputs=lambda given: max(1, given["num_outputs"]), reader=True, user_code=True)
+@reader(outputs=lambda given: max(1, given["num_outputs"]), user_code=True)
 def dataset(
     *,
     dataset: object,

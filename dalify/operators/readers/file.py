@@ -20,10 +20,10 @@ from dalify.formats.files.file_list import (
 )
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.whole_file import read_file
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 
-@operator(outputs=2, reader=True)
+@reader(outputs=2)
 def file(
     *,
     file_root: str | None = None,

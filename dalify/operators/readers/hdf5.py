@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
-from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.hdf5_file import Hdf5File, h5py
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
+from dalify.registry.output_counts import one_per_entry
+
+_count = one_per_entry("datasets", "['images']")
 
 
-def _count(arguments: Mapping[str, Any]) -> int:
-    if not arguments["datasets"]:
-        raise ArgumentValueError("datasets must not be empty.", hint="For example datasets=['images'].")
-    return len(arguments["datasets"])
-
-
-@operator(outputs=_count, reader=True, needs=(h5py,))
+@reader(outputs=_count, needs=(h5py,))
 def hdf5(*, paths: list[str], datasets: list[str], cache_bytes: int = 1 << 30) -> tuple[Spec, ...]:
     """Read rows of datasets in HDF5 files: a sample is the same row of each dataset. DALI has no such reader.
 
@@ -52,8 +47,6 @@ def hdf5(*, paths: list[str], datasets: list[str], cache_bytes: int = 1 << 30) -
 
 @hdf5.index
 def _(paths: Sequence[str], datasets: Sequence[str], cache_bytes: int) -> ArrayRows:
-    if not paths:
-        raise ReaderError("the list of paths is empty.")
     return ArrayRows([Hdf5File(path, datasets) for path in paths], datasets, cache_bytes)
 
 

@@ -12,10 +12,10 @@ from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.recordio import image_and_labels, images_and_labels, records_of
 from dalify.formats.records.records import Record, Records
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 
-@operator(outputs=2, reader=True)
+@reader(outputs=2)
 def mxnet(*, path: list[str], index_path: list[str]) -> tuple[Spec, Spec]:
     """Read encoded images and their labels from RecordIO files, as MXNet's ``im2rec`` writes them.
 

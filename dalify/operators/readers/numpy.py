@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from dalify.formats.files.plain_files import plain_files
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.images.crop_geometry import POLICIES
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import Parameters, PerSample, Spec, reader
 
 _COORDINATES = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
 _Coordinates = tuple[tuple[str, tuple[float, ...] | None], ...]
@@ -88,7 +89,58 @@ class _ArrayFiles(Entries[_ArrayFile]):
         return found
 
 
-@operator(outputs=1, reader=True)
+@dataclass(slots=True)
+class _Roi(Parameters):
+    """The window that is read of each array.
+
+    Attributes:
+        fill_value: value outside an array, with ``pad``; rounded and saturated to its type.
+        out_of_bounds_policy: for a window that extends outside its array: ``error``; ``pad``: filled;
+            ``trim_to_shape``: clipped.
+        rel_roi_end: end of the window, as fractions of the extents.
+        rel_roi_shape: extents of the window, as fractions of the extents.
+        rel_roi_start: start of the window, as fractions of the extents.
+        roi_axes: axes of the window arguments; empty: all. Negative axes count from the end.
+        roi_end: end of the window, in elements.
+        roi_shape: extents of the window, in elements.
+        roi_start: start of the window, in elements.
+    """
+
+    fill_value: float = 0.0
+    out_of_bounds_policy: str = "error"
+    rel_roi_end: PerSample[list[float]] | None = None
+    rel_roi_shape: PerSample[list[float]] | None = None
+    rel_roi_start: PerSample[list[float]] | None = None
+    roi_axes: list[int] = field(default_factory=list[int])
+    roi_end: PerSample[list[int]] | None = None
+    roi_shape: PerSample[list[int]] | None = None
+    roi_start: PerSample[list[int]] | None = None
+
+    def check(self) -> None:
+        """Raise ArgumentValueError for an unknown policy or arguments that are mutually exclusive."""
+        if self.out_of_bounds_policy not in POLICIES:
+            raise ArgumentValueError(option_error_text("out_of_bounds_policy", self.out_of_bounds_policy, POLICIES))
+        for alternatives in (("roi_start", "rel_roi_start"), ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")):
+            given = [name for name in alternatives if getattr(self, name) is not None]
+            if len(given) > 1:
+                raise ArgumentValueError(f"{' and '.join(given)} are mutually exclusive.")
+
+    @property
+    def coordinates(self) -> _Coordinates:
+        """The coordinates of the window of one sample with their names, for ``_window``."""
+        values: list[Any] = [self.roi_start, self.rel_roi_start, self.roi_end, self.rel_roi_end]
+        values += [self.roi_shape, self.rel_roi_shape]
+        if not [value for value in values if value is not None]:
+            return _WHOLE
+        return tuple(
+            [
+                (name, None if value is None or not value.size else tuple(value.ravel().tolist()))
+                for name, value in zip(_COORDINATES, values, strict=True)
+            ]
+        )
+
+
+@reader(outputs=1, alphabetical=True)
 def numpy(
     *,
     allow_outside_root: bool = False,
@@ -97,16 +149,8 @@ def numpy(
     file_list: str | None = None,
     file_root: str | None = None,
     files: list[str] | None = None,
-    fill_value: float = 0.0,
-    out_of_bounds_policy: str = "error",
     register_buffers: bool = True,
-    rel_roi_end: PerSample[list[float]] | None = None,
-    rel_roi_shape: PerSample[list[float]] | None = None,
-    rel_roi_start: PerSample[list[float]] | None = None,
-    roi_axes: list[int] = [],  # noqa: B006 -- the signature is the schema; the list is never mutated
-    roi_end: PerSample[list[int]] | None = None,
-    roi_shape: PerSample[list[int]] | None = None,
-    roi_start: PerSample[list[int]] | None = None,
+    window: _Roi,
 ) -> Spec:
     """Read arrays, or windows of arrays, from ``.npy`` files.
 
@@ -123,17 +167,7 @@ def numpy(
         file_root: folder; its files come first, then those of its subfolders (not deeper), each in byte order.
             With `file_list` or `files`: base folder of relative paths.
         files: list of paths.
-        fill_value: value outside an array, with ``pad``; rounded and saturated to its type.
-        out_of_bounds_policy: for a window that extends outside its array: ``error``; ``pad``: filled;
-            ``trim_to_shape``: clipped.
         register_buffers: accepted but ignored, as in DALI.
-        rel_roi_end: end of the window, as fractions of the extents.
-        rel_roi_shape: extents of the window, as fractions of the extents.
-        rel_roi_start: start of the window, as fractions of the extents.
-        roi_axes: axes of the window arguments; empty: all. Negative axes count from the end.
-        roi_end: end of the window, in elements.
-        roi_shape: extents of the window, in elements.
-        roi_start: start of the window, in elements.
 
     Returns:
         the array, of the type of the file, without a layout; on the CPU.
@@ -148,14 +182,7 @@ def numpy(
     Example:
         >>> patch = fn.readers.numpy(file_root="volumes", roi_start=[0, 64], roi_shape=[32, 32])  # doctest: +SKIP
     """
-    if out_of_bounds_policy not in POLICIES:
-        raise ArgumentValueError(option_error_text("out_of_bounds_policy", out_of_bounds_policy, POLICIES))
-    begins = {"roi_start": roi_start, "rel_roi_start": rel_roi_start}
-    endings = {"roi_end": roi_end, "rel_roi_end": rel_roi_end, "roi_shape": roi_shape, "rel_roi_shape": rel_roi_shape}
-    for alternatives in (begins, endings):
-        given = [name for name, value in alternatives.items() if value is not None]
-        if len(given) > 1:
-            raise ArgumentValueError(f"{' and '.join(given)} are mutually exclusive.")
+    window.check()
     return Spec(None, None, "")
 
 
@@ -167,27 +194,15 @@ def _(
     file_list: str | None,
     file_root: str | None,
     files: Sequence[str] | None,
-    **window: Any,
+    **_others: object,
 ) -> _ArrayFiles:
     found = plain_files(file_root, file_list, files, file_filter, allow_outside_root=allow_outside_root)
     return _ArrayFiles(found, keeps_headers=cache_header_information)
 
 
 @numpy.read
-def _(
-    file: _ArrayFile,
-    *,
-    fill_value: float,
-    out_of_bounds_policy: str,
-    roi_axes: Sequence[int],
-    roi_start: np.ndarray[Any, Any] | None,
-    rel_roi_start: np.ndarray[Any, Any] | None,
-    roi_end: np.ndarray[Any, Any] | None,
-    rel_roi_end: np.ndarray[Any, Any] | None,
-    roi_shape: np.ndarray[Any, Any] | None,
-    rel_roi_shape: np.ndarray[Any, Any] | None,
-) -> tuple[np.ndarray[Any, Any], ...]:
-    given = _coordinates(roi_start, rel_roi_start, roi_end, rel_roi_end, roi_shape, rel_roi_shape)
+def _(file: _ArrayFile, *, window: _Roi) -> tuple[np.ndarray[Any, Any], ...]:
+    given = window.coordinates
     if given == _WHOLE:
         return (read_array(file.entry.path),)
     files = OpenFiles([file.entry.path])
@@ -196,22 +211,22 @@ def _(
         header = read_header(files)
         if file.headers is not None:
             file.headers[file.entry.path] = header
-    start, stop = _window(header.shape, tuple(roi_axes), given)
+    start, stop = _window(header.shape, tuple(window.roi_axes), given)
     inside_start = [min(max(first, 0), extent) for first, extent in zip(start, header.shape, strict=True)]
     inside_stop = [
         max(min(last, extent), first) for first, last, extent in zip(inside_start, stop, header.shape, strict=True)
     ]
     is_inside = inside_start == start and inside_stop == stop
-    if not is_inside and out_of_bounds_policy == "error":
+    if not is_inside and window.out_of_bounds_policy == "error":
         raise IndexingError(
             f"the window from {start} to {stop} extends outside the array of shape {list(header.shape)}.",
             hint="Pass out_of_bounds_policy='pad' or 'trim_to_shape' if that is intended.",
         )
     part = read_window(files, header, inside_start, inside_stop)
-    if is_inside or out_of_bounds_policy == "trim_to_shape":
+    if is_inside or window.out_of_bounds_policy == "trim_to_shape":
         return (part,)
     fill = np.empty(1, part.dtype)
-    saturate_cast(fill, np.array([fill_value], np.float32))
+    saturate_cast(fill, np.array([window.fill_value], np.float32))
     padded = np.full([last - first for first, last in zip(start, stop, strict=True)], fill, part.dtype)
     if part.size:
         target = tuple(
@@ -223,33 +238,10 @@ def _(
 
 
 @numpy.read_many
-def _(
-    files: _ArrayFiles,
-    numbers: np.ndarray[Any, Any],
-    *,
-    roi_axes: Sequence[int],
-    roi_start: np.ndarray[Any, Any] | None,
-    rel_roi_start: np.ndarray[Any, Any] | None,
-    roi_end: np.ndarray[Any, Any] | None,
-    rel_roi_end: np.ndarray[Any, Any] | None,
-    roi_shape: np.ndarray[Any, Any] | None,
-    rel_roi_shape: np.ndarray[Any, Any] | None,
-) -> tuple[Any, ...] | None:
-    given = _coordinates(roi_start, rel_roi_start, roi_end, rel_roi_end, roi_shape, rel_roi_shape)
-    found = files.read_many(numbers, () if given == _WHOLE else tuple(roi_axes), given)
+def _(files: _ArrayFiles, numbers: np.ndarray[Any, Any], *, window: _Roi) -> tuple[Any, ...] | None:
+    given = window.coordinates
+    found = files.read_many(numbers, () if given == _WHOLE else tuple(window.roi_axes), given)
     return None if found is None else (found,)
-
-
-def _coordinates(*values: np.ndarray[Any, Any] | None) -> _Coordinates:
-    """Return coordinates of a window with their names, for ``_window``."""
-    if not [value for value in values if value is not None]:
-        return _WHOLE
-    return tuple(
-        [
-            (name, None if value is None or not value.size else tuple(value.ravel().tolist()))
-            for name, value in zip(_COORDINATES, values, strict=True)
-        ]
-    )
 
 
 @lru_cache(maxsize=64)  # files of a dataset usually have one shape and use one window

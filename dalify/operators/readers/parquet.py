@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
-from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.files.identity import file_identity
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import ParquetSource, open_sources, pyarrow_parquet
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
+from dalify.registry.output_counts import one_per_entry
+
+_count = one_per_entry("columns", "['image']")
 
 
-def _count(arguments: Mapping[str, Any]) -> int:
-    if not arguments["columns"]:
-        raise ArgumentValueError("columns must not be empty.", hint="For example columns=['image'].")
-    return len(arguments["columns"])
-
-
-@operator(outputs=_count, reader=True, needs=(pyarrow_parquet,))
+@reader(outputs=_count, needs=(pyarrow_parquet,))
 def parquet(
     *,
     paths: list[str],
@@ -67,8 +62,6 @@ def parquet(
 
 @parquet.index
 def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int, allow_outside_root: bool) -> ArrowRows:
-    if not paths:
-        raise ReaderError("the list of paths is empty.")
     sources = open_sources(paths, columns, ParquetSource)
     return ArrowRows(sources, columns, cache_bytes, allow_outside_root=allow_outside_root)
 

@@ -15,7 +15,7 @@ from dalify.data.entries import Entries
 from dalify.formats.files.file_list import KNOWN_EXTENSIONS, FileList, files_in_class_folders
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.whole_file import read_file
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 _IMAGE_TYPES = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY, DALIImageType.ANY_DATA)
 # Names that begin with a period are hidden.
@@ -23,7 +23,7 @@ _VISIBLE_FOLDERS = ("[!.]*",)
 _VISIBLE_IMAGES = tuple(f"[!.]{pattern}" for pattern in KNOWN_EXTENSIONS)
 
 
-@operator(reader=True)
+@reader
 def sequence(
     *,
     file_root: str,

@@ -14,12 +14,11 @@ from dalify.formats.files.identity import file_identity
 from dalify.formats.records.records import Record, Records
 from dalify.formats.records.tf_example import ExampleParser, Features, features_of
 from dalify.formats.records.tfrecord import payload, payloads, records_of
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 
-@operator(
+@reader(
     outputs=lambda arguments: len(arguments["features"]),
-    reader=True,
     constructor=("path", "index_path", "features"),
 )
 def tfrecord(

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
-from dalify.base.errors import ArgumentValueError, NoOutputsError, option_error_text
+from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.webdataset import Sample, Samples, samples_of
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
+from dalify.registry.output_counts import one_per_entry
 
 _BEHAVIORS = ("empty", "skip", "error")
 # Bytes are no booleans: what is not 0 or 1 would be neither True nor False.
 _LAST_DTYPE = DALIDataType.FLOAT64
 
-
-def _count(arguments: Mapping[str, Any]) -> int:
-    if not arguments["ext"]:
-        raise NoOutputsError("ext must not be empty.", hint="For example ext=['jpg', 'cls'].")
-    return len(arguments["ext"])
+_count = one_per_entry("ext", "['jpg', 'cls']")
 
 
-@operator(outputs=_count, reader=True)
+@reader(outputs=_count)
 def webdataset(
     *,
     paths: list[str],

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
-from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.zarr_file import ZarrStore
 from dalify.formats.arrays.zarr_file import zarr as zarr_package
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
+from dalify.registry.output_counts import one_per_entry
+
+_count = one_per_entry("arrays", "['images']")
 
 
-def _count(arguments: Mapping[str, Any]) -> int:
-    if not arguments["arrays"]:
-        raise ArgumentValueError("arrays must not be empty.", hint="For example arrays=['images'].")
-    return len(arguments["arrays"])
-
-
-@operator(outputs=_count, reader=True, needs=(zarr_package,))
+@reader(outputs=_count, needs=(zarr_package,))
 def zarr(*, paths: list[str], arrays: list[str], cache_bytes: int = 1 << 30) -> tuple[Spec, ...]:
     """Read rows of arrays in Zarr stores: a sample is the same row of each array. DALI has no such reader.
 
@@ -49,8 +44,6 @@ def zarr(*, paths: list[str], arrays: list[str], cache_bytes: int = 1 << 30) -> 
 
 @zarr.index
 def _(paths: Sequence[str], arrays: Sequence[str], cache_bytes: int) -> ArrayRows:
-    if not paths:
-        raise ReaderError("the list of paths is empty.")
     return ArrayRows([ZarrStore(path, arrays) for path in paths], arrays, cache_bytes)
 
 

@@ -14,7 +14,7 @@ from dalify.registry import Spec, operator
 _GOOD, _REPEATED, _UNKNOWN, _REVERSED, _OUTSIDE = range(5)
 
 
-@operator(allocating=True, outputs=2, ragged=True)
+@operator(outputs=2)
 def select_masks(
     mask_ids: Spec, polygons: Spec, vertices: Spec, /, *, reindex_masks: bool = False
 ) -> tuple[Spec, Spec]:
@@ -119,7 +119,7 @@ def _gather(
             point += end - first
 
 
-@select_masks.cpu
+@select_masks.cpu_new_rows
 def _(mask_ids: Rows, polygons: Rows, vertices: Rows, *, reindex_masks: bool) -> tuple[Rows, Rows]:
     masks, rows = mask_ids.values.astype(np.int64), polygons.values.astype(np.int64)
     chosen, places = np.empty((2, len(rows)), np.int64)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, ShapeError
+from dalify.plugin.epoch_run import Outputs
 from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
-from dalify.plugin.generic_iterator import Outputs
 from dalify.plugin.jax.arrays import as_jax
 from dalify.plugin.jax.iterator import DALIGenericIterator, decorated
 
@@ -86,8 +86,8 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
     def reset(self) -> None:
         """Start the next epoch; no effect before the first batch of an epoch."""
         with self._lock:
-            if self._peeked is not None and self._delivered == 1:
-                self._continues = False
+            if self._peeked is not None and self._run.delivered == 1:
+                self._run.continues = False
                 return
             self._peeked = None
             super().reset()

@@ -18,7 +18,7 @@ from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.collate import Pad
 from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
-from dalify.plugin.generic_iterator import GenericIterator, naming_the_output
+from dalify.plugin.generic_iterator import GenericIterator, naming_the_output, without_output_map
 from dalify.plugin.jax.arrays import Division, as_jax, on_devices
 
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "data_iterator", "decorated"]
@@ -110,37 +110,11 @@ class DALIGenericIterator(GenericIterator):
 
 
 class DALIClassificationIterator(DALIGenericIterator):
-    """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``.
+    """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""
 
-    The other arguments are those of ``DALIGenericIterator``; `options` are fresh_epochs, collate and valid_name.
-    """
-
-    def __init__(
-        self,
-        pipelines: Pipeline | Sequence[Pipeline],
-        size: int = -1,
-        reader_name: str | None = None,
-        auto_reset: str | bool | None = False,
-        last_batch_padded: bool = False,
-        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
-        prepare_first_batch: bool = True,
-        sharding: Any = None,
-        pmap_compatible: bool | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            pipelines,
-            ["data", "label"],
-            size,
-            reader_name,
-            auto_reset,
-            last_batch_padded,
-            last_batch_policy,
-            prepare_first_batch,
-            sharding,
-            pmap_compatible,
-            **options,
-        )
+    @without_output_map(DALIGenericIterator.__init__)
+    def __init__(self, pipelines: Any, *rest: Any, **options: Any) -> None:
+        super().__init__(pipelines, ["data", "label"], *rest, **options)
 
 
 def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str, list[Any]], Any] | None:

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ShapeError
-from dalify.data import TensorListCPU, TensorListGPU
-from dalify.plugin.frameworks import by_dlpack, framework
+from dalify.plugin.frameworks import by_dlpack, framework, of_equal_shape
 
 __all__ = ["as_mxnet", "feed_ndarray"]
 
@@ -36,9 +34,5 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
     Raises:
         ShapeError: the shapes differ.
     """
-    if isinstance(dali_tensor, (TensorListCPU, TensorListGPU)):
-        dali_tensor = dali_tensor.as_tensor()
-    if list(arr.shape) != list(dali_tensor.shape()):
-        raise ShapeError(f"the shapes differ: {tuple(dali_tensor.shape())} cannot be copied into {tuple(arr.shape)}.")
-    arr[:] = np.asarray(dali_tensor.as_cpu())
+    arr[:] = np.asarray(of_equal_shape(dali_tensor, arr).as_cpu())
     return arr

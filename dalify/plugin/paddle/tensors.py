@@ -11,7 +11,7 @@ import numpy as np
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data import DALIDataType, TensorListCPU, TensorListGPU, array_dtype
 from dalify.plugin.collate import arrays_of
-from dalify.plugin.frameworks import by_dlpack, framework
+from dalify.plugin.frameworks import as_one_tensor, by_dlpack, framework, of_equal_shape
 
 __all__ = [
     "as_paddle",
@@ -82,13 +82,10 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
         ShapeError: (a Paddle tensor) the shapes differ.
         DTypeError: (a Paddle tensor) the element types differ.
     """
-    if isinstance(dali_tensor, (TensorListCPU, TensorListGPU)):
-        dali_tensor = dali_tensor.as_tensor()
     if not isinstance(ptr, paddle.Tensor):
-        dali_tensor.copy_to_external(ptr)
+        as_one_tensor(dali_tensor).copy_to_external(ptr)
         return ptr
-    if list(ptr.shape) != list(dali_tensor.shape()):
-        raise ShapeError(f"the shapes differ: {tuple(dali_tensor.shape())} cannot be copied into {tuple(ptr.shape)}.")
+    dali_tensor = of_equal_shape(dali_tensor, ptr)
     if ptr.dtype != to_paddle_type(dali_tensor):
         raise DTypeError(f"the element types differ: {dali_tensor.dtype} cannot be copied into {ptr.dtype}.")
     ptr.copy_(as_paddle(np.asarray(dali_tensor.as_cpu())), False)

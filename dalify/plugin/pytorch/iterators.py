@@ -11,12 +11,11 @@ from typing import Any
 import torch
 
 from dalify.base.errors import IteratorArgumentError, OutputMapError, ShapeError, option_error_text
-from dalify.data import TensorListCPU, TensorListGPU
+from dalify.data import TensorListCPU, TensorListGPU, shared_tensor
 from dalify.pipeline import Pipeline
 from dalify.plugin.collate import COLLATIONS, Collation, arrays_of, empty_dense
 from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterator
-from dalify.plugin.pytorch.tensors import as_tensor
 
 __all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIRaggedIterator"]
 
@@ -27,7 +26,7 @@ def _nested(name: str, output: TensorListCPU | TensorListGPU, count: int) -> tor
     if not tensors:
         offsets = torch.zeros(1, dtype=torch.int64)
         return torch.nested.nested_tensor_from_jagged(
-            as_tensor(empty_dense(output)), offsets, min_seqlen=0, max_seqlen=0
+            shared_tensor(empty_dense(output)), offsets, min_seqlen=0, max_seqlen=0
         )
     is_jagged = tensors[0].ndim > 0 and len({tensor.shape[1:] for tensor in tensors}) == 1
     return torch.nested.nested_tensor(tensors, layout=torch.jagged if is_jagged else torch.strided)
@@ -41,7 +40,7 @@ def _sparse(name: str, output: TensorListCPU | TensorListGPU, count: int) -> tor
     """
     tensors = _tensors(output, count)
     if not tensors:
-        return as_tensor(empty_dense(output)).to_sparse()
+        return shared_tensor(empty_dense(output)).to_sparse()
     if any(tensor.ndim == 0 for tensor in tensors):
         raise ShapeError(f"the samples of the output {name!r} are single values, which SPARSE_COO_TAG cannot join.")
     lengths = torch.tensor([len(tensor) for tensor in tensors])
@@ -53,7 +52,7 @@ def _sparse(name: str, output: TensorListCPU | TensorListGPU, count: int) -> tor
 
 
 def _tensors(output: TensorListCPU | TensorListGPU, count: int) -> list[Any]:
-    return [as_tensor(array) for array in arrays_of(output, count)]
+    return [shared_tensor(array) for array in arrays_of(output, count)]
 
 
 _KNOWN: dict[str, Collation] = {**COLLATIONS, "nested": _nested}
@@ -74,7 +73,7 @@ class DALIGenericIterator(GenericIterator):
     _known_collations = _KNOWN
 
     def _tensor(self, array: Any) -> torch.Tensor:
-        return as_tensor(array)
+        return shared_tensor(array)
 
 
 class DALIClassificationIterator(ClassificationIterator, DALIGenericIterator):

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from dalify.base.errors import DTypeError, ShapeError
-from dalify.data import DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
-from dalify.data.batch import tensor_of as tensor_of_array
+from dalify.base.errors import DTypeError
+from dalify.data import DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, shared_tensor
 from dalify.plugin.collate import array_of
+from dalify.plugin.frameworks import of_equal_shape
 
-__all__ = ["as_tensor", "feed_ndarray", "tensor_of", "to_torch_type"]
+__all__ = ["feed_ndarray", "tensor_of", "to_torch_type"]
 
 to_torch_type: dict[DALIDataType, torch.dtype] = {
     DALIDataType.UINT8: torch.uint8,
@@ -32,16 +32,7 @@ to_torch_type: dict[DALIDataType, torch.dtype] = {
 
 def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
     """Return a torch tensor that shares the memory; a copy if it is read-only or has a negative stride."""
-    return as_tensor(array_of(value))
-
-
-def as_tensor(array: Any) -> torch.Tensor:
-    """Return a torch tensor for an array, see ``tensor_of``; tensors are returned unchanged."""
-    if isinstance(array, torch.Tensor):
-        return array
-    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
-        array = array.copy()
-    return tensor_of_array(array)
+    return shared_tensor(array_of(value))
 
 
 def feed_ndarray(
@@ -65,10 +56,7 @@ def feed_ndarray(
         ShapeError: the shapes differ.
         DTypeError: the element types differ.
     """
-    if isinstance(dali_tensor, (TensorListCPU, TensorListGPU)):
-        dali_tensor = dali_tensor.as_tensor()
-    if list(arr.shape) != list(dali_tensor.shape()):
-        raise ShapeError(f"the shapes differ: {tuple(dali_tensor.shape())} cannot be copied into {tuple(arr.shape)}.")
+    dali_tensor = of_equal_shape(dali_tensor, arr)
     if arr.dtype != to_torch_type[dali_tensor.dtype]:
         raise DTypeError(
             f"the element types differ: {dali_tensor.dtype} cannot be copied into {arr.dtype}.",

@@ -53,7 +53,6 @@ class RayPool:
     is_shared: bool = True
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         for name in ("workers", "min_workers", "max_workers"):
             value = getattr(self, name)
             if value is None:
@@ -119,7 +118,6 @@ class RayPool:
                 ray.kill(ray.get_actor(f"dalify-{self.name}-{number}", namespace=_NAMESPACE))
 
     def __enter__(self) -> RayPool:
-        """Return the pool."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -20,17 +20,22 @@ import dalify
 from dalify.base.errors import DalifyError
 from dalify.data.dtypes import from_numpy
 from dalify.immediate.calls import make_eager
-from dalify.registry import READER_PARAMETERS, Parameter, catalog
+from dalify.registry import READER_PARAMETERS, Parameter, Reader, catalog
 from tests.fuzz.inputs import Input
 from tests.fuzz.outcomes import OK, Outcome, of_error
 from tests.fuzz.targets.base import Target, bytes_of, same_outputs
 from tests.operators.battery.case import SAMPLES, Each
 from tests.operators.battery.cases import CASES
-from tests.operators.battery.run_case import NAMES, function_of
+from tests.operators.battery.run_case import NAMES, function_of, has_gpu_kernel
 from tests.operators.battery.test_battery_mistakes import HOSTILE
 from tests.operators.battery.variants import variants_of
 
 __all__ = ["TARGETS", "GraphTarget", "program"]
+
+
+def is_reader(name: str) -> bool:
+    return isinstance(catalog.find(name), Reader)
+
 
 # Operators that hold the user's own code have nothing to be protected from.
 _OPERATORS = [
@@ -253,7 +258,7 @@ def nodes_of(document: Document) -> list[Any]:
         name = item["operator"]
         inputs = [_node_of_input(given, samples, made, mode) for given in item["inputs"]]
         keywords = {key: _argument(key, given, samples, made, mode) for key, given in item["arguments"].items()}
-        if device == "gpu" and "gpu" in catalog.find(name).kernels:
+        if device == "gpu" and has_gpu_kernel(name):
             inputs = [node.gpu() for node in inputs]
             keywords["device"] = "gpu"
         function = function_of(name) if mode == "pipeline" else make_eager(catalog.find(name), name)
@@ -282,7 +287,7 @@ class GraphTarget(Target):
         """Run the typical use of some operators, which loads what most share."""
         os.environ["DALIFY_DEVICE"] = "cpu"
         for name in self._operators[:: max(1, len(self._operators) // 12)]:
-            if not catalog.find(name).is_random and not catalog.find(name).is_reader:
+            if not catalog.find(name).takes_seed:
                 self._expected[name] = self._typical(name)
                 self._typical(name, "gpu")
         rng = random.Random(self.name)
@@ -301,7 +306,7 @@ class GraphTarget(Target):
     def mutated(self, given: Input, other: Input, rng: random.Random) -> Input:
         """Return a new graph, or the nodes of two with changes."""
         document = program(rng, self._operators)
-        if any(catalog.find(name).is_reader for name in self._operators):
+        if any(is_reader(name) for name in self._operators):
             document["mode"] = "pipeline"
         if rng.random() < 0.3:
             old = json.loads(given["graph.json"])
@@ -368,6 +373,6 @@ def _is_named(error: Exception) -> bool:
 
 
 TARGETS: list[Target] = [
-    GraphTarget("graphs", [name for name in _OPERATORS if not catalog.find(name).is_reader]),
-    GraphTarget("graphs.readers", [name for name in _OPERATORS if catalog.find(name).is_reader]),
+    GraphTarget("graphs", [name for name in _OPERATORS if not is_reader(name)]),
+    GraphTarget("graphs.readers", [name for name in _OPERATORS if is_reader(name)]),
 ]

@@ -16,17 +16,26 @@ from dalify.data import Batch
 from dalify.data.rows import Rows
 from dalify.data.samples import Samples
 from dalify.executor.values import argument_array, constant_array
-from dalify.registry import Operator, Spec, catalog
+from dalify.registry import Form, KernelOperator, Operator, Spec, catalog
 from tests.operators.battery.case import Case, Each
 
 __all__ = ["call_kernel", "why_no_direct_call"]
 
 
+_FORMS: dict[Form, Callable[[Any], Any]] = {
+    Form.SAMPLES: Samples.of_dense,
+    Form.NEW_SAMPLES: Samples.of_dense,
+    Form.ELEMENTS: Samples.of_dense,
+    Form.ROWS: Rows.of_dense,
+    Form.NEW_ROWS: Rows.of_dense,
+}
+
+
 def why_no_direct_call(operator: Operator) -> str:
     """Return why an operator's kernel cannot be called alone; nothing where it can."""
-    if "cpu" not in operator.kernels:
+    if not isinstance(operator, KernelOperator):
         return "has no kernel of its own"
-    if operator.is_random or operator.is_reader or operator.is_serial:
+    if operator.is_random or operator.is_serial:
         return "needs the numbers, the files or the turns of a pipeline"
     return "gets whole batches" if operator.is_batchwise or operator.whole_batch is not None else ""
 
@@ -40,11 +49,13 @@ def call_kernel(name: str, case: Case, folder: Path, samples: Sequence[int]) -> 
         folder: for files that the arguments name.
         samples: their numbers.
     """
-    results = [_of_one(catalog.find(name), case, folder, index) for index in samples]
+    operator = catalog.find(name)
+    assert isinstance(operator, KernelOperator)
+    results = [_of_one(operator, case, folder, index) for index in samples]
     return [list(output) for output in zip(*results, strict=True)]
 
 
-def _of_one(operator: Operator, case: Case, folder: Path, index: int) -> list[np.ndarray]:
+def _of_one(operator: KernelOperator, case: Case, folder: Path, index: int) -> list[np.ndarray]:
     batches: list[Batch | None] = [
         Batch(np.ascontiguousarray(data.samples[index][None]), None, data.layout) for data in case.inputs
     ]
@@ -72,11 +83,9 @@ def _of_one(operator: Operator, case: Case, folder: Path, index: int) -> list[np
     named.update(wanted, out_specs=out_specs, out_spec=out_specs[0] if out_specs else None)
     kernel = operator.kernels["cpu"]
     arguments = {item: named[item] for item in kernel.names}
-    form: Callable[[Any], Any] = Rows.of_dense if operator.is_ragged else lambda dense: dense
-    if kernel.takes_samples:
-        form = Samples.of_dense
+    form: Callable[[Any], Any] = _FORMS.get(kernel.form, lambda dense: dense)
     inputs = [None if batch is None else form(batch.dense) for batch in batches]
-    if operator.is_allocating:
+    if kernel.form.is_allocating:
         made = kernel.function(*inputs, **arguments)
         made = made if isinstance(made, tuple) else (made,)
         return [result.values if isinstance(result, Rows) else np.asarray(result[0]) for result in made]

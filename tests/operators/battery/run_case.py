@@ -19,7 +19,7 @@ from dalify.api.functions import make_function
 from dalify.data.dtypes import from_numpy
 from dalify.pipeline import do_not_convert
 from dalify.pipeline.pipeline import parts_of
-from dalify.registry import catalog
+from dalify.registry import KernelOperator, catalog
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.cases import CASES
 
@@ -33,6 +33,7 @@ __all__ = [
     "every_operator",
     "fed_values",
     "function_of",
+    "has_gpu_kernel",
     "inputs_of",
     "nodes_of",
     "outputs_of",
@@ -52,6 +53,12 @@ NAMES = [
     if not name.rpartition(".")[2].startswith("_") and not name.startswith(("_", *_APART))
 ]
 every_operator = pytest.mark.parametrize("name", NAMES)
+
+
+def has_gpu_kernel(name: str) -> bool:
+    """Return whether an operator has a kernel for the device."""
+    found = catalog.find(name)
+    return isinstance(found, KernelOperator) and "gpu" in found.kernels
 
 
 def function_of(name: str) -> Callable[..., Any]:

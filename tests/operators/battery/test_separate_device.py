@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dalify.registry import catalog
-from tests.operators.battery.run_case import NAMES
+from tests.operators.battery.run_case import NAMES, has_gpu_kernel
 from tests.operators.battery.separate_device import is_possible
 
 PROJECT = Path(__file__).parents[3]
@@ -31,7 +30,7 @@ WAITS = {
 
 @pytest.mark.skipif(not is_possible(), reason="this torch cannot register a device in Python")
 def test_kernels_keep_host_and_device_apart() -> None:
-    with_gpu = [name for name in NAMES if "gpu" in catalog.find(name).kernels]
+    with_gpu = [name for name in NAMES if has_gpu_kernel(name)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.operators.battery.separate_device", *with_gpu],
         cwd=PROJECT, capture_output=True, text=True,

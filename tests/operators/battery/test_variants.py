@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import DalifyError
-from dalify.registry import catalog
 from tests.operators.battery.cases import CASES
 from tests.operators.battery.record import FOLDER, Recording, fingerprint, is_compared, thinned
-from tests.operators.battery.run_case import NAMES, Output, run_case, run_case_on_dali
+from tests.operators.battery.run_case import NAMES, Output, has_gpu_kernel, run_case, run_case_on_dali
 from tests.operators.battery.variants import EVERYTHING, Variant, variants_of
 
-WITH_GPU = [name for name in NAMES if name in CASES and "gpu" in catalog.find(name).kernels]
+WITH_GPU = [name for name in NAMES if name in CASES and has_gpu_kernel(name)]
 COMPARED = [name for name in NAMES if is_compared(name)]
 each_compared = pytest.mark.parametrize("name", COMPARED)
 recording = functools.lru_cache(8)(Recording)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,11 @@ import pytest
 import dalify
 from dalify import types
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
+from dalify.codecs import video_index
+from dalify.codecs.video import Video
+from dalify.codecs.video_index import Division, VideoIndex
+from dalify.codecs.video_table import FrameTable
+from dalify.formats.files.video_list import videos_given
 from tests.helpers.real_dali import run_dali
 from tests.helpers.videos import FORMS, UNEVEN_TIMES_MS, plain_frames, write_video
 
@@ -139,3 +147,54 @@ def test_resized_to_a_size_of_its_own(videos):
 def test_mistakes(videos, arguments, kind, message):
     with pytest.raises(kind, match=message):
         read(1, **{"filenames": [str(videos["closed"])], "sequence_length": 2, **arguments})
+
+
+def test_tables_that_were_used_last_are_kept(videos, monkeypatch):
+    names = [str(videos["closed"]), str(videos["uneven"])]
+    created: list[str] = []
+    read_table = Video._read_table
+
+    def counted(video: Video) -> FrameTable:
+        created.append(str(video._source))
+        return read_table(video)
+
+    monkeypatch.setattr(Video, "_read_table", counted)
+    monkeypatch.setattr(video_index, "_OPEN_PER_THREAD", 1)
+    for max_bytes in (1 << 20, 1):
+        monkeypatch.setattr(video_index, "_MAX_TABLE_BYTES", max_bytes)
+        created.clear()
+        index = VideoIndex(videos_given(names, None), Division(3, uniform=True))
+        first = [index[number].read().frames for number in (0, 1, 0, 1)]
+        assert created == (names if max_bytes > 1 else names * 2)
+        for found, again in zip(first[:2], first[2:], strict=True):
+            np.testing.assert_array_equal(found, again)
+
+
+def test_files_do_not_wait_for_each_other(videos, monkeypatch):
+    barrier = threading.Barrier(2, timeout=20)
+    read_table = Video._read_table
+
+    def together(video: Video) -> FrameTable:
+        barrier.wait()  # fails unless the tables of both files are created at the same time
+        return read_table(video)
+
+    monkeypatch.setattr(Video, "_read_table", together)
+    index = VideoIndex(videos_given([str(path) for path in videos.values()], None), Division(3, uniform=True))
+    with ThreadPoolExecutor(2) as threads:
+        assert len(list(threads.map(lambda number: index[number].read(), range(2)))) == 2
+
+
+def test_a_table_is_created_once_for_all_threads(videos, monkeypatch):
+    created: list[Video] = []
+    read_table = Video._read_table
+
+    def slow(video: Video) -> FrameTable:
+        created.append(video)
+        time.sleep(0.1)
+        return read_table(video)
+
+    monkeypatch.setattr(Video, "_read_table", slow)
+    index = VideoIndex(videos_given([str(videos["closed"])], None), Division(3, uniform=True))
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: index[0].read(), range(4)))
+    assert len(created) == 1

@@ -6,7 +6,7 @@ Requires ``torchdata``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from torchdata.nodes import BaseNode
 
@@ -17,6 +17,7 @@ from dalify.experimental.dynamic import reader as readers
 __all__ = ["DictMapper", "Reader", "ToTorch"]
 
 _STATE, _SOURCE = "reader", "source"
+_T = TypeVar("_T")
 
 
 class Reader(BaseNode[dict[str, Any]]):
@@ -80,7 +81,24 @@ class Reader(BaseNode[dict[str, Any]]):
         return self._reader.get_metadata(self._batch_size)
 
 
-class DictMapper(BaseNode[dict[str, Any]]):
+class _Mapped(BaseNode[_T]):
+    """A node that converts the dicts of another one."""
+
+    def __init__(self, source: BaseNode[dict[str, Any]]) -> None:
+        super().__init__()
+        self._source = source
+
+    def reset(self, initial_state: dict[str, Any] | None = None) -> None:
+        """Start the epoch of the source."""
+        super().reset(initial_state)
+        self._source.reset(None if initial_state is None else initial_state[_SOURCE])
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the position of the source."""
+        return {_SOURCE: self._source.state_dict()}
+
+
+class DictMapper(_Mapped[dict[str, Any]]):
     """Applies a function to one entry of the dicts of a node.
 
     Args:
@@ -90,27 +108,17 @@ class DictMapper(BaseNode[dict[str, Any]]):
     """
 
     def __init__(self, source: BaseNode[dict[str, Any]], map_fn: Callable[[Any], Any], key: str = "data") -> None:
-        super().__init__()
-        self._source = source
+        super().__init__(source)
         self._function = map_fn
         self._key = key
-
-    def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Start the epoch of the source."""
-        super().reset(initial_state)
-        self._source.reset(None if initial_state is None else initial_state[_SOURCE])
 
     def next(self) -> dict[str, Any]:
         """Return the next dict."""
         outputs = next(self._source)
         return {**outputs, self._key: self._function(outputs[self._key])}
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the position of the source."""
-        return {_SOURCE: self._source.state_dict()}
 
-
-class ToTorch(BaseNode[tuple[Any, ...]]):
+class ToTorch(_Mapped[tuple[Any, ...]]):
     """Converts the dicts of a node to tuples of torch tensors, in the order of the dicts.
 
     Args:
@@ -119,18 +127,8 @@ class ToTorch(BaseNode[tuple[Any, ...]]):
     """
 
     def __init__(self, source: BaseNode[dict[str, Any]], output_stream: Any = None) -> None:
-        super().__init__()
-        self._source = source
-
-    def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Start the epoch of the source."""
-        super().reset(initial_state)
-        self._source.reset(None if initial_state is None else initial_state[_SOURCE])
+        super().__init__(source)
 
     def next(self) -> tuple[Any, ...]:
         """Return the next tensors."""
         return tuple(value.torch() for value in next(self._source).values())
-
-    def get_state(self) -> dict[str, Any]:
-        """Return the position of the source."""
-        return {_SOURCE: self._source.state_dict()}

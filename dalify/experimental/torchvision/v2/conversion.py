@@ -9,8 +9,7 @@ import torch
 from PIL import Image
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
-from dalify.data import TensorCPU, TensorGPU, memory_of
-from dalify.data import tensor_of as tensor_of_array
+from dalify.data import TensorCPU, TensorGPU, memory_of, shared_tensor
 
 __all__ = ["from_pixels", "pixels_of", "tensor_of"]
 
@@ -61,7 +60,4 @@ def from_pixels(pixels: np.ndarray[Any, Any], mode: str | None = None) -> Image.
 
 def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
     """Return a torch tensor that shares the memory; a copy if it is read-only or has a negative stride."""
-    array = memory_of(value)
-    if not isinstance(array, np.ndarray):
-        return array
-    return tensor_of_array(array if array.flags.writeable and min(array.strides, default=0) >= 0 else array.copy())
+    return shared_tensor(memory_of(value))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from dalify.base.torchvision_rules import Margins, margins, padding_mode
+from dalify.base.torchvision_rules import Margins, margins
+from dalify.base.torchvision_rules import padding_mode as checked_mode
 from dalify.experimental.torchvision.v2.checks import fill_of
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
@@ -45,12 +46,9 @@ class Pad(Operator):
         device: Device = "cpu",
     ) -> None:
         super().__init__(device)
-        self._mode = _padding_mode(padding_mode)
+        self._mode = checked_mode(padding_mode)
         self._padding = margins(padding)
         self._fill = fill_of(fill)
 
     def _apply(self, images: Images) -> Images:
         return padded(images, self._padding, self._fill, self._mode)
-
-
-_padding_mode = padding_mode  # the argument has the same name

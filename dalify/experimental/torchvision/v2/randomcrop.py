@@ -7,7 +7,8 @@ from typing import Any
 
 from dalify import fn, math, types
 from dalify.base.errors import ArgumentTypeError
-from dalify.base.torchvision_rules import margins, padding_mode
+from dalify.base.torchvision_rules import margins
+from dalify.base.torchvision_rules import padding_mode as checked_mode
 from dalify.experimental.torchvision.v2.checks import fill_of, interval, pair_of
 from dalify.experimental.torchvision.v2.interpolation import InterpolationMode, interp_type
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
@@ -49,7 +50,7 @@ class RandomCrop(Operator):
         self.pad_if_needed = pad_if_needed
         self.fill = fill_of(fill)
         is_padding = pad_if_needed or padding is not None
-        self.padding_mode = _padding_mode(padding_mode) if is_padding else padding_mode
+        self.padding_mode = checked_mode(padding_mode) if is_padding else padding_mode
         self.needs_padding = pad_if_needed or any(self.padding)
 
     def _apply(self, images: Images) -> Images:
@@ -114,6 +115,3 @@ class RandomResizedCrop(Operator):
             antialias=self.antialias is None or bool(self.antialias),
             num_attempts=10,
         )
-
-
-_padding_mode = padding_mode  # the argument has the same name

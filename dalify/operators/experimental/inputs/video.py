@@ -13,12 +13,12 @@ from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import FILLED, fill_sequence
 from dalify.data import DALIDataType
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, fed_source
 
 _POLICIES = ("partial", "pad")
 
 
-@operator(mixed=True, needs=(av,))
+@fed_source(mixed=True, needs=(av,))
 def video(
     *,
     sequence_length: int,

@@ -14,7 +14,7 @@ from dalify.formats.arrays.fits_images import astropy, read_images
 from dalify.formats.files.file_list import FileEntry, FileList
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.plain_files import plain_files
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 _LAST_NUMBER = DALIDataType.FLOAT64
 
@@ -25,7 +25,7 @@ def _count(given: Mapping[str, Any]) -> int:
     return len(given["hdu_indices"])
 
 
-@operator(outputs=_count, reader=True, needs=(astropy,))
+@reader(outputs=_count, needs=(astropy,))
 def fits(
     *,
     allow_outside_root: bool = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -10,26 +10,14 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.codecs.video import av
-from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, blank_outputs, clip_outputs, frame_num_kind
-from dalify.data import DALIDataType, DALIImageType
-from dalify.formats.files.video_list import videos_of
+from dalify.codecs.video_index import Division, VideoEntry, VideoIndex
 from dalify.parameter_groups.video import VideoSequences
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, reader
 
 _FORMATS = ("frames", "timestamps")
 
 
-def _has_labels(file_root: str, file_list: str, labels: object) -> bool:
-    return bool(file_root or file_list) or labels is not None
-
-
-def _count(arguments: Mapping[str, Any]) -> int:
-    labeled = _has_labels(arguments.get("file_root", ""), arguments.get("file_list", ""), arguments.get("labels"))
-    numbered = frame_num_kind(arguments.get("enable_frame_num", "none")) != "none"
-    return 1 + labeled + numbered + bool(arguments.get("enable_timestamps"))
-
-
-@operator(outputs=_count, reader=True, needs=(av,), alphabetical=True)
+@reader(outputs=VideoSequences.count, needs=(av,), alphabetical=True)
 def video(
     *,
     videos: VideoSequences,
@@ -75,75 +63,45 @@ def video(
     Example:
         >>> clips, labels = fn.experimental.readers.video(file_root="videos", sequence_length=16)  # doctest: +SKIP
     """
-    del pad_mode, fill_value, file_list_include_end, uniform_sample
+    del pad_mode, fill_value, file_list_include_end, file_list_rounding, uniform_sample
     if file_list_format not in _FORMATS:
         raise ArgumentValueError(option_error_text("file_list_format", file_list_format, _FORMATS))
-    outputs = [Spec(DALIDataType.UINT8, 4, "FHWC")]
-    if _has_labels(videos.file_root, videos.file_list, videos.labels):
-        outputs.append(Spec(DALIDataType.INT32, 1, ""))
-    if frame_num_kind(videos.enable_frame_num) != "none":
-        outputs.append(Spec(DALIDataType.INT32, 1, ""))
-    if videos.enable_timestamps:
-        outputs.append(Spec(DALIDataType.FLOAT64, 1, ""))
-    del file_list_rounding
-    return tuple(outputs)
+    return videos.specs
 
 
 @video.index
 def _(
-    allow_outside_root: bool,
-    file_list: str,
+    videos: VideoSequences,
     file_list_format: str,
     file_list_rounding: str,
-    file_root: str,
-    filenames: Sequence[str],
     fill_value: Sequence[int],
-    image_type: DALIImageType,
-    labels: Sequence[int] | None,
     pad_mode: str,
-    sequence_length: int,
-    step: int,
-    stride: int,
     uniform_sample: bool,
     **_without_effect: object,
 ) -> VideoIndex:
-    if labels is not None and not labels:
+    if videos.labels is not None and not videos.labels:
         raise ArgumentValueError("labels must not be empty; omit it if there are no labels.")
     division = Division(
-        sequence_length,
-        stride,
-        step,
+        videos.sequence_length,
+        videos.stride,
+        videos.step,
         pad_mode,
         fill_value,
         uniform_sample,
         file_list_format == "frames",
         file_list_rounding,
     )
-    division.check()
-    videos = videos_of(filenames, file_root, file_list, labels, allow_outside_root=allow_outside_root)
-    return VideoIndex(videos, division, image_type)
+    return videos.index(division)
 
 
 @video.read
 def _(entry: VideoEntry, *, videos: VideoSequences) -> tuple[np.ndarray[Any, Any], ...]:
-    clip = entry.read()
-    return clip_outputs(
-        clip,
-        clip.frames,
-        labeled=_has_labels(videos.file_root, videos.file_list, videos.labels),
-        frame_num=frame_num_kind(videos.enable_frame_num),
-        enable_timestamps=videos.enable_timestamps,
-    )
+    return videos.read(entry)
 
 
 @video.substitute
 def _(entry: VideoEntry, *, videos: VideoSequences) -> tuple[np.ndarray[Any, Any] | None, ...]:
-    return blank_outputs(
-        entry,
-        labeled=_has_labels(videos.file_root, videos.file_list, videos.labels),
-        frame_num=frame_num_kind(videos.enable_frame_num),
-        enable_timestamps=videos.enable_timestamps,
-    )
+    return videos.blank(entry)
 
 
 video.origin(attrgetter("path"))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.data import Batch, DALIDataType
@@ -18,7 +15,7 @@ from dalify.registry import Spec, operator
 _MIN_FILES = 2  # a single file is read without the compiled call
 
 
-@operator(allocating=True, listed=True)
+@operator
 def read(
     filepaths: Spec,
     /,
@@ -65,11 +62,12 @@ def _read_together(paths: list[bytes]) -> Batch | None:
     return read_files(Paths.of(paths), 0)
 
 
-@read.cpu
-def _(filepaths: Sequence[np.ndarray], *, allow_outside_root: bool) -> Any:
-    paths = [characters.tobytes().rstrip(b"\0").removeprefix(b"file://") for characters in filepaths]
+@read.cpu_chunk
+def _(filepaths: Batch, *, allow_outside_root: bool) -> Any:
+    paths = [characters.tobytes().rstrip(b"\0").removeprefix(b"file://") for characters in filepaths.samples]
     together = _read_together(paths)
     if together is not None:
+        together.is_lasting = not together.is_uniform  # a uniform one becomes an array
         return together
     contents = []
     for index, encoded in enumerate(paths):

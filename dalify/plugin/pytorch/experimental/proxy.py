@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
 
@@ -113,8 +113,9 @@ class _Proxy:
         key = (os.getpid(), threading.get_ident() if worker is None else worker.id)
         run = self._current.get(key)
         if run is None or run.is_complete:
+            number = 0 if run is None else run.batch_id[2] + 1
             # Random bytes, so that ids are unique among processes, threads and epochs.
-            run = self._current[key] = DALIPipelineRunRef((*key, os.urandom(8)))
+            run = self._current[key] = DALIPipelineRunRef((*key, number, os.urandom(8)))
         for name, value in given.items():
             run.call_args.setdefault(name, []).append(value)
         number = len(run.call_args[self._names[0]]) - 1
@@ -157,8 +158,22 @@ def _collate(samples: Sequence[DALIOutputSampleRef], *, collate_fn_map: Any = No
 default_collate_fn_map[DALIOutputSampleRef] = _collate
 
 
+@dataclass(frozen=True)
+class _EndedWorkers:
+    """A message to the server: these workers have ended, and nobody will fetch the results of their batches.
+
+    Attributes:
+        keys: process id and number of each worker, with which the ids of its batches begin.
+    """
+
+    keys: frozenset[tuple[int, int]]
+
+
 class DALIServer:
     """Runs a pipeline for the samples that ``proxy`` collects, in a separate thread.
+
+    Results that are not fetched, of a loop that was left, are kept until the server stops; those of a `DataLoader` of
+    this module until its loop ends.
 
     Args:
         pipeline: the pipeline; its inputs are its external sources without a source.
@@ -254,6 +269,12 @@ class DALIServer:
             raise found
         return found
 
+    def _drop(self, is_abandoned: Callable[[Any], bool]) -> None:
+        """Drop the results of the batches with certain ids."""
+        with self._changed:
+            for batch_id in list(filter(is_abandoned, self._results)):
+                del self._results[batch_id]
+
     # -- the thread ----------------------------------------------------------------------------------------------------
 
     def start_thread(self) -> None:
@@ -278,19 +299,21 @@ class DALIServer:
         return self._thread is not None
 
     def __enter__(self) -> Self:
-        """Start serving requests."""
         self.start_thread()
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, tb: Any) -> None:
-        """Stop serving requests."""
         self.stop_thread()
 
     def _serve(self) -> None:
         pending: list[Any] = []
         while not self._stops.is_set():
             request = self._next_request(waits=not pending)
-            if request is not None:
+            if isinstance(request, _EndedWorkers):
+                while pending:  # what the workers sent before they ended
+                    self._collect(pending.pop(0))
+                self._drop(lambda batch_id, keys=request.keys: batch_id[:2] in keys)
+            elif request is not None:
                 try:
                     for name, samples in request.call_args.items():
                         self._pipeline.feed_input(self._inputs[name], samples)
@@ -308,7 +331,7 @@ class DALIServer:
         depth = self._pipeline.prefetch_queue_depth
         return max(depth.values()) if isinstance(depth, Mapping) else depth
 
-    def _next_request(self, waits: bool) -> DALIPipelineRunRef | None:
+    def _next_request(self, waits: bool) -> DALIPipelineRunRef | _EndedWorkers | None:
         try:
             return self._requests.get(block=waits)
         except queue.Empty:
@@ -364,10 +387,23 @@ class DataLoader(torch_data.DataLoader[Any]):
 
     def __iter__(self) -> Iterator[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Yield the batches with the results instead of the references."""
+        server = self.dali_server
         self.ensure_server_listening()
-        for batch in super().__iter__():
-            self.ensure_server_listening()
-            yield self.dali_server.produce_data(batch)
+        batches: Any = super().__iter__()
+        workers = frozenset((process.pid, number) for number, process in enumerate(getattr(batches, "_workers", ())))
+        try:
+            for batch in batches:
+                self.ensure_server_listening()
+                outputs: dict[Any, tuple[torch.Tensor, ...]] = {}
+                yield server._produced(batch, {}, outputs)
+                # Workers that torch keeps for the next epoch: their batches arrive in order, so the earlier ones that
+                # are still there are of a loop that was left.
+                newest = {batch_id[:2]: batch_id[2] for batch_id in outputs if batch_id[:2] in workers}
+                server._drop(lambda batch_id, newest=newest: batch_id[2] < newest.get(batch_id[:2], 0))
+        finally:
+            if workers and not self.persistent_workers:
+                batches._shutdown_workers()  # what they sent is then in the queue, before the message
+                server._requests.put(_EndedWorkers(workers))
 
     def __del__(self) -> None:
         """Stop the server if this loader started it."""

@@ -56,7 +56,6 @@ class LoaderEvaluator:
         return bool(self.cached_batches)
 
     def __len__(self) -> int:
-        """Return the number of batches of the loader."""
         return len(self.dataloader)
 
     def __iter__(self) -> Iterator[Any]:

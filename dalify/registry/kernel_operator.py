@@ -1,0 +1,356 @@
+"""The operators with kernels, and the forms in which kernels get the samples of a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Unpack
+
+import numpy as np
+
+from dalify.registry.groups import on_groups
+from dalify.registry.operator import Operator, OperatorFunction, OperatorOptions, declaration_of
+from dalify.registry.pairs import Pair, PairCondition, PairKind
+from dalify.registry.parameter_group import Parameters
+from dalify.registry.parameters import Parameter
+from dalify.registry.reader_options import READER_PARAMETERS
+
+__all__ = [
+    "RANDOM_STATE",
+    "Form",
+    "Kernel",
+    "KernelOperator",
+    "MixedKernel",
+    "PrepareFunction",
+    "SelectionKernel",
+    "operator",
+]
+
+# DALI's random operators take the state of a generator, which its dynamic mode makes: 28 bytes or more. It replaces the
+# seed: the batch depends on nothing else. Names with an underscore are neither documented nor part of signatures.
+RANDOM_STATE = Parameter("_random_state", "per_sample", np.uint32, True, True, None, "list[int]")
+
+
+class Form(Enum):
+    """The form in which a kernel gets the samples of a chunk. It determines the step that calls the kernel."""
+
+    SAMPLES = "fills `Samples`, on the GPU `DeviceSamples`"
+    NEW_SAMPLES = "takes the same, and returns its results in new memory"
+    ELEMENTS = "fills arrays ``[N, ...]``, see `on_groups`, and computes each element by itself"
+    ROWS = "fills `Rows`"
+    NEW_ROWS = "takes `Rows`, and returns its results in new memory"
+    VIEW = "returns views of arrays or tensors ``[N, ...]``"
+    SELECTION = "returns views, too, and has a function that selects from samples of different shapes"
+    BATCH = "takes and returns whole batches"
+    CHUNK = "takes and returns the batches of a chunk"
+
+    @property
+    def is_allocating(self) -> bool:
+        """Whether kernels return their results instead of filling outputs."""
+        return self not in (Form.SAMPLES, Form.ELEMENTS, Form.ROWS)
+
+
+class Kernel(OperatorFunction):
+    """A function that computes an operator on one device.
+
+    Args:
+        function: ``f(out, ..., x, ..., *, parameters)``.
+        form: in which form it gets samples.
+        groups: see `OperatorFunction`.
+
+    Attributes:
+        form: see above.
+    """
+
+    __slots__ = ("form",)
+
+    def __init__(
+        self, function: Callable[..., Any], form: Form, groups: Mapping[str, type[Parameters]] | None = None
+    ) -> None:
+        super().__init__(function, groups)
+        self.form = form
+
+
+class MixedKernel(Kernel):
+    """A kernel for the device ``mixed``; see ``KernelOperator.mixed_samples``.
+
+    Attributes:
+        applies: whether it is used.
+        checked_by: name of the operator that checks samples before it.
+    """
+
+    __slots__ = ("applies", "checked_by")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        groups: Mapping[str, type[Parameters]],
+        applies: Callable[[Mapping[str, Any]], tuple[bool, str]],
+        checked_by: str,
+    ) -> None:
+        super().__init__(function, Form.SAMPLES, groups)
+        self.applies = applies
+        self.checked_by = checked_by
+
+
+class SelectionKernel(Kernel):
+    """A kernel that returns views of its input; see ``KernelOperator.cpu_selection``.
+
+    Attributes:
+        selects: the function for samples of different shapes.
+    """
+
+    __slots__ = ("selects",)
+
+    def __init__(
+        self, function: Callable[..., Any], groups: Mapping[str, type[Parameters]], selects: Callable[..., Any]
+    ) -> None:
+        super().__init__(function, Form.SELECTION, groups)
+        self.selects = OperatorFunction(selects, groups)
+
+
+class PrepareFunction(OperatorFunction):
+    """A function that runs before a kernel; see ``KernelOperator.prepare``.
+
+    Attributes:
+        reads_values: whether its result depends on values; if not, it is attached by ``geometry``.
+    """
+
+    __slots__ = ("reads_values",)
+
+    def __init__(
+        self, function: Callable[..., Any], groups: Mapping[str, type[Parameters]], reads_values: bool
+    ) -> None:
+        super().__init__(function, groups)
+        self.reads_values = reads_values
+
+
+class KernelOperator(Operator):
+    """An operator that computes its outputs with kernels.
+
+    Args:
+        rule: see `Operator`.
+        random: see `Operator.is_random`.
+        serial: see `Operator.is_serial`.
+        side_effect: see `Operator.has_side_effect`.
+        foldable: see the attributes, like the following ones.
+        stores_any_float: see `foldable`.
+        operator_count: see `Operator.operator_count`.
+        whole_batch: see `foldable`.
+        options: see `OperatorOptions`.
+
+    Attributes:
+        kernels: by device: ``cpu``, ``gpu`` and ``mixed``.
+        prepare_function: see ``prepare``.
+        substitute_function: see ``substitute``.
+        pairs: how the operator is changed before other operators, by their names and kind; see ``before``.
+        is_foldable: computed when the graph is built if all inputs are constants.
+        stores_any_float: ``dtype`` can be any floating-point type, so that no cast is needed for 16-bit outputs.
+        whole_batch: function of the constant arguments and ``on_error`` that returns whether a per-sample operator
+            must receive the whole batch in one chunk.
+    """
+
+    def __init__(
+        self,
+        rule: Callable[..., Any],
+        *,
+        random: bool = False,
+        serial: bool = False,
+        side_effect: bool = False,
+        foldable: bool = False,
+        stores_any_float: bool = False,
+        operator_count: int = 1,
+        whole_batch: Callable[[Mapping[str, Any]], bool] | None = None,
+        **options: Unpack[OperatorOptions],
+    ) -> None:
+        super().__init__(rule, {RANDOM_STATE.name: RANDOM_STATE} if random else None, **options)
+        self.is_random = random
+        self.is_serial = serial
+        self.has_side_effect = side_effect
+        self.is_foldable = foldable
+        self.stores_any_float = stores_any_float
+        self.operator_count = operator_count
+        self.whole_batch = whole_batch
+        self.kernels: dict[str, Kernel] = {}
+        self.prepare_function: PrepareFunction | None = None
+        self.substitute_function: OperatorFunction | None = None
+        self.pairs: dict[tuple[str, PairKind], Pair] = {}
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices with kernels, without ``mixed``."""
+        return tuple(device for device in ("cpu", "gpu") if device in self.kernels)
+
+    @property
+    def mixed(self) -> MixedKernel | None:
+        """The kernel for the device ``mixed``; None without one."""
+        kernel = self.kernels.get("mixed")
+        return kernel if isinstance(kernel, MixedKernel) else None
+
+    @property
+    def is_batchwise(self) -> bool:
+        """Whether kernels take whole batches."""
+        return any(kernel.form is Form.BATCH for kernel in self.kernels.values())
+
+    def needs_batch(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether all samples of a batch are computed together.
+
+        Args:
+            arguments: constant arguments and ``on_error``.
+        """
+        return self.is_batchwise or (self.whole_batch is not None and self.whole_batch(arguments))
+
+    def _attach(self, function: Callable[..., Any], device: str, form: Form) -> Callable[..., Any]:
+        self.kernels[device] = Kernel(function, form, self.groups)
+        return function
+
+    def cpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel that takes all samples of a chunk in one call, whatever their shapes, as `Samples`."""
+        return self._attach(function, "cpu", Form.SAMPLES)
+
+    def gpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel that takes all samples of a chunk in one call, whatever their shapes.
+
+        Inputs and outputs are `DeviceSamples`: one buffer, and offsets and shapes on the host.
+        """
+        return self._attach(function, "gpu", Form.SAMPLES)
+
+    def cpu_new_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel that takes `Samples` like ``cpu_samples``, but returns its results."""
+        return self._attach(function, "cpu", Form.NEW_SAMPLES)
+
+    def gpu_new_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel that takes `DeviceSamples` like ``gpu_samples``, but returns its results."""
+        return self._attach(function, "gpu", Form.NEW_SAMPLES)
+
+    def cpu_elements(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel of arrays ``[N, ...]`` that computes each element by itself.
+
+        It may get its first input as the output, and all samples of a chunk as one row of elements.
+        """
+        self._attach(on_groups(repeats=True)(function), "cpu", Form.ELEMENTS)
+        return function
+
+    def cpu_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel that takes samples with different first extents in one call, as `Rows`."""
+        return self._attach(function, "cpu", Form.ROWS)
+
+    def gpu_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel that takes samples with different first extents in one call, as `Rows`."""
+        return self._attach(function, "gpu", Form.ROWS)
+
+    def cpu_new_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel that takes `Rows` like ``cpu_rows``, but returns its results."""
+        return self._attach(function, "cpu", Form.NEW_ROWS)
+
+    def gpu_new_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel that takes `Rows` like ``gpu_rows``, but returns its results."""
+        return self._attach(function, "gpu", Form.NEW_ROWS)
+
+    def cpu_batch(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel that takes and returns whole batches."""
+        return self._attach(function, "cpu", Form.BATCH)
+
+    def gpu_batch(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the GPU kernel that takes and returns whole batches."""
+        return self._attach(function, "gpu", Form.BATCH)
+
+    def cpu_chunk(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the CPU kernel that takes and returns the batches of a chunk."""
+        return self._attach(function, "cpu", Form.CHUNK)
+
+    def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach one kernel for all devices that returns views of its input, in another shape or layout."""
+        self._attach(function, "gpu", Form.VIEW)
+        return self._attach(function, "cpu", Form.VIEW)
+
+    def cpu_selection(self, selects: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Attach the CPU kernel that returns views of its input ``[N, ...]``: elements of each sample.
+
+        Args:
+            selects: function that is called instead for samples of different shapes and for operators with several
+                inputs. It receives the first input as `Samples`, other inputs as arrays ``[N]``, and constants, and
+                returns `Samples` with strides: of one output, or a list of these.
+        """
+
+        def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.kernels["cpu"] = SelectionKernel(function, self.groups, selects)
+            return function
+
+        return attach
+
+    def mixed_samples(
+        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]], checked_by: str
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Attach the kernel for the device ``mixed``: inputs are `Samples` on the host, outputs `DeviceSamples`.
+
+        Args:
+            applies: function of the constant arguments that returns whether the kernel is used, and
+                what it uses or why not, for ``explain()``. Otherwise the CPU kernel is used, and results are copied.
+            checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel rejects.
+                It runs on the CPU before the kernel for ``on_error="skip"``, which needs a sample of the reader instead
+                of a bad one. It takes arguments of the same names.
+        """
+
+        def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.kernels["mixed"] = MixedKernel(function, self.groups, applies, checked_by)
+            return function
+
+        return attach
+
+    def prepare(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        """Attach a function that runs before the samples are grouped.
+
+        It receives the inputs of the chunk as Batches and the named parameters (per-sample ones as arrays), and returns
+        further per-sample arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list with
+        one shape per sample, or a tuple: one shape for all) overrides the shape from the rule, except for outputs that
+        are single numbers, ``out_layout`` (a str) the layout.
+        """
+        return self._attach_prepare(function, reads_values=True)
+
+    def geometry(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        """Attach a `prepare` function that depends only on shapes, types and arguments, not on values.
+
+        Its result is cached for chunks of one shape with constant arguments.
+        """
+        return self._attach_prepare(function, reads_values=False)
+
+    def _attach_prepare(
+        self, function: Callable[..., dict[str, Any]], reads_values: bool
+    ) -> Callable[..., dict[str, Any]]:
+        self.prepare_function = PrepareFunction(function, self.groups, reads_values)
+        return function
+
+    def before(
+        self, consumer: str, kind: PairKind, *, into: str, takes: Sequence[str], keeps: Sequence[str] | None = None
+    ) -> Callable[[PairCondition], PairCondition]:
+        """Attach the condition under which the operator, before another one, is replaced by a third one; see `Pair`.
+
+        Args:
+            consumer: name of the operator that reads the result.
+            kind: see `PairKind`.
+            into: see `Pair`, like the following arguments.
+            takes: see `into`.
+            keeps: see `into`.
+        """
+
+        def attach(function: PairCondition) -> PairCondition:
+            kept = None if keeps is None else tuple(keeps)
+            self.pairs[consumer, kind] = Pair(into, tuple(takes), kept, function)
+            return function
+
+        return attach
+
+    def substitute(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the function that returns a placeholder for a bad sample, for ``on_error="replace"``.
+
+        It receives an input sample that cannot be decoded and returns one that can. A decoder with this function
+        accepts ``on_error``.
+        """
+        self.substitute_function = OperatorFunction(function, self.groups)
+        self.parameters.setdefault("on_error", READER_PARAMETERS["on_error"])
+        return function
+
+
+operator = declaration_of(KernelOperator)
+"""Declare an operator with kernels."""
