@@ -12,8 +12,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.optional import LazyModule
@@ -51,8 +50,7 @@ SEED = parameter_of("seed", int, -1)
 COMMON_PARAMETERS = ("name", "device", "preserve", "bytes_per_sample_hint", "seed")
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """One positional input of an operator."""
 
     name: str
