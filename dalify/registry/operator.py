@@ -157,6 +157,8 @@ class Operator:
     def __init__(
         self, rule: Callable[..., Any], added: Mapping[str, Parameter] | None = None, **options: Unpack[OperatorOptions]
     ) -> None:
+        if unknown := options.keys() - OperatorOptions.__optional_keys__:
+            raise TypeError(f"{rule.__name__}: {type(self).__name__} has no option {min(unknown)!r}")
         self.rule = rule
         self.name = options.get("name") or rule.__module__.removeprefix(_OPERATORS_PACKAGE)
         self.doc = inspect.getdoc(rule) or ""
