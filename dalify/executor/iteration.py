@@ -73,6 +73,7 @@ class Iteration:
             numbers of operators for single samples; None: those of batch and position.
         agreement: agreement on the element types that the chunks of the current stage have read and decoded; None for
             a single chunk.
+        is_timed: whether the chunks of the current stage measure their CPU time.
         stage: index of the current stage, or of the next one between stages.
         collectors: join the values of the chunks of the current stage, by slot.
         event: recorded on the device's stream after the last device stage or the copies of fed data; None without them.
@@ -116,6 +117,7 @@ class Iteration:
         self.collectors: dict[int, Collector] = {}
         self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
         self.agreement: Agreement | None = None
+        self.is_timed = True
         self._cpu_seconds = self._waited_seconds = 0.0
         self.event: Any = None
         self.memory = memory
@@ -140,13 +142,15 @@ class Iteration:
         for slot, batch in given:
             self.values[slot] = batch
 
-    def begin_stage(self, chunk_count: int, collectors: dict[int, Collector]) -> None:
+    def begin_stage(self, chunk_count: int, collectors: dict[int, Collector], *, is_timed: bool) -> None:
         """Begin the current stage.
 
         Args:
             chunk_count: number of its chunks.
             collectors: join the values of the chunks, by slot.
+            is_timed: whether to measure their CPU time.
         """
+        self.is_timed = is_timed
         self._parts = {}
         self._cpu_seconds = self._waited_seconds = 0.0
         self._pending_chunks = chunk_count
@@ -188,7 +192,7 @@ class Iteration:
         frame = Frame(
             values=values, start=start, count=stop - start, step=self.number, batch_size=self.size, arena=arena,
             collectors=collectors, entries=self.entries, torch_device=torch_device, substitutes=self.substitutes,
-            drawing=self.drawing, agreement=agreement, rows=self.rows,
+            drawing=self.drawing, agreement=agreement, rows=self.rows, is_timed=self.is_timed,
         )  # fmt: skip
         for branch, positions in self.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))

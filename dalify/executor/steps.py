@@ -206,7 +206,7 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
         # Steps with nested steps also run them with this function.
         has_steps = hasattr(step, "steps")
         # Others wait only for the GIL and for a processor.
-        may_wait = operator.is_reader or operator.runs_user_code or has_steps
+        may_wait = frame.is_timed and (operator.is_reader or operator.runs_user_code or has_steps)
         waited_s = frame.waited_s
         begin_s = time.perf_counter() - thread_seconds() if may_wait else 0.0
         if operator.runs_user_code or has_steps or getattr(step, "ahead", None) is not None:
