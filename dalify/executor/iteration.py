@@ -313,6 +313,8 @@ class Iteration:
 
     def slice_values(self, reads: Mapping[int, Branch | None], start: int, stop: int) -> list[Batch | None]:
         """Return the values that a stage reads, by slot, for the samples ``start`` to ``stop``."""
+        if stop - start == self.size:
+            return list(self.values)
         values: list[Batch | None] = [None] * len(self.values)
         for slot, branch in reads.items():
             batch = self.values[slot]
@@ -321,9 +323,7 @@ class Iteration:
             low, high = start, stop
             if branch is not None:
                 low, high = (int(bound) for bound in np.searchsorted(self.positions[branch], (start, stop)))
-            if branch is None and stop - start == self.size:
-                values[slot] = batch
-            elif high > low:
+            if high > low:
                 values[slot] = batch if low == 0 and high == len(batch) else batch.slice(low, high)
         return values
 

@@ -109,7 +109,9 @@ class KernelStep(ABC):
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
-        inputs = [None if slot is None else frame.values[slot] for slot in self.inputs]
+        inputs: list[Batch | None] = []  # without a comprehension, which is a function call
+        for slot in self.inputs:
+            inputs.append(None if slot is None else frame.values[slot])
         branch = self.node.branch
         count = frame.count if branch is None else len(frame.positions(branch))
         if count == 0:
@@ -198,7 +200,10 @@ class KernelStep(ABC):
             self._last_arguments = (count, constants)
         if self._repeated:
             return constants
-        return {**constants, **{name: argument.array(frame, count) for name, argument in self._given.items()}}
+        values = dict(constants)
+        for name, argument in self._given.items():
+            values[name] = argument.array(frame, count)
+        return values
 
     def _locate_error(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
         origins = origins_of(inputs)

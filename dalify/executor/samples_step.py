@@ -78,12 +78,17 @@ class SamplesStep(KernelStep):
         self._context_names = [name for name in self._wanted if name != "draws"]
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+        # The shapes that `prepare` returned last, with the specs and shapes of the results: many are constant.
+        self._known_shapes: tuple[Any, bytes, list[Any]] = (None, b"", [])
+        self._known_specs: tuple[Any, Any, list[Spec]] = (None, None, [])
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
     def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        xs = [None if batch is None else self._samples(batch) for batch in inputs]
+        xs: list[Any] = []
+        for batch in inputs:
+            xs.append(None if batch is None else self._samples(batch))
         if self._operator.is_allocating:
             return self._allocated(inputs, xs, arguments, draws, count)
         key = self._plan_key(inputs, xs, count)
@@ -168,10 +173,13 @@ class SamplesStep(KernelStep):
     ) -> _Plan:
         prepared = self._prepare_cached(inputs, arguments, draws, count)
         specs, shapes, traced = self._result_specs(inputs, xs, arguments, prepared, count)
-        closed = [
-            spec if isinstance(found, ShapeTable) or spec.shape == found else spec.replace(shape=found)
-            for spec, found in zip(specs, shapes, strict=True)
-        ]
+        known_specs, known_shapes, closed = self._known_specs
+        if specs is not known_specs or shapes is not known_shapes:
+            closed = [
+                spec if isinstance(found, ShapeTable) or spec.shape == found else spec.replace(shape=found)
+                for spec, found in zip(specs, shapes, strict=True)
+            ]
+            self._known_specs = specs, shapes, closed
         extra = self._extra(prepared, inputs, specs, count)
         return _Plan(closed, shapes, _has_elements(shapes), extra, traced)
 
@@ -279,10 +287,15 @@ class SamplesStep(KernelStep):
         shapes = extra.get("out_shapes")
         if is_array(shapes):
             specs = self._open_specs(inputs, layout)
-            table = ShapeTable(shapes, 1 if specs[0].dtype is None else specs[0].dtype.numpy.itemsize)
-            self._check_sizes(table, specs[0])
-            all_shapes = table.extents if table.is_uniform else table
-            return specs, [() if spec.ndim == 0 else all_shapes for spec in specs], None
+            content = shapes.tobytes()
+            known_specs, known_content, found_shapes = self._known_shapes
+            if specs is not known_specs or content != known_content:
+                table = ShapeTable(shapes, 1 if specs[0].dtype is None else specs[0].dtype.numpy.itemsize)
+                self._check_sizes(table, specs[0])
+                all_shapes = table.extents if table.is_uniform else table
+                found_shapes = [() if spec.ndim == 0 else all_shapes for spec in specs]
+                self._known_shapes = specs, content, found_shapes
+            return specs, found_shapes, None
         shape = tuple(map(int, shapes)) if is_tuple(shapes) else None
         is_dense = all(batch is None or batch.dense is not None for batch in inputs)
         if shape is not None and not self._varying and not is_dense:
