@@ -158,7 +158,11 @@ class SamplesStep(KernelStep):
         self, prepared: dict[str, Any], inputs: list[Batch | None], specs: tuple[Spec, ...], count: int
     ) -> dict[str, Any]:
         """Return the arguments of the kernel that are not those of the operator, except random numbers."""
-        named = {name: value for name, value in prepared.items() if name in self._kernel_function.names}
+        named: dict[str, Any] = {}
+        names = self._kernel_function.names
+        for name, value in prepared.items():
+            if name in names:
+                named[name] = value
         for name in self._context_names:
             named[name] = self._context(name, inputs, specs, count)
         return named
