@@ -245,21 +245,24 @@ class KernelStep(ABC):
         fits = origins is not None and len(origins) == len(result)
         return Batch(*data, spec.layout or "", self.device, origins if fits else None)
 
-    def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
-        assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
+    def _allocate(
+        self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None
+    ) -> Array:
+        """Return memory for samples of an output that have one shape."""
+        assert shape is not None, f"dalify bug: {self._operator.name} gave no shape"
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
         if self.device == "gpu":
-            return torch.empty((count, *spec.shape), dtype=torch_dtype(spec.dtype), device=frame.torch_device)
+            return torch.empty((count, *shape), dtype=torch_dtype(spec.dtype), device=frame.torch_device)
         dtype = spec.dtype.numpy
         if self.node.branch is None:
             collector = frame.collectors.get(self.outputs[output])
             if collector is not None:
-                rows = collector.memory(frame.start + start, count, spec.shape, dtype)
+                rows = collector.memory(frame.start + start, count, shape, dtype)
                 if rows is not None:
                     return rows
         assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
-        return frame.arena.empty((count, *spec.shape), dtype)
+        return frame.arena.empty((count, *shape), dtype)
 
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
@@ -276,9 +279,7 @@ class KernelStep(ABC):
             like: the samples of the first input, or None.
         """
         if not isinstance(shapes, ShapeTable):
-            if spec.shape != shapes:
-                spec = spec.replace(shape=shapes)
-            dense = self._allocate(frame, output, 0, count, spec)
+            dense = self._allocate(frame, output, 0, count, spec, shapes)
             return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
         batch = self._ragged(frame, output, spec, shapes, origins)
         Samples.of_batch(batch).table = shapes

@@ -119,7 +119,7 @@ class RaggedStep(KernelStep):
         spec = specs[0]
         shapes: list[tuple[int, ...]] = [item.shape or () for item in specs]
         if shapes.count(shapes[0]) == len(shapes):
-            return Rows.of_dense(self._allocate(frame, output, start, len(shapes), spec))
+            return Rows.of_dense(self._allocate(frame, output, start, len(shapes), spec, spec.shape))
         assert spec.dtype is not None, "dalify bug: rows of no type"
         starts = starts_of([shape[0] for shape in shapes])
         shape = (int(starts[-1]), *shapes[0][1:])

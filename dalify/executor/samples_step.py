@@ -35,14 +35,14 @@ class _Plan:
     """What is known of a chunk before it has memory.
 
     Attributes:
-        specs: specs of the results.
+        specs: specs of the results; their shapes are not used.
         shapes: shapes of each result: a tuple if they are equal, or a `ShapeTable`.
         is_full: whether all samples of a result have elements.
         named: what `prepare` and the specs add to the arguments of the kernel.
         traced: how the shapes follow from those of the inputs, if they differ; otherwise None.
     """
 
-    specs: list[Spec]
+    specs: tuple[Spec, ...]
     shapes: list[Any]
     is_full: bool
     named: dict[str, Any]
@@ -78,9 +78,10 @@ class SamplesStep(KernelStep):
         self._context_names = [name for name in self._wanted if name != "draws"]
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
-        # The shapes that `prepare` returned last, with the specs and shapes of the results: many are constant.
+        # The last equal shapes that `prepare` returned, with the specs and shapes of the results: many are constant.
         self._known_shapes: tuple[Any, bytes, list[Any]] = (None, b"", [])
-        self._known_specs: tuple[Any, Any, list[Spec]] = (None, None, [])
+        # The last values of `_context`, which depend on these specs of the results and the number of samples.
+        self._known_context: tuple[Any, int, dict[str, Any]] = (None, 0, {})
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
     def _compute(
@@ -158,13 +159,14 @@ class SamplesStep(KernelStep):
         self, prepared: dict[str, Any], inputs: list[Batch | None], specs: tuple[Spec, ...], count: int
     ) -> dict[str, Any]:
         """Return the arguments of the kernel that are not those of the operator, except random numbers."""
-        named: dict[str, Any] = {}
-        names = self._kernel_function.names
+        known_specs, known_count, context = self._known_context
+        if specs is not known_specs or count != known_count:
+            context = {name: self._context(name, inputs, specs, count) for name in self._context_names}
+            self._known_context = specs, count, context
+        named, names = dict(context), self._kernel_function.names
         for name, value in prepared.items():
             if name in names:
                 named[name] = value
-        for name in self._context_names:
-            named[name] = self._context(name, inputs, specs, count)
         return named
 
     def _plan(
@@ -177,15 +179,8 @@ class SamplesStep(KernelStep):
     ) -> _Plan:
         prepared = self._prepare_cached(inputs, arguments, draws, count)
         specs, shapes, traced = self._result_specs(inputs, xs, arguments, prepared, count)
-        known_specs, known_shapes, closed = self._known_specs
-        if specs is not known_specs or shapes is not known_shapes:
-            closed = [
-                spec if isinstance(found, ShapeTable) or spec.shape == found else spec.replace(shape=found)
-                for spec, found in zip(specs, shapes, strict=True)
-            ]
-            self._known_specs = specs, shapes, closed
         extra = self._extra(prepared, inputs, specs, count)
-        return _Plan(closed, shapes, _has_elements(shapes), extra, traced)
+        return _Plan(specs, shapes, _has_elements(shapes), extra, traced)
 
     def _fill_others(
         self,
@@ -291,14 +286,14 @@ class SamplesStep(KernelStep):
         shapes = extra.get("out_shapes")
         if is_array(shapes):
             specs = self._open_specs(inputs, layout)
-            content = shapes.tobytes()
-            known_specs, known_content, found_shapes = self._known_shapes
-            if specs is not known_specs or content != known_content:
+            known_specs, content, found_shapes = self._known_shapes
+            if specs is not known_specs or shapes.tobytes() != content:
                 table = ShapeTable(shapes, 1 if specs[0].dtype is None else specs[0].dtype.numpy.itemsize)
                 self._check_sizes(table, specs[0])
                 all_shapes = table.extents if table.is_uniform else table
                 found_shapes = [() if spec.ndim == 0 else all_shapes for spec in specs]
-                self._known_shapes = specs, content, found_shapes
+                if table.is_uniform:
+                    self._known_shapes = specs, shapes.tobytes(), found_shapes
             return specs, found_shapes, None
         shape = tuple(map(int, shapes)) if is_tuple(shapes) else None
         is_dense = all(batch is None or batch.dense is not None for batch in inputs)

@@ -28,7 +28,7 @@ def traced(rule: Callable[[Spec], Spec], shapes: np.ndarray = SHAPES) -> Any:
 
 
 def test_extents_of_a_table() -> None:
-    assert ShapeTable(SHAPES).extents == (None, 7, 3)
+    assert ShapeTable(SHAPES).extents == (-1, 7, 3)
     assert ShapeTable(SHAPES[:1]).extents == (4, 7, 3)
     assert ShapeTable(SHAPES[:1]).is_uniform
     assert not ShapeTable(SHAPES).is_uniform
