@@ -19,13 +19,13 @@ from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, Spec, torch_dtype
 from dalify.data.batch import array_of, tensor_of, tensor_of_bytes
 from dalify.data.device_samples import DeviceSamples
-from dalify.data.rows import Rows, starts_of
+from dalify.data.rows import Rows
 from dalify.data.samples import Samples
 from dalify.executor.batch_step import BatchStep
 from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
-from dalify.executor.ragged_step import RaggedStep
+from dalify.executor.ragged_step import RaggedStep, RowShapes
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.selection_step import SelectionStep
 from dalify.graph import Node
@@ -168,13 +168,14 @@ class CompiledSelectionStep(_Compiled, SelectionStep):
 class CompiledRaggedStep(_Compiled, RaggedStep):
     """Calls the kernel of the CPU for the rows of all samples."""
 
-    def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
-        shapes: list[Any] = [spec.shape for spec in specs]
-        if shapes.count(shapes[0]) == len(shapes):
-            return super()._empty_rows(frame, output, start, specs, kept)
-        assert specs[0].dtype is not None, "dalify bug: rows of no type"
-        starts = starts_of([shape[0] for shape in shapes])
-        return Rows(self._pool.empty((int(starts[-1]), *shapes[0][1:]), specs[0].dtype.numpy), starts)
+    def _empty_rows(
+        self, frame: Frame, output: int, start: int, count: int, spec: Spec, shapes: RowShapes, kept: bool
+    ) -> Rows:
+        starts, extents = shapes
+        if starts is None:
+            return super()._empty_rows(frame, output, start, count, spec, shapes, kept)
+        assert spec.dtype is not None, "dalify bug: rows of no type"
+        return Rows(self._pool.empty((int(starts[-1]), *extents), spec.dtype.numpy), starts)
 
 
 def _with_arrays(batch: Batch) -> Batch:

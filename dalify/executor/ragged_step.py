@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
@@ -19,16 +20,21 @@ from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
+from dalify.executor.shape_table import ShapeTable
+from dalify.executor.shape_trace import ShapeTrace
 from dalify.graph import Node
 from dalify.registry.groups import find_runs
 
-__all__ = ["RaggedStep"]
+__all__ = ["RaggedStep", "RowShapes"]
 
 if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
 
 _CACHE_LIMIT = 4096
+
+# The shapes of samples: where they start (see `Rows`) and the extents of a row; None and the shape if all are equal.
+RowShapes = tuple[NDArray[np.int64] | None, tuple[int, ...]]
 
 
 class RaggedStep(KernelStep):
@@ -39,6 +45,9 @@ class RaggedStep(KernelStep):
         # The specs of the outputs by the shapes of a sample, for the last element types and layouts.
         self._known_rows: tuple[Any, dict[Any, tuple[Spec, ...]]] = (None, {})
         self._takes_specs = not self._wanted.isdisjoint({"spec", "specs"})
+        self._trace = ShapeTrace(self._rule)
+        # The shapes of single samples are in specs that kernels get.
+        self._is_traced = self.device == "cpu" and not (self._takes_specs or self._wanted & {"out_spec", "out_specs"})
 
     def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
@@ -49,8 +58,7 @@ class RaggedStep(KernelStep):
         kept = self.device == "cpu" and frame.collectors.keys() >= {*self.outputs}
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
-            samples = self._sample_specs(inputs, start, stop)
-            specs = samples[0]
+            specs, shapes = self._result_shapes(inputs, start, stop, count)
             xs = [None if batch is None else _rows_of(batch, start, stop) for batch in inputs]
             in_specs: tuple[Spec | None, ...] = ()
             if self._takes_specs:
@@ -61,8 +69,8 @@ class RaggedStep(KernelStep):
                 filled: list[Any] = list(results) if is_tuple(results) else [results]
             else:
                 filled = [
-                    self._empty_rows(frame, output, start, [spec[output] for spec in samples], kept)
-                    for output in range(len(self.outputs))
+                    self._empty_rows(frame, output, start, stop - start, spec, shapes[output], kept)
+                    for output, spec in enumerate(specs)
                 ]
                 # Kernels need not handle samples without elements.
                 if any(0 not in out.values.shape for out in filled):
@@ -72,6 +80,43 @@ class RaggedStep(KernelStep):
         origins = origins_of(inputs)
         is_fresh = kept or (self._operator.is_allocating and self.device == "cpu")
         return [self._batch_of(part, spec, origins, is_fresh) for part, spec in zip(parts, specs, strict=True)]
+
+    def _rule(self, specs: tuple[Spec | None, ...]) -> tuple[Spec, ...]:
+        """Return the specs of the outputs; the shapes of results that the kernel allocates do not matter."""
+        found = self._operator.apply_rule(specs, self._rule_arguments)
+        return tuple(spec.replace(shape=()) for spec in found) if self._operator.is_allocating else found
+
+    def _result_shapes(
+        self, inputs: list[Batch | None], start: int, stop: int, count: int
+    ) -> tuple[tuple[Spec, ...], list[RowShapes]]:
+        """Return the specs of the outputs, and the shapes of some samples of each."""
+        if self._is_traced and stop - start == count > 1:
+            tables = [None if batch is None else ShapeTable(batch.shape_array()) for batch in inputs]
+            traced = self._trace.of(inputs, tables, _alike(inputs))
+            if traced is not None:
+                found: list[RowShapes] = []
+                for spec, same, shapes in zip(traced.specs, traced.same, traced.shapes(tables, count), strict=True):
+                    if not isinstance(shapes, ShapeTable):
+                        self._check_size(shapes, spec, 0)
+                        found.append((None, shapes))
+                        continue
+                    self._check_sizes(shapes, spec)
+                    source = None if same is None else inputs[same]
+                    rows = None if source is None else source.rows
+                    starts = starts_of(shapes.shapes[:, 0]) if rows is None else rows.starts
+                    found.append((starts, shapes.extents[1:]))
+                if not any(-1 in extents for _, extents in found):
+                    return traced.specs, found
+        samples = self._sample_specs(inputs, start, stop)
+        columns: list[list[tuple[int, ...]]] = [
+            [spec.shape or () for spec in column] for column in zip(*samples, strict=True)
+        ]
+        return samples[0], [
+            (None, column[0])
+            if column.count(column[0]) == len(column)
+            else (starts_of([shape[0] for shape in column]), column[0][1:])
+            for column in columns
+        ]
 
     def _sample_specs(self, inputs: list[Batch | None], start: int, stop: int) -> list[tuple[Spec, ...]]:
         """Return the specs of the outputs of each sample."""
@@ -114,15 +159,15 @@ class RaggedStep(KernelStep):
             context["draws"] = draws if stop - start == count else draws.take(np.arange(start, stop))
         return named | {name: value for name, value in context.items() if name in self._wanted}
 
-    def _empty_rows(self, frame: Frame, output: int, start: int, specs: list[Spec], kept: bool) -> Rows:
+    def _empty_rows(
+        self, frame: Frame, output: int, start: int, count: int, spec: Spec, shapes: RowShapes, kept: bool
+    ) -> Rows:
         """Return memory for one output of some samples."""
-        spec = specs[0]
-        shapes: list[tuple[int, ...]] = [item.shape or () for item in specs]
-        if shapes.count(shapes[0]) == len(shapes):
-            return Rows.of_dense(self._allocate(frame, output, start, len(shapes), spec, spec.shape))
+        starts, extents = shapes
+        if starts is None:
+            return Rows.of_dense(self._allocate(frame, output, start, count, spec, extents))
         assert spec.dtype is not None, "dalify bug: rows of no type"
-        starts = starts_of([shape[0] for shape in shapes])
-        shape = (int(starts[-1]), *shapes[0][1:])
+        shape = (int(starts[-1]), *extents)
         if self.device == "gpu":
             return Rows(torch.empty(shape, dtype=torch_dtype(spec.dtype), device=frame.torch_device), starts)
         if kept:
@@ -154,6 +199,8 @@ def _runs(inputs: list[Batch | None], arrays: Mapping[str, Any], count: int) -> 
     """Return ranges of consecutive samples whose other extents agree, and the lengths of their arguments."""
     shapes = _row_shapes(inputs)
     keys = [[vector.shape for vector in array] for array in arrays.values() if is_list(array)]
+    if shapes is None and not keys:
+        return [(0, count)]
     return find_runs(keys if shapes is None else [shapes, *keys], count)
 
 
@@ -177,6 +224,12 @@ def _without_rows(sample: int) -> ShapeError:
     error = ShapeError("scalars cannot be divided into rows; the samples need at least one axis.")
     failure_context(error).sample = sample
     return error
+
+
+def _alike(inputs: list[Batch | None]) -> tuple[int, ...]:
+    """Return for each input the first one with the same number of rows for each sample, as far as that is known."""
+    starts = [index if batch is None or batch.rows is None else batch.rows.starts for index, batch in enumerate(inputs)]
+    return tuple([next(first for first, known in enumerate(starts) if known is own) for own in starts])
 
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Rows:

@@ -29,7 +29,7 @@ _CACHE_LIMIT = 4096
 
 
 class _Extent:
-    """A placeholder for an extent. A rule that computes with it, or compares it, fails.
+    """A placeholder for an extent. A rule that computes with it, or compares it with another extent, fails.
 
     Attributes:
         input_index: index of the input.
@@ -45,8 +45,11 @@ class _Extent:
     def _fail(self, *_: object) -> NoReturn:
         raise TypeError("the rule depends on extents")
 
+    def __eq__(self, other: object) -> bool:
+        return other is self or self._fail()
+
     # Other operations of objects raise TypeError by default.
-    __eq__ = __hash__ = __bool__ = __format__ = __repr__ = _fail  # pyright: ignore[reportAssignmentType]
+    __hash__ = __bool__ = __format__ = __repr__ = _fail  # pyright: ignore[reportAssignmentType]
 
 
 class TracedShapes(NamedTuple):
@@ -92,6 +95,7 @@ def trace_shapes(
     rule: Callable[[tuple[Spec | None, ...]], tuple[Spec, ...]],
     inputs: Sequence[Spec | None],
     extents: Sequence[tuple[int, ...] | None],
+    alike: Sequence[int] | None = None,
 ) -> TracedShapes | None:
     """Return the shapes of results as a function of the shapes of inputs; None if the rule computes with extents.
 
@@ -99,13 +103,18 @@ def trace_shapes(
         rule: returns the specs of the outputs.
         inputs: specs of the inputs without shapes.
         extents: of each input, the extents that all samples have, -1 for the others.
+        alike: of each input, the first input whose samples have the same first extents; None: they may all differ.
     """
     given: list[Any] = []
+    firsts = [_Extent(index, 0) for index in range(len(inputs))]
     for index, (spec, known) in enumerate(zip(inputs, extents, strict=True)):
         if spec is None or known is None:
             given.append(None)
             continue
-        shape: Any = tuple(_Extent(index, axis) if extent < 0 else extent for axis, extent in enumerate(known))
+        shape: Any = [_Extent(index, axis) if extent < 0 else extent for axis, extent in enumerate(known)]
+        if alike is not None and isinstance(shape[0], _Extent):
+            shape[0] = firsts[alike[index]]
+        shape = tuple(shape)
         given.append(spec.replace(shape=shape))
     try:
         results = rule(tuple(given))
@@ -152,12 +161,18 @@ class ShapeTrace:
         self._rule = rule
         self._known: Recent[list[TracedShapes | None]] = Recent(_CACHE_LIMIT)
 
-    def of(self, inputs: Sequence[Batch | None], shapes: Sequence[ShapeTable | None]) -> TracedShapes | None:
+    def of(
+        self,
+        inputs: Sequence[Batch | None],
+        shapes: Sequence[ShapeTable | None],
+        alike: tuple[int, ...] | None = None,
+    ) -> TracedShapes | None:
         """Return the shapes of the results by the shapes of the inputs; None if the rule computes with extents.
 
         Args:
             inputs: the inputs.
             shapes: shapes of their samples; None for absent inputs.
+            alike: see `trace_shapes`.
         """
         # From lists: a generator is resumed for each element.
         extents = tuple([None if each is None else each.extents for each in shapes])
@@ -168,6 +183,6 @@ class ShapeTrace:
                 None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout, None, batch.device)
                 for batch in inputs
             ]
-            return [trace_shapes(self._rule, opened, extents)]
+            return [trace_shapes(self._rule, opened, extents, alike)]
 
-        return self._known.get_or_make((kinds, extents), trace)[0][0]
+        return self._known.get_or_make((kinds, extents, alike), trace)[0][0]

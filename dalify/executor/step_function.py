@@ -54,7 +54,7 @@ class StepFunction:
         if known != count:
             values = {**self._static, **arguments}
             shared = {name: values[name] for name in self.names if name in values}
-            unfinished = []
+            unfinished = list[tuple[_Group, list[Any]]]()
             for item in self._groups:
                 name, group, fields, places = item
                 given = [values[field] for field in fields]

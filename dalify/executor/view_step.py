@@ -148,5 +148,6 @@ class ViewStep(KernelStep):
         assert x.ndim is not None, "dalify bug: an empty list of samples"
         others = [None] * absent
         traced = trace_shapes(self._rule, [x.open_spec(), *others], [(-1,) * x.ndim, *others])
-        keeps = traced is not None and traced.same[0] == 0 and traced.specs[0].dtype == x.dtype
-        return keeps and traced.specs[0]
+        if traced is None or traced.same[0] != 0 or traced.specs[0].dtype != x.dtype:
+            return False
+        return traced.specs[0]
