@@ -5,14 +5,16 @@ It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
+from dalify.base.limits import current
 from dalify.base.narrow import is_list, is_tuple
 from dalify.base.optional import torch
 from dalify.data import Array, Batch, Spec, torch_dtype
@@ -20,8 +22,7 @@ from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
-from dalify.executor.shape_table import ShapeTable
-from dalify.executor.shape_trace import ShapeTrace
+from dalify.executor.shape_trace import trace_shapes
 from dalify.graph import Node
 from dalify.registry.groups import find_runs
 
@@ -37,6 +38,19 @@ _CACHE_LIMIT = 4096
 RowShapes = tuple[NDArray[np.int64] | None, tuple[int, ...]]
 
 
+class _Trace(NamedTuple):
+    """The specs and shapes of results, traced with placeholders for numbers of rows.
+
+    Attributes:
+        specs: specs of the outputs, without shapes.
+        shapes: of each output, the input that has the same starts, the extents of a row, and its size in bytes; None,
+            the shape and 0 if the shape is constant.
+    """
+
+    specs: tuple[Spec, ...]
+    shapes: list[tuple[int | None, tuple[int, ...], int]]
+
+
 class RaggedStep(KernelStep):
     """Calls the kernel of a ragged operator: once for all samples of a chunk whose other extents agree."""
 
@@ -45,21 +59,29 @@ class RaggedStep(KernelStep):
         # The specs of the outputs by the shapes of a sample, for the last element types and layouts.
         self._known_rows: tuple[Any, dict[Any, tuple[Spec, ...]]] = (None, {})
         self._takes_specs = not self._wanted.isdisjoint({"spec", "specs"})
-        self._trace = ShapeTrace(self._rule)
         # The shapes of single samples are in specs that kernels get.
         self._is_traced = self.device == "cpu" and not (self._takes_specs or self._wanted & {"out_spec", "out_specs"})
+        self._known_trace: tuple[Any, _Trace | None] = ([], None)
+        self._own_arguments = [name for name in self._arguments if name in self._kernel.names]
 
     def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
+        arrays: dict[str, Any] = {}
+        is_traced = self._is_traced
+        for name in self._own_arguments:
+            arrays[name] = arguments[name]
+            is_traced = is_traced and not isinstance(arrays[name], list)
+        traced = self._shapes_of_rows(inputs) if is_traced else None
         parts: list[list[Any]] = [[] for _ in self.outputs]
-        runs = _runs(inputs, arrays, count)
+        runs = _runs(inputs, arrays, count) if traced is None else [(0, count)]
         kept = self.device == "cpu" and frame.collectors.keys() >= {*self.outputs}
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
-            specs, shapes = self._result_shapes(inputs, start, stop, count)
-            xs = [None if batch is None else _rows_of(batch, start, stop) for batch in inputs]
+            specs, shapes = traced or self._result_shapes(inputs, start, stop)
+            xs: list[Rows | None] = []
+            for batch in inputs:
+                xs.append(None if batch is None else _rows_of(batch, start, stop))
             in_specs: tuple[Spec | None, ...] = ()
             if self._takes_specs:
                 in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
@@ -73,7 +95,8 @@ class RaggedStep(KernelStep):
                     for output, spec in enumerate(specs)
                 ]
                 # Kernels need not handle samples without elements.
-                if any(0 not in out.values.shape for out in filled):
+                are_empty = [0 in out.values.shape for out in filled]
+                if not all(are_empty):
                     self._call_kernel(filled, xs, named, start, stop - start)
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)
@@ -81,32 +104,70 @@ class RaggedStep(KernelStep):
         is_fresh = kept or (self._operator.is_allocating and self.device == "cpu")
         return [self._batch_of(part, spec, origins, is_fresh) for part, spec in zip(parts, specs, strict=True)]
 
-    def _rule(self, specs: tuple[Spec | None, ...]) -> tuple[Spec, ...]:
-        """Return the specs of the outputs; the shapes of results that the kernel allocates do not matter."""
-        found = self._operator.apply_rule(specs, self._rule_arguments)
-        return tuple(spec.replace(shape=()) for spec in found) if self._operator.is_allocating else found
+    def _shapes_of_rows(self, inputs: list[Batch | None]) -> tuple[tuple[Spec, ...], list[RowShapes]] | None:
+        """Return the specs of the outputs and the shapes of all samples of a chunk, from one call of the rule.
+
+        None if the rule must see each sample, for instance because it computes with the number of rows.
+        """
+        key: list[Any] = []
+        starts: list[Any] = []
+        for index, batch in enumerate(inputs):
+            rows = None if batch is None else batch.rows
+            starts.append(None if rows is None else rows.starts)
+            if batch is None:
+                key.append(None)
+            elif batch.dense is not None:
+                key.append((batch.dtype, batch.layout, batch.dense.shape[1:], index))
+            elif rows is not None:
+                alike = next(other for other, known in enumerate(starts) if known is rows.starts)
+                key.append((batch.dtype, batch.layout, (-1, *rows.values.shape[1:]), alike))
+            else:
+                return None
+        known, trace = self._known_trace
+        if known != key:
+            trace = self._traced(inputs, key)
+            self._known_trace = key, trace
+        if trace is None:
+            return None
+        most_bytes = current().max_sample_bytes
+        shapes: list[RowShapes] = []
+        for source, extents, row_bytes in trace.shapes:
+            own = None if source is None else starts[source]
+            if own is not None and int(own[-1]) * row_bytes > most_bytes:
+                return None
+            shapes.append((own, extents))
+        return trace.specs, shapes
+
+    def _traced(self, inputs: list[Batch | None], key: list[Any]) -> _Trace | None:
+        """Return what follows from the keys of the inputs in `_shapes_of_rows`."""
+
+        def rule(specs: tuple[Spec | None, ...]) -> tuple[Spec, ...]:
+            found = self._operator.apply_rule(specs, self._rule_arguments)
+            # Kernels that allocate their results determine the shapes.
+            return tuple(spec.replace(shape=()) for spec in found) if self._operator.is_allocating else found
+
+        opened = [None if batch is None else batch.open_spec() for batch in inputs]
+        extents = [None if own is None else own[2] for own in key]
+        traced = trace_shapes(rule, opened, extents, [0 if own is None else own[3] for own in key])
+        if traced is None:
+            return None
+        shapes: list[tuple[int | None, tuple[int, ...], int]] = []
+        for spec, constant, copies in zip(traced.specs, traced.constants, traced.copies, strict=True):
+            if constant is not None:
+                self._check_size(constant, spec, 0)
+                shapes.append((None, constant, 0))
+                continue
+            source, columns, fixed = copies[0]
+            if columns[0] != 0 or (fixed[1:] < 0).any():
+                return None
+            row = tuple(fixed[1:].tolist())
+            shapes.append((source, row, math.prod(row) * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)))
+        return _Trace(traced.specs, shapes)
 
     def _result_shapes(
-        self, inputs: list[Batch | None], start: int, stop: int, count: int
+        self, inputs: list[Batch | None], start: int, stop: int
     ) -> tuple[tuple[Spec, ...], list[RowShapes]]:
         """Return the specs of the outputs, and the shapes of some samples of each."""
-        if self._is_traced and stop - start == count > 1:
-            tables = [None if batch is None else ShapeTable(batch.shape_array()) for batch in inputs]
-            traced = self._trace.of(inputs, tables, _alike(inputs))
-            if traced is not None:
-                found: list[RowShapes] = []
-                for spec, same, shapes in zip(traced.specs, traced.same, traced.shapes(tables, count), strict=True):
-                    if not isinstance(shapes, ShapeTable):
-                        self._check_size(shapes, spec, 0)
-                        found.append((None, shapes))
-                        continue
-                    self._check_sizes(shapes, spec)
-                    source = None if same is None else inputs[same]
-                    rows = None if source is None else source.rows
-                    starts = starts_of(shapes.shapes[:, 0]) if rows is None else rows.starts
-                    found.append((starts, shapes.extents[1:]))
-                if not any(-1 in extents for _, extents in found):
-                    return traced.specs, found
         samples = self._sample_specs(inputs, start, stop)
         columns: list[list[tuple[int, ...]]] = [
             [spec.shape or () for spec in column] for column in zip(*samples, strict=True)
@@ -147,16 +208,18 @@ class RaggedStep(KernelStep):
         count: int,
     ) -> dict[str, Any]:
         """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop`` of ``count``."""
-        named = dict(self._constants)
+        named, is_whole = dict(self._constants), stop - start == count
         for name, array in arrays.items():
             if is_list(array):  # vectors of different lengths, of one length in a run
                 named[name] = np.stack(array[start:stop])
             else:
-                named[name] = array if array is None or isinstance(array, str) else array[start:stop]
+                named[name] = array if is_whole or array is None or isinstance(array, str) else array[start:stop]
+        if not self._wanted:
+            return named
         context: dict[str, Any] = {"spec": in_specs[0] if in_specs else None, "specs": in_specs}
         context |= {"out_spec": out_specs[0], "out_specs": out_specs, "count": stop - start}
         if draws is not None:
-            context["draws"] = draws if stop - start == count else draws.take(np.arange(start, stop))
+            context["draws"] = draws if is_whole else draws.take(np.arange(start, stop))
         return named | {name: value for name, value in context.items() if name in self._wanted}
 
     def _empty_rows(
@@ -199,8 +262,6 @@ def _runs(inputs: list[Batch | None], arrays: Mapping[str, Any], count: int) -> 
     """Return ranges of consecutive samples whose other extents agree, and the lengths of their arguments."""
     shapes = _row_shapes(inputs)
     keys = [[vector.shape for vector in array] for array in arrays.values() if is_list(array)]
-    if shapes is None and not keys:
-        return [(0, count)]
     return find_runs(keys if shapes is None else [shapes, *keys], count)
 
 
@@ -224,12 +285,6 @@ def _without_rows(sample: int) -> ShapeError:
     error = ShapeError("scalars cannot be divided into rows; the samples need at least one axis.")
     failure_context(error).sample = sample
     return error
-
-
-def _alike(inputs: list[Batch | None]) -> tuple[int, ...]:
-    """Return for each input the first one with the same number of rows for each sample, as far as that is known."""
-    starts = [index if batch is None or batch.rows is None else batch.rows.starts for index, batch in enumerate(inputs)]
-    return tuple([next(first for first, known in enumerate(starts) if known is own) for own in starts])
 
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Rows:

@@ -112,7 +112,7 @@ def trace_shapes(
             given.append(None)
             continue
         shape: Any = [_Extent(index, axis) if extent < 0 else extent for axis, extent in enumerate(known)]
-        if alike is not None and isinstance(shape[0], _Extent):
+        if alike is not None and shape and isinstance(shape[0], _Extent):
             shape[0] = firsts[alike[index]]
         shape = tuple(shape)
         given.append(spec.replace(shape=shape))
@@ -161,18 +161,12 @@ class ShapeTrace:
         self._rule = rule
         self._known: Recent[list[TracedShapes | None]] = Recent(_CACHE_LIMIT)
 
-    def of(
-        self,
-        inputs: Sequence[Batch | None],
-        shapes: Sequence[ShapeTable | None],
-        alike: tuple[int, ...] | None = None,
-    ) -> TracedShapes | None:
+    def of(self, inputs: Sequence[Batch | None], shapes: Sequence[ShapeTable | None]) -> TracedShapes | None:
         """Return the shapes of the results by the shapes of the inputs; None if the rule computes with extents.
 
         Args:
             inputs: the inputs.
             shapes: shapes of their samples; None for absent inputs.
-            alike: see `trace_shapes`.
         """
         # From lists: a generator is resumed for each element.
         extents = tuple([None if each is None else each.extents for each in shapes])
@@ -183,6 +177,6 @@ class ShapeTrace:
                 None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout, None, batch.device)
                 for batch in inputs
             ]
-            return [trace_shapes(self._rule, opened, extents, alike)]
+            return [trace_shapes(self._rule, opened, extents)]
 
-        return self._known.get_or_make((kinds, extents, alike), trace)[0][0]
+        return self._known.get_or_make((kinds, extents), trace)[0][0]
