@@ -128,7 +128,7 @@ class Iteration:
     @property
     def is_over(self) -> bool:
         """Whether nothing more should be computed: there is an error, or the iteration was canceled."""
-        return bool(self.error) or self.discarded
+        return self.discarded or self.error.error is not None
 
     def begin(self, order: int, given: Sequence[tuple[int, Batch]], event: Any) -> None:
         """Begin with known inputs.

@@ -70,7 +70,8 @@ class SamplesStep(KernelStep):
             and not varying & {*prepare.names}
         )
         # Then, and without arguments that change shapes, the specs of the results are cached, too.
-        self._is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
+        is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
+        self._has_plan_key = self._is_constant or is_planned_by_shape
         # Whether all results are in memory from the arena: none is a view of an input.
         self.fills_memory = self._is_constant and self.device == "cpu" and node.branch is None
         self._known_plan: tuple[Any, _Plan | None] = (None, None)
@@ -89,10 +90,11 @@ class SamplesStep(KernelStep):
     ) -> list[Batch]:
         xs: list[Any] = []
         for batch in inputs:
-            xs.append(None if batch is None else self._samples(batch))
+            x = None if batch is None else batch.compiled
+            xs.append(x if x is not None or batch is None else self._samples(batch))
         if self._operator.is_allocating:
             return self._allocated(inputs, xs, arguments, draws, count)
-        key = self._plan_key(inputs, xs, count)
+        key = self._plan_key(inputs, xs, count) if self._has_plan_key else None
         known, plan = self._known_plan
         if plan is None or key is None or known != key:
             plan = self._plan(inputs, xs, arguments, draws, count)
@@ -108,7 +110,7 @@ class SamplesStep(KernelStep):
         for output, (spec, shapes) in enumerate(zip(plan.specs, plan.shapes, strict=True)):
             batch = self._memory_of(frame, output, spec, shapes, origins, count, like)
             batches.append(batch)
-            outs.append(self._samples(batch))
+            outs.append(self._samples(batch) if batch.compiled is None else batch.compiled)
         extra = self._add_cache(plan.named, frame, inputs, count)
         if plan.is_full:
             self._call([*outs, *xs], arguments, extra, draws, count)
@@ -220,8 +222,6 @@ class SamplesStep(KernelStep):
         """
         if self._is_constant:
             return count
-        if not self._is_planned_by_shape:
-            return None
         key: list[Any] = [count]
         for batch, x in zip(inputs, xs, strict=True):
             if batch is None:

@@ -63,8 +63,9 @@ def resample_axes(
     if isinstance(x, (Samples, DeviceSamples)):
         if last == len(layout):
             out, x = out.with_axis(last), x.with_axis(last)
-        source, owner = x.folded(first)
-        target, _ = out.folded(first)
+        source, target, owner = x, out, None
+        if first:
+            (source, owner), (target, _) = x.folded(first), out.folded(first)
         if owner is not None:
             starts, ends, smaller, larger = starts[owner], ends[owner], smaller[owner], larger[owner]
         try:
