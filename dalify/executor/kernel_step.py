@@ -98,6 +98,7 @@ class KernelStep(ABC):
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
         self._specs: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+        self._known_open_specs: tuple[list[Any], tuple[Spec, ...]] = ([], ())  # for the last types and layouts
 
     def _kernel_of(self, operator: Operator) -> Kernel:
         """Return the kernel that the step calls."""
@@ -382,12 +383,14 @@ class KernelStep(ABC):
             inputs: inputs of the step.
             layout: layout that ``prepare`` specifies; None for that of the rule.
         """
-        key = (layout, *[None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs])
-        specs = self._specs.get(key)
-        if specs is None:
+        key: list[Any] = [layout]
+        for batch in inputs:
+            key.append(None if batch is None else (batch.dtype, batch.layout, batch.ndim))
+        known, specs = self._known_open_specs
+        if known != key:
             opened = tuple(None if batch is None else batch.open_spec() for batch in inputs)
             specs = with_layout(self._operator.apply_rule(opened, self._rule_arguments), layout)
-            self._specs.put(key, specs)
+            self._known_open_specs = key, specs
         return specs
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:

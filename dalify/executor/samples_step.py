@@ -98,21 +98,24 @@ class SamplesStep(KernelStep):
         known, plan = self._known_plan
         if plan is None or key is None or known != key:
             plan = self._plan(inputs, xs, arguments, draws, count)
+            found, is_full = plan.shapes, plan.is_full
             if key is not None and (plan.traced is not None or all(x is None or _is_uniform(x) for x in xs)):
                 self._known_plan = key, plan
-        elif plan.traced is not None:
-            shapes = self._traced_shapes(plan.traced, plan.specs, xs, count)
-            plan = _Plan(plan.specs, shapes, _has_elements(shapes), plan.named, plan.traced)
+        elif plan.traced is None:
+            found, is_full = plan.shapes, plan.is_full
+        else:
+            found = self._traced_shapes(plan.traced, plan.specs, xs, count)
+            is_full = _has_elements(found)
         like = xs[0] if xs else None
         origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
-        for output, (spec, shapes) in enumerate(zip(plan.specs, plan.shapes, strict=True)):
+        for output, (spec, shapes) in enumerate(zip(plan.specs, found, strict=True)):
             batch = self._memory_of(frame, output, spec, shapes, origins, count, like)
             batches.append(batch)
             outs.append(self._samples(batch) if batch.compiled is None else batch.compiled)
         extra = self._add_cache(plan.named, frame, inputs, count)
-        if plan.is_full:
+        if is_full:
             self._call([*outs, *xs], arguments, extra, draws, count)
         else:
             self._fill_others(outs, xs, arguments, extra, draws, count)
@@ -229,7 +232,7 @@ class SamplesStep(KernelStep):
             elif batch.dense is not None:
                 key += batch.dtype, batch.layout, batch.dense.shape
             elif self._prepare_function is None:
-                key += batch.dtype, batch.layout, _table_of(x).extents
+                key += batch.dtype, batch.layout, (x.table or _table_of(x)).extents
             else:
                 return None
         return key
@@ -291,7 +294,9 @@ class SamplesStep(KernelStep):
                 table = ShapeTable(shapes, 1 if specs[0].dtype is None else specs[0].dtype.numpy.itemsize)
                 self._check_sizes(table, specs[0])
                 all_shapes = table.extents if table.is_uniform else table
-                found_shapes = [() if spec.ndim == 0 else all_shapes for spec in specs]
+                found_shapes = list[Any]()
+                for spec in specs:
+                    found_shapes.append(() if spec.ndim == 0 else all_shapes)
                 if table.is_uniform:
                     self._known_shapes = specs, shapes.tobytes(), found_shapes
             return specs, found_shapes, None
@@ -342,7 +347,10 @@ class SamplesStep(KernelStep):
 
     def _traced_shapes(self, traced: TracedShapes, specs: Sequence[Spec], xs: list[Any], count: int) -> list[Any]:
         """Return the shapes of each output: a tuple if they are constant, or a `ShapeTable`, which is checked."""
-        found = traced.shapes([None if x is None else _table_of(x) for x in xs], count)
+        tables: list[ShapeTable | None] = []
+        for x in xs:
+            tables.append(None if x is None else x.table or _table_of(x))
+        found = traced.shapes(tables, count)
         for spec, shapes in zip(specs, found, strict=True):
             if isinstance(shapes, ShapeTable):
                 self._check_sizes(shapes, spec)

@@ -68,6 +68,21 @@ def test_extents_that_are_copied() -> None:
     assert traced(lambda x: x.replace(shape=(x.shape[1] * 2, 9))) == (14, 9)  # pyright: ignore
 
 
+def test_first_extents_that_are_known_to_be_equal() -> None:
+    def rule(specs: tuple[Any, ...]) -> tuple[Spec, ...]:
+        assert specs[0].shape[0] == specs[1].shape[0]
+        return (specs[1],)
+
+    specs, extents = [Spec(DALIDataType.FLOAT, 2)] * 2, [(-1, 4), (-1, 1)]
+    found = trace_shapes(rule, specs, extents, [0, 0])
+    assert found is not None
+    assert [(source, columns.tolist(), fixed.tolist()) for source, columns, fixed in found.copies[0]] == [
+        (0, [0, -1], [-1, 1])
+    ]
+    assert trace_shapes(rule, specs, extents, [0, 1]) is None
+    assert trace_shapes(rule, specs, extents) is None
+
+
 COMPUTED: dict[str, Callable[[Any], Any]] = {
     "sum": lambda shape: (shape[0] + 1,),
     "product": lambda shape: (2 * shape[0],),
