@@ -36,6 +36,7 @@ else:
 
 _CACHE_LIMIT = 4096
 _MAX_DIMENSIONS = 32  # of a sample: the limit of many NumPy functions
+_BYTES = np.dtype(np.uint8)
 _NOTHING: Mapping[str, Any] = {}
 # Arguments that kernels may declare in addition to the parameters of the operator.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
@@ -302,7 +303,7 @@ class KernelStep(ABC):
         assert frame.arena is not None, "dalify bug: CPU data without scratch memory"
         collector = frame.collectors.get(self.outputs[output])
         allocate = frame.arena.empty if collector is None else collector.block
-        return allocate((size_bytes,), np.dtype(np.uint8)), collector is not None
+        return allocate((size_bytes,), _BYTES), collector is not None
 
     def _prepare(
         self,

@@ -153,7 +153,11 @@ class Filters(Parameters):
 
     def resample(self, out: Any, x: Any, layout: str, start: np.ndarray, end: np.ndarray) -> None:
         """Fill results from windows of the sources; see `resample_axes`."""
-        filters = {"interp_type": self.interp_type, "min_filter": self.min_filter, "mag_filter": self.mag_filter}
+        filters: dict[str, Any] = {
+            "interp_type": self.interp_type,
+            "min_filter": self.min_filter,
+            "mag_filter": self.mag_filter,
+        }
         resample_axes(out, x, layout, start, end, antialias=self.antialias, **filters)
 
     def kinds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
