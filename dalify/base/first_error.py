@@ -10,26 +10,30 @@ __all__ = ["FirstError"]
 
 
 class FirstError:
-    """The first error of several tasks, raised when all of them are done."""
+    """The first error of several tasks, raised when all of them are done.
 
-    __slots__ = ("_error", "_order")
+    Attributes:
+        error: the error; None without one.
+    """
+
+    __slots__ = ("_order", "error")
 
     def __init__(self) -> None:
-        self._error: BaseException | None = None
+        self.error: BaseException | None = None
         self._order = 0
 
     def __bool__(self) -> bool:
         """Return whether there is an error."""
-        return self._error is not None
+        return self.error is not None
 
     def record(self, error: BaseException, order: int = 0) -> None:
         """Store an error, unless there is one with the same or a lower order."""
-        if self._error is None or order < self._order:
-            self._error, self._order = error, order
+        if self.error is None or order < self._order:
+            self.error, self._order = error, order
 
     def raise_first(self) -> None:
         """Raise the stored error, if any, and drop it."""
-        error, self._error = self._error, None
+        error, self.error = self.error, None
         if error is not None:
             try:
                 raise error

@@ -89,13 +89,16 @@ def current() -> Limits:
     return _of_context.get() or _of_process
 
 
+_NOTHING = nullcontext()
+
+
 def applied(limits: Limits | None) -> AbstractContextManager[None]:
     """Apply limits to the current thread inside a ``with`` block; None keeps the current limits.
 
     Args:
         limits: limits of a pipeline.
     """
-    return nullcontext() if limits is None else _Applied(limits)
+    return _NOTHING if limits is None else _Applied(limits)
 
 
 class _Applied(AbstractContextManager[None]):

@@ -205,6 +205,12 @@ class Samples:
 
     def with_axis(self, axis: int) -> Samples:
         """Return the same elements with a new axis of extent 1 at the given position."""
+        if self.dense is not None:
+            shape = list(self.dense.shape)
+            shape.insert(axis + 1, 1)
+            found = Samples.of_dense(self.dense.reshape(shape))
+            found._addresses = self._addresses
+            return found
         found = self.reshaped(with_column(self.shapes, axis, 1))
         found._is_uniform = self._is_uniform
         return found

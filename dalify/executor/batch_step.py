@@ -29,7 +29,7 @@ class BatchStep(KernelStep):
 
         def memory(start: int, size: int, shape: tuple[int, ...]) -> Array:
             self._check_size(shape, rule_specs[0], start)
-            return self._allocate(frame, 0, start, size, rule_specs[0].replace(shape=shape))
+            return self._allocate(frame, 0, start, size, rule_specs[0], shape)
 
         context: dict[str, Any] = {"spec": open_spec_of(inputs), "specs": specs, "draws": draws, "count": count}
         context |= {"memory": memory, "out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}

@@ -93,10 +93,12 @@ class _Compiled(KernelStep):
         arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
         return [_with_tensors(batch) for batch in super()._compute(frame, arrays, arguments, draws, count)]
 
-    def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Any:
-        assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
+    def _allocate(
+        self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None
+    ) -> Any:
+        assert shape is not None, f"dalify bug: {self._operator.name} gave no shape"
         assert spec.dtype is not None, f"dalify bug: {self._operator.name} gave no type"
-        return self._pool.empty((count, *spec.shape), spec.dtype.numpy)
+        return self._pool.empty((count, *shape), spec.dtype.numpy)
 
     def _block(self, frame: Frame, output: int, size_bytes: int) -> tuple[np.ndarray[Any, Any], bool]:
         return self._pool.empty((size_bytes,), np.dtype(np.uint8)), True

@@ -87,11 +87,13 @@ class ElementwiseStep(SamplesStep):
                 return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
         return super()._memory_of(frame, output, spec, shapes, origins, count, like)
 
-    def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
+    def _allocate(
+        self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None
+    ) -> Array:
         last = self.last
-        if last is self or spec.dtype is None or (spec.shape, spec.dtype.numpy) != last._result:
-            return super()._allocate(frame, output, start, count, spec)
-        return last._allocate(frame, output, start, count, spec)
+        if last is self or spec.dtype is None or (shape, spec.dtype.numpy) != last._result:
+            return super()._allocate(frame, output, start, count, spec, shape)
+        return last._allocate(frame, output, start, count, spec, shape)
 
     def _rows(self, inputs: list[Batch | None], first: Ragged) -> list[np.ndarray[Any, Any]] | None:
         """Return each input as ``[1, elements]`` or ``[1]``; None if the samples differ in shape or position."""

@@ -86,8 +86,12 @@ def _close_engines() -> None:
         engine.close(wait=False)
 
 
-# Factor by which the minimum time per sample may grow from batch to batch.
+# Factor by which the minimum time per sample may grow from one measurement to the next.
 _FORGETTING = 1.05
+# Batches whose time is measured: the first ones, and one of each group of later ones. Reading the CPU time of a thread
+# is a system call, where the system often gives the processor to another thread although this one holds the GIL.
+_FIRST_TIMED = 16
+_TIMED_INTERVAL = 8
 
 
 class _StageState:
@@ -461,7 +465,9 @@ class Engine:
                 )
                 for slot, branch in stage.publishes.items()
             }
-        iteration.begin_stage(len(chunks), collectors)
+        is_timed = iteration.order < _FIRST_TIMED or iteration.order % _TIMED_INTERVAL == 0
+        is_timed = is_timed or self._stages[iteration.stage].is_uneven
+        iteration.begin_stage(len(chunks), collectors, is_timed=is_timed)
         return chunks
 
     def _pool_of(self, iteration: Iteration, slot: int) -> BufferPool:
@@ -479,7 +485,7 @@ class Engine:
     def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Compute a stage for one chunk; return whether it was the last one. Never raises."""
         if not iteration.is_over:
-            began = thread_seconds()
+            began = thread_seconds() if iteration.is_timed else 0.0
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
@@ -491,7 +497,8 @@ class Engine:
             except BaseException as error:
                 iteration.record_error(error, start)
             else:
-                iteration.add_cpu_time(thread_seconds() - began)
+                if iteration.is_timed:
+                    iteration.add_cpu_time(thread_seconds() - began)
         return iteration.end_chunk()
 
     def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
@@ -575,6 +582,8 @@ class Engine:
                     stage.ragged.discard(slot)
         except BaseException as error:
             iteration.record_error(error)
+        if not iteration.is_timed:
+            return
         is_uneven = self._stages[iteration.stage].is_uneven
         stage.seconds_per_sample = _updated(stage.seconds_per_sample, iteration.seconds_per_sample, is_uneven)
         stage.cpu_seconds_per_sample = _updated(

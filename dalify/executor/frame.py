@@ -206,6 +206,7 @@ class Frame:
         staged: host memory that copies to the device read; they run on after their step has returned.
         drawing: seed, stream and step by the number of a random node, instead of those of plan and batch.
         rows: see ``Iteration.rows``.
+        is_timed: whether steps measure how long they wait.
         waited_s: time in which readers, caches and user code waited, for instance for a file.
         known_positions: the results of ``positions`` by branch, as far as they are known.
     """
@@ -223,6 +224,7 @@ class Frame:
     drawing: Mapping[int, tuple[int, int, int]] = field(default_factory=dict[int, "tuple[int, int, int]"])
     agreement: Agreement | None = None
     rows: np.ndarray[Any, Any] | None = None
+    is_timed: bool = True
     copy_stream: Any = None
     staged: list[Batch] = field(init=False)
     waited_s: float = field(default=0.0, init=False)

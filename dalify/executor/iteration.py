@@ -75,6 +75,7 @@ class Iteration:
             numbers of operators for single samples; None: those of batch and position.
         agreement: agreement on the element types that the chunks of the current stage have read and decoded; None for
             a single chunk.
+        is_timed: whether the chunks of the current stage measure their CPU time.
         stage: index of the current stage, or of the next one between stages.
         collectors: join the values of the chunks of the current stage, by slot.
         event: recorded on the device's stream after the last device stage or the copies of fed data; None without them.
@@ -106,6 +107,7 @@ class Iteration:
         self.collectors: dict[int, Collector] = {}
         self._parts: dict[int, dict[Branch | None, np.ndarray[Any, Any]]] = {}
         self.agreement: Agreement | None = None
+        self.is_timed = True
         self._cpu_seconds = self._waited_seconds = 0.0
         self.event: Any = None
         self.ready = Completion()
@@ -115,7 +117,7 @@ class Iteration:
     @property
     def is_over(self) -> bool:
         """Whether nothing more should be computed: there is an error, or the iteration was canceled."""
-        return bool(self.error) or self.discarded
+        return self.discarded or self.error.error is not None
 
     def begin(self, order: int, given: Sequence[tuple[int, Batch]], event: Any) -> None:
         """Begin with known inputs.
@@ -129,13 +131,15 @@ class Iteration:
         for slot, batch in given:
             self.values[slot] = batch
 
-    def begin_stage(self, chunk_count: int, collectors: dict[int, Collector]) -> None:
+    def begin_stage(self, chunk_count: int, collectors: dict[int, Collector], *, is_timed: bool) -> None:
         """Begin the current stage.
 
         Args:
             chunk_count: number of its chunks.
             collectors: join the values of the chunks, by slot.
+            is_timed: whether to measure their CPU time.
         """
+        self.is_timed = is_timed
         self._parts = {}
         self._cpu_seconds = self._waited_seconds = 0.0
         self._pending_chunks = chunk_count
@@ -177,7 +181,7 @@ class Iteration:
         frame = Frame(
             values=values, start=start, count=stop - start, step=self.number, batch_size=self.size, arena=arena,
             collectors=collectors, entries=self.entries, torch_device=torch_device, substitutes=self.substitutes,
-            drawing=self.drawing, agreement=agreement, rows=self.rows,
+            drawing=self.drawing, agreement=agreement, rows=self.rows, is_timed=self.is_timed,
         )  # fmt: skip
         for branch, positions in self.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))
@@ -297,6 +301,8 @@ class Iteration:
 
     def slice_values(self, reads: Mapping[int, Branch | None], start: int, stop: int) -> list[Batch | None]:
         """Return the values that a stage reads, by slot, for the samples ``start`` to ``stop``."""
+        if stop - start == self.size:
+            return list(self.values)
         values: list[Batch | None] = [None] * len(self.values)
         for slot, branch in reads.items():
             batch = self.values[slot]
@@ -305,9 +311,7 @@ class Iteration:
             low, high = start, stop
             if branch is not None:
                 low, high = (int(bound) for bound in np.searchsorted(self.positions[branch], (start, stop)))
-            if branch is None and stop - start == self.size:
-                values[slot] = batch
-            elif high > low:
+            if high > low:
                 values[slot] = batch if low == 0 and high == len(batch) else batch.slice(low, high)
         return values
 

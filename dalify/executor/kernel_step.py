@@ -36,6 +36,7 @@ else:
 
 _CACHE_LIMIT = 4096
 _MAX_DIMENSIONS = 32  # of a sample: the limit of many NumPy functions
+_BYTES = np.dtype(np.uint8)
 _NOTHING: Mapping[str, Any] = {}
 # Arguments that kernels may declare in addition to the parameters of the operator.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
@@ -97,6 +98,7 @@ class KernelStep(Step):
         self._varying = tuple(name for name in operator.shaping if name in argument_slots)
         self._missing = sum(1 for item in operator.inputs if not item.is_variadic) - len(inputs)
         self._specs: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+        self._known_open_specs: tuple[list[Any], tuple[Spec, ...]] = ([], ())  # for the last types and layouts
 
     def _kernel_of(self, operator: KernelOperator) -> Kernel:
         """Return the kernel that the step calls."""
@@ -108,7 +110,9 @@ class KernelStep(Step):
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
-        inputs = [None if slot is None else frame.values[slot] for slot in self.inputs]
+        inputs: list[Batch | None] = []  # without a comprehension, which is a function call
+        for slot in self.inputs:
+            inputs.append(None if slot is None else frame.values[slot])
         branch = self.node.branch
         count = frame.count if branch is None else len(frame.positions(branch))
         if count == 0:
@@ -197,7 +201,10 @@ class KernelStep(Step):
             self._last_arguments = (count, constants)
         if self._repeated:
             return constants
-        return {**constants, **{name: argument.array(frame, count) for name, argument in self._given.items()}}
+        values = dict(constants)
+        for name, argument in self._given.items():
+            values[name] = argument.array(frame, count)
+        return values
 
     def _locate_error(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
         origins = origins_of(inputs)
@@ -244,20 +251,23 @@ class KernelStep(Step):
         fits = origins is not None and len(origins) == len(result)
         return Batch(*data, spec.layout or "", self.device, origins if fits else None)
 
-    def _allocate(self, frame: Frame, output: int, start: int, count: int, spec: Spec) -> Array:
-        assert spec.shape is not None, f"dalify bug: {self._operator.name} gave no shape"
+    def _allocate(
+        self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None
+    ) -> Array:
+        """Return memory for samples of an output that have one shape."""
+        assert shape is not None, f"dalify bug: {self._operator.name} gave no shape"
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
         if self.device == "gpu":
-            return torch.empty((count, *spec.shape), dtype=torch_dtype(spec.dtype), device=frame.torch_device)
+            return torch.empty((count, *shape), dtype=torch_dtype(spec.dtype), device=frame.torch_device)
         dtype = spec.dtype.numpy
         if self.node.branch is None:
             collector = frame.collectors.get(self.outputs[output])
             if collector is not None:
-                rows = collector.memory(frame.start + start, count, spec.shape, dtype)
+                rows = collector.memory(frame.start + start, count, shape, dtype)
                 if rows is not None:
                     return rows
-        return frame.arena.empty((count, *spec.shape), dtype)
+        return frame.arena.empty((count, *shape), dtype)
 
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
@@ -274,9 +284,7 @@ class KernelStep(Step):
             like: the samples of the first input, or None.
         """
         if not isinstance(shapes, ShapeTable):
-            if spec.shape != shapes:
-                spec = spec.replace(shape=shapes)
-            dense = self._allocate(frame, output, 0, count, spec)
+            dense = self._allocate(frame, output, 0, count, spec, shapes)
             return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
         batch = self._ragged(frame, output, spec, shapes, origins)
         Samples.of_batch(batch).table = shapes
@@ -297,7 +305,7 @@ class KernelStep(Step):
         """Return memory for a ragged chunk, and whether it is not scratch memory."""
         collector = frame.collectors.get(self.outputs[output])
         allocate = frame.arena.empty if collector is None else collector.block
-        return allocate((size_bytes,), np.dtype(np.uint8)), collector is not None
+        return allocate((size_bytes,), _BYTES), collector is not None
 
     def _prepare(
         self,
@@ -378,12 +386,14 @@ class KernelStep(Step):
             inputs: inputs of the step.
             layout: layout that ``prepare`` specifies; None for that of the rule.
         """
-        key = (layout, *[None if batch is None else (batch.dtype, batch.layout, batch.ndim) for batch in inputs])
-        specs = self._specs.get(key)
-        if specs is None:
+        key: list[Any] = [layout]
+        for batch in inputs:
+            key.append(None if batch is None else (batch.dtype, batch.layout, batch.ndim))
+        known, specs = self._known_open_specs
+        if known != key:
             opened = tuple(None if batch is None else batch.open_spec() for batch in inputs)
             specs = with_layout(self._operator.apply_rule(opened, self._rule_arguments), layout)
-            self._specs.put(key, specs)
+            self._known_open_specs = key, specs
         return specs
 
     def _spec_of(self, batch: Batch, sample: int) -> Spec:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalify.base.errors import ShapeError
 from dalify.base.failure_context import failure_context
+from dalify.base.limits import current
 from dalify.base.narrow import is_list, is_tuple
 from dalify.base.optional import torch
 from dalify.data import Array, Batch, Spec, torch_dtype
@@ -20,16 +22,33 @@ from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
+from dalify.executor.shape_trace import trace_shapes
 from dalify.graph import Node
 from dalify.registry.groups import find_runs
 
-__all__ = ["RaggedStep"]
+__all__ = ["RaggedStep", "RowShapes"]
 
 if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 
 
 _CACHE_LIMIT = 4096
+
+# The shapes of samples: where they start (see `Rows`) and the extents of a row; None and the shape if all are equal.
+RowShapes = tuple[NDArray[np.int64] | None, tuple[int, ...]]
+
+
+class _Trace(NamedTuple):
+    """The specs and shapes of results, traced with placeholders for numbers of rows.
+
+    Attributes:
+        specs: specs of the outputs, without shapes.
+        shapes: of each output, the input that has the same starts, the extents of a row, and its size in bytes; None,
+            the shape and 0 if the shape is constant.
+    """
+
+    specs: tuple[Spec, ...]
+    shapes: list[tuple[int | None, tuple[int, ...], int]]
 
 
 class RaggedStep(KernelStep):
@@ -40,18 +59,28 @@ class RaggedStep(KernelStep):
         # The specs of the outputs by the shapes of a sample, for the last element types and layouts.
         self._known_rows: tuple[Any, dict[Any, tuple[Spec, ...]]] = (None, {})
         self._takes_specs = not self._wanted.isdisjoint({"spec", "specs"})
+        # The shapes of single samples are in specs that kernels get.
+        self._is_traced = self.device == "cpu" and not (self._takes_specs or self._wanted & {"out_spec", "out_specs"})
+        self._known_trace: tuple[Any, _Trace | None] = ([], None)
+        self._own_arguments = [name for name in self._arguments if name in self._kernel.names]
 
     def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        arrays = {name: value for name, value in arguments.items() if name in self._kernel.names}
+        arrays: dict[str, Any] = {}
+        is_traced = self._is_traced
+        for name in self._own_arguments:
+            arrays[name] = arguments[name]
+            is_traced = is_traced and not isinstance(arrays[name], list)
+        traced = self._shapes_of_rows(inputs) if is_traced else None
         parts: list[list[Any]] = [[] for _ in self.outputs]
-        runs = _runs(inputs, arrays, count)
+        runs = _runs(inputs, arrays, count) if traced is None else [(0, count)]
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
-            samples = self._sample_specs(inputs, start, stop)
-            specs = samples[0]
-            xs = [None if batch is None else _rows_of(batch, start, stop) for batch in inputs]
+            specs, shapes = traced or self._result_shapes(inputs, start, stop)
+            xs: list[Rows | None] = []
+            for batch in inputs:
+                xs.append(None if batch is None else _rows_of(batch, start, stop))
             in_specs: tuple[Spec | None, ...] = ()
             if self._takes_specs:
                 in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
@@ -61,11 +90,12 @@ class RaggedStep(KernelStep):
                 filled: list[Any] = list(results) if is_tuple(results) else [results]
             else:
                 filled = [
-                    self._empty_rows(frame, output, [spec[output] for spec in samples], len(runs) == 1)
-                    for output in range(len(self.outputs))
+                    self._empty_rows(frame, output, stop - start, spec, shapes[output], len(runs) == 1)
+                    for output, spec in enumerate(specs)
                 ]
                 # Kernels need not handle samples without elements.
-                if any(0 not in out.values.shape for out in filled):
+                are_empty = [0 in out.values.shape for out in filled]
+                if not all(are_empty):
                     self._call_kernel(filled, xs, named, start, stop - start)
             for part, result in zip(parts, filled, strict=True):
                 part.append(result)
@@ -74,6 +104,81 @@ class RaggedStep(KernelStep):
         return [
             self._batch_of(part, spec, origins, is_allocating or slot in frame.collectors)
             for part, spec, slot in zip(parts, specs, self.outputs, strict=True)
+        ]
+
+    def _shapes_of_rows(self, inputs: list[Batch | None]) -> tuple[tuple[Spec, ...], list[RowShapes]] | None:
+        """Return the specs of the outputs and the shapes of all samples of a chunk, from one call of the rule.
+
+        None if the rule must see each sample, for instance because it computes with the number of rows.
+        """
+        key: list[Any] = []
+        starts: list[Any] = []
+        for index, batch in enumerate(inputs):
+            rows = None if batch is None else batch.rows
+            starts.append(None if rows is None else rows.starts)
+            if batch is None:
+                key.append(None)
+            elif batch.dense is not None:
+                key.append((batch.dtype, batch.layout, batch.dense.shape[1:], index))
+            elif rows is not None:
+                alike = next(other for other, known in enumerate(starts) if known is rows.starts)
+                key.append((batch.dtype, batch.layout, (-1, *rows.values.shape[1:]), alike))
+            else:
+                return None
+        known, trace = self._known_trace
+        if known != key:
+            trace = self._traced(inputs, key)
+            self._known_trace = key, trace
+        if trace is None:
+            return None
+        most_bytes = current().max_sample_bytes
+        shapes: list[RowShapes] = []
+        for source, extents, row_bytes in trace.shapes:
+            own = None if source is None else starts[source]
+            if own is not None and int(own[-1]) * row_bytes > most_bytes:
+                return None
+            shapes.append((own, extents))
+        return trace.specs, shapes
+
+    def _traced(self, inputs: list[Batch | None], key: list[Any]) -> _Trace | None:
+        """Return what follows from the keys of the inputs in `_shapes_of_rows`."""
+
+        def rule(specs: tuple[Spec | None, ...]) -> tuple[Spec, ...]:
+            found = self._operator.apply_rule(specs, self._rule_arguments)
+            # Kernels that allocate their results determine the shapes.
+            return tuple(spec.replace(shape=()) for spec in found) if self._kernel.form.is_allocating else found
+
+        opened = [None if batch is None else batch.open_spec() for batch in inputs]
+        extents = [None if own is None else own[2] for own in key]
+        traced = trace_shapes(rule, opened, extents, [0 if own is None else own[3] for own in key])
+        if traced is None:
+            return None
+        shapes: list[tuple[int | None, tuple[int, ...], int]] = []
+        for spec, constant, copies in zip(traced.specs, traced.constants, traced.copies, strict=True):
+            if constant is not None:
+                self._check_size(constant, spec, 0)
+                shapes.append((None, constant, 0))
+                continue
+            source, columns, fixed = copies[0]
+            if columns[0] != 0 or (fixed[1:] < 0).any():
+                return None
+            row = tuple(fixed[1:].tolist())
+            shapes.append((source, row, math.prod(row) * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)))
+        return _Trace(traced.specs, shapes)
+
+    def _result_shapes(
+        self, inputs: list[Batch | None], start: int, stop: int
+    ) -> tuple[tuple[Spec, ...], list[RowShapes]]:
+        """Return the specs of the outputs, and the shapes of some samples of each."""
+        samples = self._sample_specs(inputs, start, stop)
+        columns: list[list[tuple[int, ...]]] = [
+            [spec.shape or () for spec in column] for column in zip(*samples, strict=True)
+        ]
+        return samples[0], [
+            (None, column[0])
+            if column.count(column[0]) == len(column)
+            else (starts_of([shape[0] for shape in column]), column[0][1:])
+            for column in columns
         ]
 
     def _sample_specs(self, inputs: list[Batch | None], start: int, stop: int) -> list[tuple[Spec, ...]]:
@@ -105,34 +210,36 @@ class RaggedStep(KernelStep):
         count: int,
     ) -> dict[str, Any]:
         """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop`` of ``count``."""
-        named = dict(self._constants)
+        named, is_whole = dict(self._constants), stop - start == count
         for name, array in arrays.items():
             if is_list(array):  # vectors of different lengths, of one length in a run
                 named[name] = np.stack(array[start:stop])
             else:
-                named[name] = array if array is None or isinstance(array, str) else array[start:stop]
+                named[name] = array if is_whole or array is None or isinstance(array, str) else array[start:stop]
+        if not self._wanted:
+            return named
         context: dict[str, Any] = {"spec": in_specs[0] if in_specs else None, "specs": in_specs}
         context |= {"out_spec": out_specs[0], "out_specs": out_specs, "count": stop - start}
         if draws is not None:
-            context["draws"] = draws if stop - start == count else draws.take(np.arange(start, stop))
+            context["draws"] = draws if is_whole else draws.take(np.arange(start, stop))
         return named | {name: value for name, value in context.items() if name in self._wanted}
 
-    def _empty_rows(self, frame: Frame, output: int, specs: list[Spec], is_whole: bool) -> Rows:
+    def _empty_rows(self, frame: Frame, output: int, count: int, spec: Spec, shapes: RowShapes, is_whole: bool) -> Rows:
         """Return memory for one output of some samples, or of the whole chunk.
 
         Only the whole chunk may be an array of the batch: a run of another shape would be in scratch memory instead.
         """
-        spec = specs[0]
-        shapes: list[tuple[int, ...]] = [item.shape or () for item in specs]
-        if is_whole and shapes.count(shapes[0]) == len(shapes):
-            return Rows.of_dense(self._allocate(frame, output, 0, len(shapes), spec))
+        starts, extents = shapes
+        if starts is None and is_whole:
+            return Rows.of_dense(self._allocate(frame, output, 0, count, spec, extents))
         assert spec.dtype is not None, "dalify bug: rows of no type"
-        starts = starts_of([shape[0] for shape in shapes])
-        shape = (int(starts[-1]), *shapes[0][1:])
+        shape = (count if starts is None else int(starts[-1]), *extents)
         if self.device == "gpu":
-            return Rows(torch.empty(shape, dtype=torch_dtype(spec.dtype), device=frame.torch_device), starts)
-        block, _ = self._block(frame, output, math.prod(shape) * spec.dtype.numpy.itemsize)
-        return Rows(block.view(spec.dtype.numpy).reshape(shape), starts)
+            memory = torch.empty(shape, dtype=torch_dtype(spec.dtype), device=frame.torch_device)
+        else:
+            block, _ = self._block(frame, output, math.prod(shape) * spec.dtype.numpy.itemsize)
+            memory = block.view(spec.dtype.numpy).reshape(shape)
+        return Rows.of_dense(memory) if starts is None else Rows(memory, starts)
 
     def _batch_of(self, parts: list[Any], spec: Spec, origins: Any, is_lasting: bool) -> Batch:
         layout = spec.layout or ""

@@ -35,14 +35,14 @@ class _Plan:
     """What is known of a chunk before it has memory.
 
     Attributes:
-        specs: specs of the results.
+        specs: specs of the results; their shapes are not used.
         shapes: shapes of each result: a tuple if they are equal, or a `ShapeTable`.
         is_full: whether all samples of a result have elements.
         named: what `prepare` and the specs add to the arguments of the kernel.
         traced: how the shapes follow from those of the inputs, if they differ; otherwise None.
     """
 
-    specs: list[Spec]
+    specs: tuple[Spec, ...]
     shapes: list[Any]
     is_full: bool
     named: dict[str, Any]
@@ -70,7 +70,8 @@ class SamplesStep(KernelStep):
             and not varying & {*prepare.names}
         )
         # Then, and without arguments that change shapes, the specs of the results are cached, too.
-        self._is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
+        is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
+        self._has_plan_key = self._is_constant or is_planned_by_shape
         # Whether all results are in memory from the arena: none is a view of an input.
         self.fills_memory = self._is_constant and self.device == "cpu" and node.branch is None
         self._known_plan: tuple[Any, _Plan | None] = (None, None)
@@ -78,33 +79,43 @@ class SamplesStep(KernelStep):
         self._context_names = [name for name in self._wanted if name != "draws"]
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
+        # The last equal shapes that `prepare` returned, with the specs and shapes of the results: many are constant.
+        self._known_shapes: tuple[Any, bytes, list[Any]] = (None, b"", [])
+        # The last values of `_context`, which depend on these specs of the results and the number of samples.
+        self._known_context: tuple[Any, int, dict[str, Any]] = (None, 0, {})
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
     def _compute(
         self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
     ) -> list[Batch]:
-        xs = [None if batch is None else self._samples(batch) for batch in inputs]
+        xs: list[Any] = []
+        for batch in inputs:
+            x = None if batch is None else batch.compiled
+            xs.append(x if x is not None or batch is None else self._samples(batch))
         if self._kernel.form.is_allocating:
             return self._allocated(inputs, xs, arguments, draws, count)
-        key = self._plan_key(inputs, xs, count)
+        key = self._plan_key(inputs, xs, count) if self._has_plan_key else None
         known, plan = self._known_plan
         if plan is None or key is None or known != key:
             plan = self._plan(inputs, xs, arguments, draws, count)
+            found, is_full = plan.shapes, plan.is_full
             if key is not None and (plan.traced is not None or all(x is None or _is_uniform(x) for x in xs)):
                 self._known_plan = key, plan
-        elif plan.traced is not None:
-            shapes = self._traced_shapes(plan.traced, plan.specs, xs, count)
-            plan = _Plan(plan.specs, shapes, _has_elements(shapes), plan.named, plan.traced)
+        elif plan.traced is None:
+            found, is_full = plan.shapes, plan.is_full
+        else:
+            found = self._traced_shapes(plan.traced, plan.specs, xs, count)
+            is_full = _has_elements(found)
         like = xs[0] if xs else None
         origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
-        for output, (spec, shapes) in enumerate(zip(plan.specs, plan.shapes, strict=True)):
+        for output, (spec, shapes) in enumerate(zip(plan.specs, found, strict=True)):
             batch = self._memory_of(frame, output, spec, shapes, origins, count, like)
             batches.append(batch)
-            outs.append(self._samples(batch))
+            outs.append(self._samples(batch) if batch.compiled is None else batch.compiled)
         extra = self._add_cache(plan.named, frame, inputs, count)
-        if plan.is_full:
+        if is_full:
             self._call([*outs, *xs], arguments, extra, draws, count)
         else:
             self._fill_others(outs, xs, arguments, extra, draws, count)
@@ -151,9 +162,14 @@ class SamplesStep(KernelStep):
         self, prepared: dict[str, Any], inputs: list[Batch | None], specs: tuple[Spec, ...], count: int
     ) -> dict[str, Any]:
         """Return the arguments of the kernel that are not those of the operator, except random numbers."""
-        named = {name: value for name, value in prepared.items() if name in self._kernel_function.names}
-        for name in self._context_names:
-            named[name] = self._context(name, inputs, specs, count)
+        known_specs, known_count, context = self._known_context
+        if specs is not known_specs or count != known_count:
+            context = {name: self._context(name, inputs, specs, count) for name in self._context_names}
+            self._known_context = specs, count, context
+        named, names = dict(context), self._kernel_function.names
+        for name, value in prepared.items():
+            if name in names:
+                named[name] = value
         return named
 
     def _plan(
@@ -166,12 +182,8 @@ class SamplesStep(KernelStep):
     ) -> _Plan:
         prepared = self._prepare_cached(inputs, arguments, draws, count)
         specs, shapes, traced = self._result_specs(inputs, xs, arguments, prepared, count)
-        closed = [
-            spec if isinstance(found, ShapeTable) or spec.shape == found else spec.replace(shape=found)
-            for spec, found in zip(specs, shapes, strict=True)
-        ]
         extra = self._extra(prepared, inputs, specs, count)
-        return _Plan(closed, shapes, _has_elements(shapes), extra, traced)
+        return _Plan(specs, shapes, _has_elements(shapes), extra, traced)
 
     def _fill_others(
         self,
@@ -211,8 +223,6 @@ class SamplesStep(KernelStep):
         """
         if self._is_constant:
             return count
-        if not self._is_planned_by_shape:
-            return None
         key: list[Any] = [count]
         for batch, x in zip(inputs, xs, strict=True):
             if batch is None:
@@ -220,7 +230,7 @@ class SamplesStep(KernelStep):
             elif batch.dense is not None:
                 key += batch.dtype, batch.layout, batch.dense.shape
             elif self._prepare_function is None:
-                key += batch.dtype, batch.layout, _table_of(x).extents
+                key += batch.dtype, batch.layout, (x.table or _table_of(x)).extents
             else:
                 return None
         return key
@@ -277,10 +287,17 @@ class SamplesStep(KernelStep):
         shapes = extra.get("out_shapes")
         if is_array(shapes):
             specs = self._open_specs(inputs, layout)
-            table = ShapeTable(shapes, 1 if specs[0].dtype is None else specs[0].dtype.numpy.itemsize)
-            self._check_sizes(table, specs[0])
-            all_shapes = table.extents if table.is_uniform else table
-            return specs, [() if spec.ndim == 0 else all_shapes for spec in specs], None
+            known_specs, content, found_shapes = self._known_shapes
+            if specs is not known_specs or shapes.tobytes() != content:
+                table = ShapeTable(shapes, 1 if specs[0].dtype is None else specs[0].dtype.numpy.itemsize)
+                self._check_sizes(table, specs[0])
+                all_shapes = table.extents if table.is_uniform else table
+                found_shapes = list[Any]()
+                for spec in specs:
+                    found_shapes.append(() if spec.ndim == 0 else all_shapes)
+                if table.is_uniform:
+                    self._known_shapes = specs, shapes.tobytes(), found_shapes
+            return specs, found_shapes, None
         shape = tuple(map(int, shapes)) if is_tuple(shapes) else None
         is_dense = all(batch is None or batch.dense is not None for batch in inputs)
         if shape is not None and not self._varying and not is_dense:
@@ -328,7 +345,10 @@ class SamplesStep(KernelStep):
 
     def _traced_shapes(self, traced: TracedShapes, specs: Sequence[Spec], xs: list[Any], count: int) -> list[Any]:
         """Return the shapes of each output: a tuple if they are constant, or a `ShapeTable`, which is checked."""
-        found = traced.shapes([None if x is None else _table_of(x) for x in xs], count)
+        tables: list[ShapeTable | None] = []
+        for x in xs:
+            tables.append(None if x is None else x.table or _table_of(x))
+        found = traced.shapes(tables, count)
         for spec, shapes in zip(specs, found, strict=True):
             if isinstance(shapes, ShapeTable):
                 self._check_sizes(shapes, spec)

@@ -28,7 +28,7 @@ class ShapeTable:
 
     Attributes:
         shapes: see above.
-        extents: each extent, None if it differs between the samples.
+        extents: each extent, -1 if it differs between the samples.
         is_uniform: whether all shapes are equal.
         largest: index of the first of the samples with most elements.
         most_elements: number of elements of that sample, at most 2**62.
@@ -41,9 +41,9 @@ class ShapeTable:
         self.shapes = shapes
         self._offsets: dict[int, tuple[NDArray[np.int64], int]] = {}
         *extents, self.largest, self.most_elements, is_full = self._describe(item_bytes)
-        self.extents = tuple([None if extent < 0 else extent for extent in extents])
-        self.is_uniform = None not in self.extents
-        self.is_full = bool(is_full)
+        self.extents = tuple(extents)
+        self.is_uniform = -1 not in extents
+        self.is_full = is_full == 1
 
     def _describe(self, item_bytes: int) -> list[int]:
         shapes = self.shapes

@@ -7,21 +7,29 @@ extents that differ between samples. The placeholders in its result identify the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dalify.base.optional import LazyModule
 from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.executor.shape_table import ShapeTable
 
 __all__ = ["ShapeTrace", "TracedShapes", "trace_shapes"]
 
+if TYPE_CHECKING:
+    from dalify.kernels.arrays import shapes as compiled
+else:
+    # This imports numba, which pipelines without compiled kernels do not need.
+    compiled = LazyModule("dalify.kernels.arrays.shapes", "shapes of samples")
+
 _CACHE_LIMIT = 4096
 
 
 class _Extent:
-    """A placeholder for an extent. A rule that computes with it, or compares it, fails.
+    """A placeholder for an extent. A rule that computes with it, or compares it with another extent, fails.
 
     Attributes:
         input_index: index of the input.
@@ -37,8 +45,11 @@ class _Extent:
     def _fail(self, *_: object) -> NoReturn:
         raise TypeError("the rule depends on extents")
 
+    def __eq__(self, other: object) -> bool:
+        return other is self or self._fail()
+
     # Other operations of objects raise TypeError by default.
-    __eq__ = __hash__ = __bool__ = __format__ = __repr__ = _fail  # pyright: ignore[reportAssignmentType]
+    __hash__ = __bool__ = __format__ = __repr__ = _fail  # pyright: ignore[reportAssignmentType]
 
 
 class TracedShapes(NamedTuple):
@@ -46,13 +57,13 @@ class TracedShapes(NamedTuple):
 
     Attributes:
         specs: specs of the outputs, without shapes.
-        sources: of each output and axis: the extent, or the input index and axis that it is copied from.
+        copies: of each output: inputs, and the last two arguments of `copy_extents` for each.
         same: of each output: an input whose samples have the same shapes; None if there is none.
         constants: of each output: its shape if no extent is copied, otherwise None.
     """
 
     specs: tuple[Spec, ...]
-    sources: list[list[int | tuple[int, int]]]
+    copies: list[list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]]
     same: list[int | None]
     constants: list[tuple[int, ...] | None]
 
@@ -64,21 +75,18 @@ class TracedShapes(NamedTuple):
             count: number of samples.
         """
         found: list[Any] = []
-        for spec, axes, same, constant in zip(self.specs, self.sources, self.same, self.constants, strict=True):
+        for spec, copies, same, constant in zip(self.specs, self.copies, self.same, self.constants, strict=True):
             if constant is not None:
                 found.append(constant)
                 continue
             if same is not None:
                 found.append(inputs[same])
                 continue
-            shapes = np.empty((count, len(axes)), np.int64)
-            for axis, source in enumerate(axes):
-                if isinstance(source, int):
-                    shapes[:, axis] = source
-                else:
-                    given = inputs[source[0]]
-                    assert given is not None, "dalify bug: an extent of an absent input"
-                    shapes[:, axis] = given.shapes[:, source[1]]
+            shapes = np.empty((count, len(copies[0][1])), np.int64)
+            for index, columns, extents in copies:
+                given = inputs[index]
+                assert given is not None, "dalify bug: an extent of an absent input"
+                compiled.copy_extents(shapes, given.shapes, columns, extents)
             found.append(ShapeTable(shapes, 1 if spec.dtype is None else spec.dtype.numpy.itemsize))
         return found
 
@@ -86,21 +94,27 @@ class TracedShapes(NamedTuple):
 def trace_shapes(
     rule: Callable[[tuple[Spec | None, ...]], tuple[Spec, ...]],
     inputs: Sequence[Spec | None],
-    extents: Sequence[tuple[int | None, ...] | None],
+    extents: Sequence[tuple[int, ...] | None],
+    alike: Sequence[int] | None = None,
 ) -> TracedShapes | None:
     """Return the shapes of results as a function of the shapes of inputs; None if the rule computes with extents.
 
     Args:
         rule: returns the specs of the outputs.
         inputs: specs of the inputs without shapes.
-        extents: of each input, the extents that all samples have, None for the others.
+        extents: of each input, the extents that all samples have, -1 for the others.
+        alike: of each input, the first input whose samples have the same first extents; None: they may all differ.
     """
     given: list[Any] = []
+    firsts = [_Extent(index, 0) for index in range(len(inputs))]
     for index, (spec, known) in enumerate(zip(inputs, extents, strict=True)):
         if spec is None or known is None:
             given.append(None)
             continue
-        shape: Any = tuple(_Extent(index, axis) if extent is None else extent for axis, extent in enumerate(known))
+        shape: Any = [_Extent(index, axis) if extent < 0 else extent for axis, extent in enumerate(known)]
+        if alike is not None and shape and isinstance(shape[0], _Extent):
+            shape[0] = firsts[alike[index]]
+        shape = tuple(shape)
         given.append(spec.replace(shape=shape))
     try:
         results = rule(tuple(given))
@@ -115,14 +129,25 @@ def trace_shapes(
             return None
         sources.append([(x.input_index, x.axis) if isinstance(x, _Extent) else int(x) for x in axes])
     copies = [
-        None if known is None else [(index, axis) if extent is None else extent for axis, extent in enumerate(known)]
+        None if known is None else [(index, axis) if extent < 0 else extent for axis, extent in enumerate(known)]
         for index, known in enumerate(extents)
     ]
     same = [copies.index(axes) if axes in copies else None for axes in sources]
     constants: list[Any] = [
         tuple(axes) if all(isinstance(source, int) for source in axes) else None for axes in sources
     ]
-    return TracedShapes(tuple(result.replace(shape=None) for result in results), sources, same, constants)
+    specs = tuple(result.replace(shape=None) for result in results)
+    return TracedShapes(specs, [_copies(axes) for axes in sources], same, constants)
+
+
+def _copies(axes: Sequence[int | tuple[int, int]]) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the copies of an output, see `TracedShapes`; the first one also sets the constant extents."""
+    extents = np.array([source if isinstance(source, int) else -1 for source in axes], np.int64)
+    found: list[tuple[int, NDArray[np.int64], NDArray[np.int64]]] = []
+    for index in dict.fromkeys(source[0] for source in axes if not isinstance(source, int)):
+        columns = [source[1] if not isinstance(source, int) and source[0] == index else -1 for source in axes]
+        found.append((index, np.array(columns, np.int64), np.full(len(axes), -1) if found else extents))
+    return found
 
 
 class ShapeTrace:

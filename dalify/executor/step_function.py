@@ -6,9 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from dalify.registry import OperatorFunction
-from dalify.registry.parameter_group import field_names, packing
+from dalify.registry.parameter_group import field_names
 
 __all__ = ["StepFunction"]
+
+# Name, class, fields, and position and name of those fields that are values of the graph.
+_Group = tuple[str, Any, tuple[str, ...], list[tuple[int, str]]]
 
 
 class StepFunction:
@@ -21,40 +24,51 @@ class StepFunction:
             depend on the number of samples.
 
     Attributes:
-        function: the function. It takes groups of constants as objects, other groups as their fields.
-        names: its keyword arguments, without groups of constants.
+        function: the function.
+        names: its keyword arguments, without groups.
     """
 
     __slots__ = ("_groups", "_last", "_static", "_varying", "function", "names")
 
     def __init__(self, given: OperatorFunction, static: Mapping[str, Any], varying: Collection[str]) -> None:
-        fields = {name: field_names(group) for name, group in given.groups.items()}
-        self._groups = {
-            name: (group, fields[name]) for name, group in given.groups.items() if not {*varying} & {*fields[name]}
-        }
-        varying_groups = {name: group for name, group in given.groups.items() if name not in self._groups}
-        self.function = packing(given.inner, varying_groups)
-        self.names = frozenset(given.declared) - {*fields}
-        self.names |= {field for name in varying_groups for field in fields[name]}
+        self.function = given.inner
+        self.names = frozenset(given.declared) - given.groups.keys()
+        self._groups: list[_Group] = []
+        for name, group in given.groups.items():
+            fields = field_names(group)
+            places = [(place, field) for place, field in enumerate(fields) if field in varying]
+            self._groups.append((name, group, fields, places))
         self._static = static
         self._varying = [name for name in self.names if name in varying]
-        self._last: tuple[int, dict[str, Any]] = (0, {})
+        # Number of samples; arguments by name; groups that are created for each chunk, with the values of their fields.
+        self._last: tuple[int, dict[str, Any], list[tuple[_Group, list[Any]]]] = (0, {}, [])
 
     def named(self, arguments: Mapping[str, Any], count: int) -> dict[str, Any]:
-        """Return the arguments of the operator by name, in a new dictionary.
+        """Return the arguments of the function by name, in a new dictionary.
 
         Args:
             arguments: all per-sample arguments.
             count: number of samples.
         """
-        known, shared = self._last
+        known, shared, unfinished = self._last
         if known != count:
             values = {**self._static, **arguments}
             shared = {name: values[name] for name in self.names if name in values}
-            for name, (group, fields) in self._groups.items():
-                shared[name] = group(*[values[field] for field in fields])
-            self._last = (count, shared)
+            unfinished = list[tuple[_Group, list[Any]]]()
+            for item in self._groups:
+                name, group, fields, places = item
+                given = [values[field] for field in fields]
+                if places:
+                    unfinished.append((item, given))
+                else:
+                    shared[name] = group(*given)
+            self._last = (count, shared, unfinished)
         named = dict(shared)
         for name in self._varying:
             named[name] = arguments[name]
+        for (name, group, _, places), given in unfinished:
+            own = given.copy()
+            for place, field in places:
+                own[place] = arguments[field]
+            named[name] = group(*own)
         return named

@@ -230,8 +230,9 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
     """Run steps one after the other. A fork waits for each, except for user code and other processes."""
     receives_signals, lock = is_main_thread(), working()
     for step in steps:
+        is_timed = frame.is_timed and step.may_wait
         waited_s = frame.waited_s
-        begin_s = time.perf_counter() - thread_seconds() if step.may_wait else 0.0
+        begin_s = time.perf_counter() - thread_seconds() if is_timed else 0.0
         if not step.is_awaited:
             step.run(frame)
         elif receives_signals:
@@ -243,7 +244,7 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
         if step.observer is not None:
             with lock:
                 step.observer(step, frame)
-        if step.may_wait:
+        if is_timed:
             # This includes the waits of nested steps, which may have added them to the same frame.
             frame.waited_s = waited_s + (time.perf_counter() - thread_seconds()) - begin_s
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.narrow import is_array, is_list, is_tuple
+from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
-from dalify.executor.shape_trace import ShapeTrace
+from dalify.executor.shape_trace import ShapeTrace, trace_shapes
 from dalify.executor.values import element_dtype
 from dalify.graph import Node
 
@@ -22,13 +24,18 @@ if TYPE_CHECKING:
 
 __all__ = ["ViewStep"]
 
+_CACHE_LIMIT = 4096
+
 
 class ViewStep(KernelStep):
     """Gives samples of different shapes their new shapes in one call, without the rule for each of them."""
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
-        self._trace = ShapeTrace(lambda specs: self._operator.apply_rule(specs, self._rule_arguments))
+        self._rule = partial(self._operator.apply_rule, arguments=self._rule_arguments)
+        self._trace = ShapeTrace(self._rule)
+        # By element type, layout and number of dimensions of the input, see `_kept_spec`.
+        self._kept_specs: Recent[Spec | Literal[False]] = Recent(_CACHE_LIMIT)
         # Constants of float64, as the rule has them: 5 * 0.7 is a tie, which float32 may decide otherwise.
         self._exact = {
             name: np.array([argument.value])
@@ -105,6 +112,12 @@ class ViewStep(KernelStep):
     ) -> tuple[NDArray[np.int64], Spec] | None:
         """Return the new shapes, which differ, and the spec of the result; None if the kernel has to be called."""
         old = x.shape_array()
+        is_alone = not (self._varying or any(inputs[1:]))
+        if is_alone:
+            make = partial(self._kept_spec, x, len(inputs) - 1)
+            kept = self._kept_specs.get_or_make((x.dtype, x.layout, x.ndim), make)[0]
+            if kept:
+                return None if x.is_uniform else (old, kept)
         exact = {name: np.broadcast_to(value, (count, *value.shape[1:])) for name, value in self._exact.items()}
         prepared = self._prepare(inputs, {**arguments, **exact}, draws, count, self._exact_prepare)
         shapes = prepared.get("out_shapes")
@@ -113,7 +126,7 @@ class ViewStep(KernelStep):
                 return None
             varying = {name: arguments[name] for name in self._varying}
             return shapes, self._specs_of_sample(inputs, 0, varying)[0]
-        if self._varying or any(inputs[1:]):
+        if not is_alone:
             return None
         table = ShapeTable(old)
         traced = self._trace.of(inputs, [table, *(None for _ in inputs[1:])])
@@ -124,3 +137,17 @@ class ViewStep(KernelStep):
         if isinstance(found, ShapeTable) and (found.shapes.prod(1) == old.prod(1)).all():
             return found.shapes, traced.specs[0]
         return None
+
+    def _kept_spec(self, x: Batch, absent: int) -> Spec | Literal[False]:
+        """Return the spec of the result if the samples keep their shapes, whatever they are; otherwise False.
+
+        Args:
+            x: the first input.
+            absent: number of the other inputs, which are absent.
+        """
+        assert x.ndim is not None, "dalify bug: an empty list of samples"
+        others = [None] * absent
+        traced = trace_shapes(self._rule, [x.open_spec(), *others], [(-1,) * x.ndim, *others])
+        if traced is None or traced.same[0] != 0 or traced.specs[0].dtype != x.dtype:
+            return False
+        return traced.specs[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,7 +77,8 @@ def box_encoder(boxes: Spec, labels: Spec, /, *, encoding: Encoding) -> tuple[Sp
     if boxes.shape is not None and labels.shape is not None:
         if len(boxes.shape) != 2 or boxes.shape[1] != 4:
             raise ShapeError(f"boxes must be [n, 4]; got {boxes.shape}.")
-        if int(np.prod(labels.shape)) != boxes.shape[0]:
+        is_row = labels.shape[0:1] == boxes.shape[0:1] and math.prod(labels.shape[1:]) == 1
+        if not is_row and math.prod(labels.shape) != boxes.shape[0]:
             raise ShapeError(f"{boxes.shape[0]} boxes require {boxes.shape[0]} labels; got shape {labels.shape}.")
     return Spec(DALIDataType.FLOAT, 2, "", (count, 4)), Spec(DALIDataType.INT32, 1, "", (count,))
 

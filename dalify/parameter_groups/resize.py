@@ -104,8 +104,18 @@ class ResizeSize(ResizeRegion):
         return resize_geometry(extents, **self.options, **self.shaping)
 
     def chunk(self, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return sizes, starts and ends of the source windows of a chunk; see `chunk_geometry`."""
-        return chunk_geometry(extents, **self._checked)
+        """Return sizes, starts and ends of the source windows of a chunk; see `chunk_geometry`. Do not modify them."""
+        content = extents.tobytes()
+        known, found = self._last[0]
+        if found is None or content != known:
+            found = chunk_geometry(extents, **self._checked)
+            self._last[0] = content, found
+        return found
+
+    @cached_property
+    def _last(self) -> list[tuple[bytes, tuple[np.ndarray, np.ndarray, np.ndarray] | None]]:
+        """The last extents, often those of a constant crop, and their result."""
+        return [(b"", None)]
 
     @cached_property
     def _checked(self) -> dict[str, Any]:
@@ -143,7 +153,12 @@ class Filters(Parameters):
 
     def resample(self, out: Any, x: Any, layout: str, start: np.ndarray, end: np.ndarray) -> None:
         """Fill results from windows of the sources; see `resample_axes`."""
-        resample_axes(out, x, layout, start, end, **self.values)
+        filters: dict[str, Any] = {
+            "interp_type": self.interp_type,
+            "min_filter": self.min_filter,
+            "mag_filter": self.mag_filter,
+        }
+        resample_axes(out, x, layout, start, end, antialias=self.antialias, **filters)
 
     def kinds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the filters for downscaling and upscaling of `count` samples, int32 [N] each."""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, fn, pipeline_def
-from dalify.executor import engine
+from dalify.executor import engine, steps
 from dalify.executor.chunking import batches_for_threads, chunk_bounds
 from dalify.executor.steps import Step, run_steps
 from dalify.graph import Node
@@ -102,7 +102,7 @@ class SleepingStep(Step):
 @pytest.mark.parametrize("operator", ["readers.file", "python_function", "flip"])
 def test_only_readers_and_user_code_wait(operator: str) -> None:
     """Others wait for the GIL and for processors, which shorter chunks would make worse."""
-    frame: Any = SimpleNamespace(waited_s=0.0)
+    frame: Any = SimpleNamespace(waited_s=0.0, is_timed=True)
     run_steps([SleepingStep(operator, 0.02)], frame)
     if operator == "flip":
         assert frame.waited_s == 0
@@ -113,7 +113,7 @@ def test_only_readers_and_user_code_wait(operator: str) -> None:
 def test_waits_of_nested_steps_count_once() -> None:
     """A cache that has nothing yet runs the steps before it with the same frame."""
     cache = SleepingStep("cache", 0.0, [SleepingStep("readers.file", 0.2)])
-    frame: Any = SimpleNamespace(waited_s=0.0)
+    frame: Any = SimpleNamespace(waited_s=0.0, is_timed=True)
     run_steps([cache, cache], frame)
     assert 0.39 < frame.waited_s < 0.7
 
@@ -259,3 +259,23 @@ def test_batches_and_states_are_the_same(photo_folder: Path, processors: Callabl
     many.load_state_dict(state)
     for labels in after:
         np.testing.assert_array_equal(many.run()[1].as_array(), labels)
+
+
+def test_times_of_few_batches_are_measured(photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of the first batches, then one of eight: reading the CPU time is a system call."""
+    calls: list[float] = []
+
+    def thread_seconds() -> float:
+        calls.append(0.0)
+        return 0.0
+
+    monkeypatch.setattr(engine, "thread_seconds", thread_seconds)
+    monkeypatch.setattr(steps, "thread_seconds", thread_seconds)
+    with made(photo_folder, read, 1, prefetch_queue_depth=1) as pipe:
+        per_batch: list[int] = []
+        for _ in range(26):
+            calls.clear()
+            pipe.run()
+            per_batch.append(len(calls))
+    assert [number for number, count in enumerate(per_batch) if count] == [*range(17), 24]
+    assert per_batch[24] == 4  # before and after the reader and the chunk

@@ -177,3 +177,64 @@ def test_single_numbers_are_refused():
     with pytest.raises(ShapeError, match="scalars cannot be divided into rows"):
         pipe.run()
     pipe.close()
+
+
+ANCHORS = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.5, 0.5]
+
+
+def boxes_and_labels(batches: list[list[np.ndarray]]) -> list[Any]:
+    """Boxes and labels as rows with the same starts: those of the whole images."""
+    fed = iter(batches)
+
+    def next_batch() -> tuple[list[np.ndarray], list[np.ndarray]]:
+        boxes = next(fed)
+        return boxes, [np.arange(1, len(own) + 1, dtype=np.int32) for own in boxes]
+
+    given = fn.external_source(source=next_batch, num_outputs=2)
+    return fn.random_bbox_crop(*given, ltrb=True, thresholds=[0.0], scaling=[1.0, 1.0], seed=1)[2:]
+
+
+def test_the_rule_runs_once_for_all_numbers_of_rows(monkeypatch):
+    batches = [boxes_of(*RANDOM.integers(1, 40, 3)) for _ in range(20)]
+    calls: list[Any] = []
+    operator = catalog.find("box_encoder")
+    rule = operator.rule
+
+    def counted(boxes, labels, **arguments):
+        calls.append(boxes.shape)
+        return rule(boxes, labels, **arguments)
+
+    @dalify.pipeline_def(batch_size=3, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    def graph() -> Any:
+        boxes, labels = boxes_and_labels(batches)
+        boxes = fn.bb_flip(boxes, ltrb=True)
+        return boxes, labels, *fn.box_encoder(boxes, labels, anchors=ANCHORS)
+
+    pipe = graph()
+    pipe.build()
+    for stage in parts_of(pipe).builder.engine().plan.stages:
+        stage.seconds_per_sample = 0.0  # one chunk
+    monkeypatch.setattr(operator, "rule", counted)
+    results = [pipe.run() for _ in range(20)]
+    assert len(calls) < 5
+    for boxes, labels, *encoded in results:
+        for n in range(3):
+            alone = dalify.eager.box_encoder(boxes.at(n), labels.at(n), anchors=ANCHORS)
+            for one, other in zip(encoded, alone, strict=True):
+                np.testing.assert_array_equal(one.at(n), other)
+    pipe.close()
+
+
+def test_rows_of_other_numbers_are_refused():
+    """The rule compares the numbers of rows, which are known to be equal only for some inputs."""
+    pairs = [[boxes_of(2, 3, 1)] * 3, [boxes_of(2, 4, 1)] * 3]
+
+    @dalify.pipeline_def(batch_size=3, num_threads=1, device_id=None)
+    def graph() -> Any:
+        return fn.box_encoder(boxes_and_labels(pairs[0])[0], boxes_and_labels(pairs[1])[1], anchors=ANCHORS)
+
+    pipe = graph()
+    with pytest.raises(ShapeError, match="3 boxes require 3 labels") as raised:
+        pipe.run()
+    assert raised.value.sample == 1
+    pipe.close()

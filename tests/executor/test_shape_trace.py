@@ -28,7 +28,7 @@ def traced(rule: Callable[[Spec], Spec], shapes: np.ndarray = SHAPES) -> Any:
 
 
 def test_extents_of_a_table() -> None:
-    assert ShapeTable(SHAPES).extents == (None, 7, 3)
+    assert ShapeTable(SHAPES).extents == (-1, 7, 3)
     assert ShapeTable(SHAPES[:1]).extents == (4, 7, 3)
     assert ShapeTable(SHAPES[:1]).is_uniform
     assert not ShapeTable(SHAPES).is_uniform
@@ -66,6 +66,21 @@ def test_extents_that_are_copied() -> None:
     swapped = traced(lambda x: x.replace(shape=(x.shape[1], x.shape[0], 1, x.shape[0])))  # pyright: ignore
     np.testing.assert_array_equal(swapped, np.array([[7, h, 1, h] for h in (4, 5, 6)]))
     assert traced(lambda x: x.replace(shape=(x.shape[1] * 2, 9))) == (14, 9)  # pyright: ignore
+
+
+def test_first_extents_that_are_known_to_be_equal() -> None:
+    def rule(specs: tuple[Any, ...]) -> tuple[Spec, ...]:
+        assert specs[0].shape[0] == specs[1].shape[0]
+        return (specs[1],)
+
+    specs, extents = [Spec(DALIDataType.FLOAT, 2)] * 2, [(-1, 4), (-1, 1)]
+    found = trace_shapes(rule, specs, extents, [0, 0])
+    assert found is not None
+    assert [(source, columns.tolist(), fixed.tolist()) for source, columns, fixed in found.copies[0]] == [
+        (0, [0, -1], [-1, 1])
+    ]
+    assert trace_shapes(rule, specs, extents, [0, 1]) is None
+    assert trace_shapes(rule, specs, extents) is None
 
 
 COMPUTED: dict[str, Callable[[Any], Any]] = {

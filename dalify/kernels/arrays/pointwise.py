@@ -56,10 +56,9 @@ def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarra
     Args:
         out: N samples of any dtype.
         x: N samples of any dtype, the shapes of `out`.
-        factor: float32 [N].
-        summand: float32 [N].
+        factor: float32 [N], contiguous.
+        summand: float32 [N], contiguous.
     """
-    factor, summand = np.ascontiguousarray(factor, np.float32), np.ascontiguousarray(summand, np.float32)
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         _scale_shift(*out.compiled, *x.compiled, factor, summand, True)
         return

@@ -1,4 +1,4 @@
-"""What the executor needs to know of the shapes of a chunk's samples, in one compiled loop."""
+"""What the executor needs to know of the shapes of a chunk's samples, each in one compiled loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from dalify.base.compiling import njit
 
-__all__ = ["describe_shapes"]
+__all__ = ["copy_extents", "describe_shapes"]
 
 
 @njit(cache=True)
@@ -41,3 +41,21 @@ def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets:
         end += size_bytes + -size_bytes % alignment_bytes
     found[ndim], found[ndim + 1] = largest, min(largest_size, 2.0**62)
     found[ndim + 2], found[ndim + 3] = is_full, end
+
+
+@njit(cache=True)
+def copy_extents(shapes: Any, given: Any, columns: Any, extents: Any) -> None:
+    """Compute some extents of samples from those of other samples.
+
+    Args:
+        shapes: output, int64 ``[N, ndim]``.
+        given: shapes of the other samples, int64 ``[N, axes]``.
+        columns: the axis in `given` of each extent, int64 ``[ndim]``; -1: it is not copied.
+        extents: each extent that is not copied, int64 ``[ndim]``; -1: it is left as it is.
+    """
+    for n in range(shapes.shape[0]):
+        for axis in range(shapes.shape[1]):
+            if columns[axis] >= 0:
+                shapes[n, axis] = given[n, columns[axis]]
+            elif extents[axis] >= 0:
+                shapes[n, axis] = extents[axis]

@@ -67,9 +67,8 @@ def _line(
         0 if brightness_shift is None else per_frame_of_samples(brightness_shift, x, layout, "brightness_shift")
     )
     around: Any = 1 if contrast is None else per_frame_of_samples(contrast, x, layout, "contrast")
-    bright, shift, around, center = [
-        broadcast_to(values, (frames,), np.float32) for values in (bright, shift, around, center)
-    ]
+    bright, shift = broadcast_to(bright, (frames,), np.float32), broadcast_to(shift, (frames,), np.float32)
+    around, center = broadcast_to(around, (frames,), np.float32), broadcast_to(center, (frames,), np.float32)
     factors, summands = np.empty(frames, np.float32), np.empty(frames, np.float32)
     _fill_lines(factors, summands, bright, shift, around, center, np.float32(_highest(out_spec.dtype)))
     return factors, summands

@@ -140,25 +140,23 @@ def _axes_of(layout: str) -> tuple[str, np.ndarray]:
 
 
 def _wanted_extents(letters: str, count: int, shaping: Mapping[str, Any]) -> np.ndarray:
-    """Return the requested extents of `count` windows, int64 [N, axes]; not positive: the full extent.
+    """Return the requested extents of `count` windows, int64 [axes, N]; not positive: the full extent.
 
     Raises:
         ArgumentValueError: as `crop_extents`, with the sample.
     """
-    wanted = zeros((count, len(letters)), np.int64)
     crop = shaping["crop"]
+    if crop is None:
+        columns = [shaping[_EXTENTS[letter]] for letter in letters]
+        return np.array([zeros(count) if values is None else values for values in columns], np.int64)
+    wanted = zeros((len(letters), count), np.int64)
     if isinstance(crop, list):
         for sample, own in enumerate(crop):
             _check_axes(len(own), letters, sample)
-            wanted[sample, len(letters) - len(own) :] = own
-    elif crop is not None:
-        _check_axes(crop.shape[1], letters, 0)
-        wanted[:, len(letters) - crop.shape[1] :] = crop
+            wanted[len(letters) - len(own) :, sample] = own
     else:
-        for axis, letter in enumerate(letters):
-            values = shaping[_EXTENTS[letter]]
-            if values is not None:
-                wanted[:, axis] = values
+        _check_axes(crop.shape[1], letters, 0)
+        wanted[len(letters) - crop.shape[1] :] = crop.T
     return wanted
 
 
@@ -171,7 +169,7 @@ def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit,
         start: int64 [N, dimensions], output.
         windows: int64 [N, dimensions], output.
         shapes: int64 [N, dimensions] of the sources.
-        wanted: int64 [N, k], requested extents; not positive: the full extent.
+        wanted: int64 [k, N], requested extents; not positive: the full extent.
         axes: int64 [k], axes that are cropped; the others are whole.
         crop_pos: float32 [k, N], 0 (start) to 1 (end).
         is_rounded: whether halves are rounded away from zero; False: truncated.
@@ -186,8 +184,8 @@ def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit,
         for axis in range(dimensions):
             start[n, axis], windows[n, axis] = 0, shapes[n, axis]
         for k in range(axes.size):
-            if wanted[n, k] > 0:
-                windows[n, axes[k]] = wanted[n, k]
+            if wanted[k, n] > 0:
+                windows[n, axes[k]] = wanted[k, n]
     for k in range(axes.size):
         axis, too_large = axes[k], -1
         for n in range(count):
@@ -264,9 +262,7 @@ def chunk_windows(
     """
     letters, axes = _axes_of(layout)
     wanted = _wanted_extents(letters, len(shapes), shaping)
-    by_axis = np.empty((len(letters), len(shapes)), np.float32)
-    for place, letter in enumerate(letters):
-        by_axis[place] = crop_pos[_POSITIONS[letter]]
+    by_axis = np.array([crop_pos[_POSITIONS[letter]] for letter in letters], np.float32)
     start, windows = np.empty(shapes.shape, np.int64), np.empty(shapes.shape, np.int64)
     is_clipped = policy == "trim_to_shape"
     place, sample, is_position = _place(

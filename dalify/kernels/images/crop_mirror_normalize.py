@@ -14,7 +14,6 @@ import numpy as np
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.extremes import larger_of, smaller_of
-from dalify.base.small_arrays import all_of
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -65,7 +64,7 @@ def crop_mirror_normalize(
     means = broadcast_to(mean, (samples, channels), np.float32)
     multipliers = broadcast_to(multiplier, (samples, channels), np.float32)
     shifted, fill_values = np.float32(shift), np.array(fill_values, np.float32)
-    if is_planar and _are_inner_rgb(out, source, starts):
+    if is_planar and source.dtype == np.uint8 and _are_inner_rgb(out.shapes, source.shapes, starts):
         kernel: Any = _normalize_inner_rgb
     elif is_planar:
         kernel = partial(_normalize_planes, None if source.dtype == np.uint8 else True)
@@ -84,13 +83,17 @@ def crop_mirror_normalize(
         store_joined(target, values)
 
 
-def _are_inner_rgb(out: Samples, x: Samples, start: np.ndarray) -> bool:
-    """Return whether `normalize_rgb` can compute all samples."""
-    if x.dtype != np.uint8 or not all_of(x.shapes[:, 3] == _CHANNELS):
-        return False
-    is_rgb = (out.extents(0) == _CHANNELS) & (out.extents(3) >= PIXELS)
-    is_inside = (start >= 0) & (start + out.shapes[:, 1:] <= x.shapes[:, :3])
-    return bool(all_of(is_rgb) and all_of(is_inside, None))
+# It keeps the GIL: it takes less time than releasing it.
+@njit(cache=True)
+def _are_inner_rgb(out_shapes, x_shapes, start):
+    """Return whether `normalize_rgb` can compute all samples, which are uint8."""
+    for n in range(out_shapes.shape[0]):
+        if x_shapes[n, 3] != _CHANNELS or out_shapes[n, 0] != _CHANNELS or out_shapes[n, 3] < PIXELS:
+            return False
+        for axis in range(3):
+            if start[n, axis] < 0 or start[n, axis] + out_shapes[n, axis + 1] > x_shapes[n, axis]:
+                return False
+    return True
 
 
 def _normalize_inner_rgb(

@@ -130,6 +130,8 @@ def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int
     See `per_frame_of_shapes`.
     """
     if not layout.startswith("F") and isinstance(values, np.ndarray):  # without the shapes, which may not be listed yet
+        if width is None and values.ndim == 2 and values.shape[1] == 1:
+            return values[:, 0]
         return per_frame(values, 1, name, width)
     return per_frame_of_shapes(values, x.shapes, layout, name, width)
 

@@ -186,8 +186,9 @@ def normalize_samples(
             )
         return
     count = int(channels[0])
-    means, deviations = (broadcast_to(rows_of(values), (len(x), count), np.float32) for values in (mean, std))
-    windows = zeros((len(x), 3), np.int64)
+    form = channels.size, count
+    means, deviations = broadcast_to(rows_of(mean), form, np.float32), broadcast_to(rows_of(std), form, np.float32)
+    windows = zeros((channels.size, 3), np.int64)
     for axis, letter in ((0, spatial[0] if len(spatial) == 3 else ""), (1, "H"), (2, "W")):
         if letter and not (is_frames and letter == "F"):
             windows[:, axis] = start[letter]

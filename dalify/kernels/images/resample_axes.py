@@ -6,6 +6,7 @@ Shared by all resizing operators, so that kernels do not need to know layouts.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,18 +53,19 @@ def resample_axes(
     """
     first, last = spatial_axes(layout)
     samples = len(x)
-    both = int(DALIInterpType.INTERP_LINEAR) if interp_type is None else interp_type
-    both = broadcast_to(both, (samples,), np.int32)
+    both = _linear(samples) if interp_type is None else broadcast_to(interp_type, (samples,), np.int32)
     smaller = both if min_filter is None else broadcast_to(min_filter, (samples,), np.int32)
     larger = both if mag_filter is None else broadcast_to(mag_filter, (samples,), np.int32)
-    starts, ends = (broadcast_to(corner, (samples, last - first), np.float32) for corner in (start, end))
+    edges = samples, last - first
+    starts, ends = broadcast_to(start, edges, np.float32), broadcast_to(end, edges, np.float32)
     if isinstance(x, DeviceSamples) and x.dense is not None and out.dense is not None:
         out, x = out.dense, x.dense
     if isinstance(x, (Samples, DeviceSamples)):
         if last == len(layout):
             out, x = out.with_axis(last), x.with_axis(last)
-        source, owner = x.folded(first)
-        target, _ = out.folded(first)
+        source, target, owner = x, out, None
+        if first:
+            (source, owner), (target, _) = x.folded(first), out.folded(first)
         if owner is not None:
             starts, ends, smaller, larger = starts[owner], ends[owner], smaller[owner], larger[owner]
         try:
@@ -88,3 +90,8 @@ def resample_axes(
 
     filters = {"min_filter": repeated(smaller), "mag_filter": repeated(larger)}
     resample_torch(folded(out), folded(x), repeated(starts), repeated(ends), **filters, antialias=antialias)
+
+
+@lru_cache(64)  # chunks have few numbers of samples, and nothing changes the array
+def _linear(count: int) -> np.ndarray:
+    return np.full(count, int(DALIInterpType.INTERP_LINEAR), np.int32)

@@ -60,7 +60,7 @@ def _(out: Samples, x: Samples, *, contrast: np.ndarray, spec: Spec) -> None:
     gray = means[:, 0]
     if means.shape[1] > 1:
         gray = np.where(source.extents(-1) == 1, gray, means @ np.array(_WEIGHTS[3]))
-    scale_shift(folded_frames(out, layout), source, factor, gray * (1 - factor))
+    scale_shift(folded_frames(out, layout), source, factor, (gray * (1 - factor)).astype(np.float32))
 
 
 @gray_contrast.gpu_samples
