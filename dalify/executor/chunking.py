@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-__all__ = ["batches_for_threads", "chunk_bounds", "is_brief"]
+__all__ = ["batches_for_threads", "chunk_bounds", "is_brief", "typical_seconds"]
 
 # Longer chunks need more scratch memory, and run slower with several threads. 64 photographs take 50 to 70 ms.
 _MAX_CHUNK_SECONDS = 72e-3
@@ -23,6 +23,8 @@ _GIL_FRACTION = 1 / 3
 _MOST_GIL_FRACTION = 3 / 2
 # Submitting a task and waking a thread takes about 30 microseconds of both threads, which hold the GIL.
 _BRIEF_SECONDS = 300e-6
+# Factor by which the minimum time per sample may grow from one measurement to the next.
+_FORGETTING = 1.05
 
 
 def chunk_bounds(
@@ -115,3 +117,16 @@ def batches_for_threads(
 def is_brief(size: int, seconds_per_sample: float | None) -> bool:
     """Return whether a stage takes less time than passing it to another thread."""
     return seconds_per_sample is not None and size * seconds_per_sample < _BRIEF_SECONDS
+
+
+def typical_seconds(known: float | None, measured: float, is_uneven: bool) -> float:
+    """Return the time per sample after another measurement.
+
+    It is the recent minimum, which excludes compilation and waits: smaller chunks would make these worse.
+
+    Args:
+        known: result for the measurements before; None without one.
+        measured: the last measurement.
+        is_uneven: whether the time really varies: the last measurement is returned.
+    """
+    return measured if is_uneven else min(measured, (known or measured) * _FORGETTING)

@@ -57,7 +57,7 @@ from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import NewMemory
 from dalify.executor.batch_source import RemoteStages
-from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
+from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief, typical_seconds
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
 from dalify.executor.feeds import Feeds, common_size
 from dalify.executor.frame import Collector
@@ -86,8 +86,6 @@ def _close_engines() -> None:
         engine.close(wait=False)
 
 
-# Factor by which the minimum time per sample may grow from one measurement to the next.
-_FORGETTING = 1.05
 # Batches whose time is measured: the first ones, and one of each group of later ones. Reading the CPU time of a thread
 # is a system call, where the system often gives the processor to another thread although this one holds the GIL.
 _FIRST_TIMED = 16
@@ -585,8 +583,8 @@ class Engine:
         if not iteration.is_timed:
             return
         is_uneven = self._stages[iteration.stage].is_uneven
-        stage.seconds_per_sample = _updated(stage.seconds_per_sample, iteration.seconds_per_sample, is_uneven)
-        stage.cpu_seconds_per_sample = _updated(
+        stage.seconds_per_sample = typical_seconds(stage.seconds_per_sample, iteration.seconds_per_sample, is_uneven)
+        stage.cpu_seconds_per_sample = typical_seconds(
             stage.cpu_seconds_per_sample, iteration.cpu_seconds_per_sample, is_uneven
         )
 
@@ -597,8 +595,3 @@ def _may_be_brief(stage: Stage, torch_device: str | None) -> bool:
     if stage.kind == "device":
         return torch_device == "cpu" and not any(step.node.operator.is_serial for step in walk(stage.steps))
     return not stage.is_serial and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
-
-
-def _updated(known: float | None, measured: float, is_uneven: bool) -> float:
-    """Return the recent minimum: it excludes compilation and waits, which smaller chunks would make worse."""
-    return measured if is_uneven else min(measured, (known or measured) * _FORGETTING)
