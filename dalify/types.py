@@ -14,6 +14,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, IntegerRangeError, ShapeError
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, from_numpy, to_numpy
 from dalify.data.dtypes import PipelineAPIType as PipelineAPIType
 from dalify.data.sample_info import BatchInfo as BatchInfo
@@ -317,7 +318,8 @@ def ConstantNode(  # noqa: N802 -- DALI's name
         extents = tuple(int(extent) for extent in np.atleast_1d(shape))
         if literal.size not in (1, math.prod(extents)):
             raise ShapeError(
-                f"a constant with {literal.size} elements cannot have the shape {extents}.", line=SourceLine.capture()
+                f"a constant with {counted(literal.size, 'element')} cannot have the shape {extents}.",
+                line=SourceLine.capture(),
             )
         value = np.full(extents, literal.item(), literal.dtype) if literal.size == 1 else literal.reshape(extents)
     return constant(value, dtype, layout or "", device or "cpu")

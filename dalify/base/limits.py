@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LimitError, UnknownArgumentError, suggestion
+from dalify.base.wording import counted
 
 __all__ = [
     "Limits",
@@ -235,7 +236,7 @@ def check_dimensions(count: int, what: str = "the sample") -> None:
         LimitError: more than ``max_dimensions``.
     """
     if count > current().max_dimensions:
-        _refuse(f"{what} declares {count:,} dimensions", "max_dimensions", count)
+        _refuse(f"{what} declares {counted(count, 'dimension')}", "max_dimensions", count)
 
 
 def _refuse(what: str, name: str, needed: int) -> NoReturn:

@@ -17,6 +17,7 @@ from dalify.base.errors import DecodeError
 from dalify.base.fork_hook import Owner
 from dalify.base.limits import check_count, check_shape
 from dalify.base.optional import LazyModule
+from dalify.base.wording import counted
 from dalify.codecs.image_format import Bytes, as_bytes_array
 
 __all__ = ["decode_audio", "silence"]
@@ -166,7 +167,8 @@ def _decoded(opened: Any, size_bytes: int, dtype: np.dtype[Any]) -> tuple[np.nda
         samples = _read(file, dtype, is_scaled=file.subtype in _FLOAT_KINDS and dtype.kind == "i")
     if len(samples) < expected:
         raise DecodeError(
-            f"damaged {kind}: the header declares {expected} frames, {size_bytes} bytes contain {len(samples)}."
+            f"damaged {kind}: the header declares {counted(expected, 'frame')}, {size_bytes} bytes contain "
+            f"{len(samples)}."
         )
     return samples, float(rate)
 
@@ -175,7 +177,7 @@ def _check(frames: int, channels: int, rate: int, dtype: np.dtype[Any]) -> None:
     """Check the values that a header declares."""
     if rate <= 0:
         raise DecodeError(f"damaged audio: the header declares a sampling rate of {rate} Hz.")
-    check_count(frames, f"the header declares {frames:,} samples per channel")
+    check_count(frames, f"the header declares {counted(frames, 'sample')} per channel")
     check_shape((frames, channels), dtype.itemsize, "decoded audio")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base import scratch
 from dalify.base.errors import IndexingError, ShapeError
 from dalify.base.limits import check_image
+from dalify.base.wording import counted
 from dalify.codecs.color import channels_of, check_dtype, convert_color, rescale
 from dalify.codecs.exif import oriented_extents, source_window, unorient
 from dalify.codecs.image_format import Bytes, as_bytes_array, image_format
@@ -184,7 +185,7 @@ def _checked_window(window: Window | None, height: int, width: int, orientation:
     upright_height, upright_width = oriented_extents(height, width, orientation)
     if min(y, x, rows, columns) < 0 or y + rows > upright_height or x + columns > upright_width:
         raise IndexingError(
-            f"the window of {rows} rows from {y} and {columns} columns from {x} is not inside the image of "
-            f"{upright_height} rows and {upright_width} columns."
+            f"the window of {counted(rows, 'row')} from {y} and {counted(columns, 'column')} from {x} is not inside "
+            f"the image of {counted(upright_height, 'row')} and {counted(upright_width, 'column')}."
         )
     return source_window(window, height, width, orientation)

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_count
+from dalify.base.wording import counted
 
 __all__ = ["check_declared_samples"]
 
@@ -46,10 +47,10 @@ def check_declared_samples(source: str | bytes) -> None:
             declared += count
             if count * sample_bytes > size_bytes or declared > size_bytes:
                 raise DecodeError(
-                    f"the video is damaged: its {size_bytes:,} bytes declare {count:,} samples of {sample_bytes:,} "
-                    "bytes."
+                    f"the video is damaged: its {size_bytes:,} bytes declare {counted(count, 'sample')} of "
+                    f"{sample_bytes:,} bytes."
                 )
-            check_count(declared, f"the video declares {declared:,} samples")
+            check_count(declared, f"the video declares {counted(declared, 'sample')}")
 
 
 def _declarations(

@@ -15,6 +15,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError, DecodeError, LimitError
 from dalify.base.limits import check_image
+from dalify.base.wording import counted
 from dalify.codecs.declared_size import check_declared_size, gif_screen, webp_chunks
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
 from dalify.codecs.image_format import Bytes
@@ -209,7 +210,8 @@ def _strips_of_opencv(contents: Bytes, data: Bytes, kind: str, header: RasterHea
     if pixels.shape[:2] != (header.height, header.width) or pixels.shape[2] < min(header.channels, 3):
         raise DecodeError(
             f"damaged {kind} ({data.size} bytes): the header declares {header.width}x{header.height} pixels with "
-            f"{header.channels} channels, but the image has {pixels.shape[1]}x{pixels.shape[0]} with {pixels.shape[2]}."
+            f"{counted(header.channels, 'channel')}, but the image has {pixels.shape[1]}x{pixels.shape[0]} with "
+            f"{pixels.shape[2]}."
         )
     for top, strip in strips_of(pixels):
         yield top, reordered(strip, header.channels)

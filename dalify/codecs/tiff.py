@@ -16,6 +16,7 @@ import numpy as np
 
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image, check_shape
+from dalify.base.wording import counted
 from dalify.codecs.image_format import Bytes
 
 __all__ = ["TiffFile", "read_tiff"]
@@ -215,7 +216,9 @@ def read_tiff(data: Bytes) -> TiffFile:
     check_image(values.get(_TILE_HEIGHT, 1), values.get(_TILE_WIDTH, 1), "a tile of the TIFF")
     samples = values.get(_SAMPLES, 1)
     if samples > _MAX_SAMPLES_PER_PIXEL or bits > 64:
-        raise DecodeError(f"TIFF with {samples} samples per pixel and {bits} bits per sample is not supported.")
+        raise DecodeError(
+            f"TIFF with {counted(samples, 'sample')} per pixel and {bits} bits per sample is not supported."
+        )
     check_shape((height, width, samples), (bits + 7) // 8, "the TIFF")
     file, is_rgb = directory.rewritten(directory.entries), values.get(_PHOTOMETRIC) == _RGB
     found = TiffFile(file, height, width, bits, samples, is_rgb, directory.orientation)

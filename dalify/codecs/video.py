@@ -17,6 +17,7 @@ from typing import Any
 from dalify.base.errors import DalifyError, DecodeError
 from dalify.base.limits import check_count, check_image, current
 from dalify.base.optional import LazyModule
+from dalify.base.wording import counted
 from dalify.codecs.mp4_tables import check_declared_samples
 from dalify.codecs.video_table import FrameTable, table_of
 
@@ -123,7 +124,7 @@ class Video:
                 self._cached_packets = kept
             table = table_of(packets, self._codec.name, self._stream.time_base or Fraction(1))
             count = len(table.packet_pts)
-            check_count(count, f"the video has {count:,} frames")
+            check_count(count, f"the video has {counted(count, 'frame')}")
             self._next_packet = count
             if table.frame_pts is not None or not count:
                 return table

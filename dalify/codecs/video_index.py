@@ -24,6 +24,7 @@ from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, opt
 from dalify.base.fork_lock import ForkLock
 from dalify.base.limits import check_shape
 from dalify.base.recent import Recent
+from dalify.base.wording import counted
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import FILLED, check_fill_value, check_pad_mode, fill_sequence, pad_numbers
@@ -203,8 +204,8 @@ class VideoIndex(Entries[VideoEntry]):
             longest = max((bounds[1] - bounds[0] for bounds in self._ranges if bounds), default=0)
             raise ReaderError(
                 f"no video is long enough for a sequence: sequence_length={division.sequence_length} and "
-                f"stride={division.stride} need {division.sequence_length * division.stride} frames; the longest has "
-                f"{longest}.",
+                f"stride={division.stride} need {counted(division.sequence_length * division.stride, 'frame')}; the "
+                f"longest has {longest}.",
                 hint="Use a shorter sequence_length, or padding: pad_sequences or pad_mode.",
             )
 
@@ -239,7 +240,8 @@ class VideoIndex(Entries[VideoEntry]):
             last = int(numbers.max(initial=0))
             if last >= count:
                 raise ReaderError(
-                    f"the video {part.path!r} is truncated: it has {count} frames, but frame {last} is needed."
+                    f"the video {part.path!r} is truncated: it has {counted(count, 'frame')}, but frame {last} is "
+                    "needed."
                 )
             shape = (len(numbers), video.height, video.width, 3)
             check_shape(shape, 1, "the sequence")
@@ -311,7 +313,8 @@ class VideoIndex(Entries[VideoEntry]):
         if not 0 <= first < count or end < first:
             bounds_text = f"start {float(part.start):g}" + ("" if part.end is None else f" and end {float(part.end):g}")
             raise ReaderError(
-                f"{part.place}: no part with {bounds_text} in the video {part.path!r}, which has {count} frames"
+                f"{part.place}: no part with {bounds_text} in the video {part.path!r}, which has "
+                f"{counted(count, 'frame')}"
                 + ("." if table is None else f" until {table.seconds(np.array([count - 1]))[0]:g} s.")
             )
         return first, min(end, count)

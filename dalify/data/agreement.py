@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.base.errors import DivergentBranchesError, DTypeError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.spec import Spec
 
 __all__ = ["check_agreement", "check_index"]
@@ -73,7 +74,9 @@ def check_index(index: Spec) -> None:
         DTypeError: elements are not integers.
     """
     if index.ndim:
-        raise ShapeError(f"the index of a branch must be a scalar integer; the value has {index.ndim} dimensions.")
+        raise ShapeError(
+            f"the index of a branch must be a scalar integer; the value has {counted(index.ndim, 'dimension')}."
+        )
     if index.dtype is not None and not index.dtype.is_integer:
         raise DTypeError(f"the index of a branch must be an integer; the value has elements of type {index.dtype!s}.")
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType, from_numpy, is_bfloat16
 from dalify.data.rows import Rows
 from dalify.data.spec import Spec
@@ -344,7 +345,7 @@ class Batch:
 
     def __repr__(self) -> str:
         """Return counts and types without data."""
-        form = f"dense {tuple(self.dense.shape)}" if self.dense is not None else f"{len(self)} samples"
+        form = f"dense {tuple(self.dense.shape)}" if self.dense is not None else counted(len(self), "sample")
         return f"Batch({self.device} {self.dtype.name} {self.layout!r} {form})"
 
 

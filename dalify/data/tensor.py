@@ -14,6 +14,7 @@ import numpy as np
 from dalify.base.errors import DTypeError, IndexingError, LayoutError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.batch import Array, array_dtype, tensor_of
 from dalify.data.dtypes import DALIDataType, is_bfloat16
 from dalify.data.exchange import address_of, copy_out, device_tensor, host_array, to_host
@@ -103,7 +104,9 @@ class Tensor:
         """
         shape = self._array.shape
         if dim is not None and not -len(shape) <= dim < len(shape):
-            raise IndexingError(f"dimension {dim} is out of range for a tensor with {len(shape)} dimensions.")
+            raise IndexingError(
+                f"dimension {dim} is out of range for a tensor with {counted(len(shape), 'dimension')}."
+            )
         axes = range(len(shape)) if dim is None else (dim % len(shape),)
         drop = {axis for axis in axes if shape[axis] == 1}
         kept = [axis for axis in range(len(shape)) if axis not in drop]
@@ -250,7 +253,7 @@ def check_layout(layout: str, ndim: int) -> None:
         LayoutError: the numbers of letters and dimensions differ.
     """
     if layout and len(layout) != ndim:
-        letters = "1 letter" if len(layout) == 1 else f"{len(layout)} letters"
+        letters = counted(len(layout), "letter")
         raise LayoutError(f"the layout {layout!r} has {letters} for {ndim} dimension{'s' if ndim != 1 else ''}.")
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError, IndexingError, ShapeError
 from dalify.base.narrow import is_list_or_tuple
+from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch, join_samples, stack_samples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array, to_host
@@ -164,7 +165,7 @@ class _TensorList(Generic[_T]):
         elements, extents = self._elements(), tuple(shape)
         requested, available = math.prod(extents), math.prod(elements.shape)
         if requested != available:
-            raise ShapeError(f"the list has {available} elements; the shape {extents} requires {requested}.")
+            raise ShapeError(f"the list has {counted(available, 'element')}; the shape {extents} requires {requested}.")
         layout = f"N{self._batch.layout}"
         return self._tensor(elements.reshape(extents), layout if len(layout) == len(extents) else "")
 
@@ -317,7 +318,7 @@ def _batch_of(source: Any, layout: str, device: str) -> Batch:
                 )
             if sample.ndim != samples[0].ndim:
                 raise ShapeError(
-                    f"all samples must have {samples[0].ndim} dimensions like sample 0; sample {index} has "
+                    f"all samples must have {counted(samples[0].ndim, 'dimension')} like sample 0; sample {index} has "
                     f"{sample.ndim}."
                 )
         layout = layout or next((layout_of(item) for item in source), "")

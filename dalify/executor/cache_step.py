@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.fork_lock import ForkLock
+from dalify.base.wording import counted
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.sample_folder import SampleFolder
@@ -326,8 +327,8 @@ class CacheStep(Step):
             taken = sum(self._elsewhere.values())
         total = self.hits + self.misses
         return (
-            f"{self.node!r}: {self.hits} of {total} samples came from the cache, {self.misses} were computed; "
-            f"{taken} of {self._max_bytes} bytes are taken {where}"
+            f"{self.node!r}: {self.hits} of {counted(total, 'sample')} came from the cache, {self.misses} were "
+            f"computed; {taken} of {self._max_bytes} bytes are taken {where}"
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.sample_memory import MEGABYTE, ChunkMemory, SampleMemory
 from dalify.executor.device_samples_step import MixedStep
@@ -83,6 +84,6 @@ class CachedMixedStep(MixedStep):
         if self._store is None:
             return f"{self.node!r} caches nothing: the pipeline is closed"
         return (
-            f"{self.node!r}: {self.hits} of {self.hits + self.misses} samples came from the cache, {self.misses} were "
-            f"decoded; {self._store.size_bytes} of {self._max_bytes} bytes are taken on the device"
+            f"{self.node!r}: {self.hits} of {counted(self.hits + self.misses, 'sample')} came from the cache, "
+            f"{self.misses} were decoded; {self._store.size_bytes} of {self._max_bytes} bytes are taken on the device"
         )

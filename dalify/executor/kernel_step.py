@@ -14,6 +14,7 @@ from dalify.base.limits import check_shape, current
 from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.optional import LazyModule, torch
 from dalify.base.recent import Recent
+from dalify.base.wording import counted
 from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
@@ -410,7 +411,7 @@ class KernelStep(Step):
         if shape is None:
             return
         if len(shape) > _MAX_DIMENSIONS:
-            raise ShapeError(f"a result has {len(shape)} dimensions; the maximum is {_MAX_DIMENSIONS}.")
+            raise ShapeError(f"a result has {counted(len(shape), 'dimension')}; the maximum is {_MAX_DIMENSIONS}.")
         try:
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:

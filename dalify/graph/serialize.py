@@ -16,6 +16,7 @@ import numpy as np
 from dalify.base.errors import DalifyError, SerializationError
 from dalify.base.narrow import is_array, is_dictionary, is_list_or_tuple
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Branch, Edge, Node, fresh_numbers, new_node
@@ -208,7 +209,9 @@ def _graph(data: dict[str, Any]) -> Graph:
             number=numbers[rank],
         )
         if item["outputs"] != node.output_count:
-            raise ValueError(f"{operator.public_name} has {node.output_count} outputs, not {item['outputs']!r}")
+            raise ValueError(
+                f"{operator.public_name} has {counted(node.output_count, 'output')}, not {item['outputs']!r}"
+            )
         nodes.append(node)
     outputs = tuple(some_edge(item) for item in data["outputs"])
     sinks: list[int] = data["sinks"]
@@ -245,7 +248,7 @@ def _check_inputs(operator: Operator, inputs: Sequence[Edge | None]) -> None:
     required = len(operator.required_inputs)
     is_missing = None in (inputs if operator.is_variadic else inputs[:required])
     if len(inputs) < required or is_missing or (len(inputs) > len(operator.inputs) and not operator.is_variadic):
-        raise ValueError(f"{operator.public_name} cannot have {len(inputs)} inputs")
+        raise ValueError(f"{operator.public_name} cannot have {counted(len(inputs), 'input')}")
 
 
 def dumps(data: dict[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, BatchSizeError, LayoutError, ShapeError
 from dalify.base.optional import is_loaded, torch
+from dalify.base.wording import counted
 from dalify.data import (
     Batch,
     TensorCPU,
@@ -69,7 +70,9 @@ class Value:
         if len(data) == count:
             return data
         if self.kind == "batch":
-            raise BatchSizeError(f"a batch of {len(data)} samples does not match a batch of {count} samples.")
+            raise BatchSizeError(
+                f"a batch of {counted(len(data), 'sample')} does not match a batch of {counted(count, 'sample')}."
+            )
         dense = data.dense
         assert dense is not None, "dalify bug: a sample is not an array"
         shape = (count, *dense.shape[1:])
@@ -305,5 +308,7 @@ def tensor(data: Any, layout: str = "") -> TensorCPU | TensorGPU:
     sample = given.batch.samples[0]
     kind = TensorGPU if given.batch.device == "gpu" else TensorCPU
     if layout and len(layout) != sample.ndim:
-        raise LayoutError(f"the layout {layout!r} has {len(layout)} letters for {sample.ndim} dimensions.")
+        raise LayoutError(
+            f"the layout {layout!r} has {counted(len(layout), 'letter')} for {counted(sample.ndim, 'dimension')}."
+        )
     return kind(sample, layout or given.batch.layout)

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalify.base.errors import ShapeError, SourceError
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.batch import Array
 from dalify.registry import Spec, operator
@@ -52,7 +53,7 @@ def _call_function(
     for index in range(num_outputs):
         array = results[index]
         if array.ndim == 0 or len(array) != count:
-            got = "a single value" if array.ndim == 0 else f"{len(array)} samples"
+            got = "a single value" if array.ndim == 0 else counted(len(array), "sample")
             raise SourceError(
                 f"output {index} of the function has {got}; expected {count}, the batch size.",
                 hint="The first axis of the arrays that the function receives and returns is the batch.",

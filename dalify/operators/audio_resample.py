@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
@@ -83,7 +84,7 @@ def audio_resample(
         if kind is not None and kind not in _DTYPES:
             raise DTypeError(option_error_text(f"the type of {what}" if what != "dtype" else what, kind, _DTYPES))
     if x.ndim not in (None, 1, 2):
-        raise ShapeError(f"audio must be [samples] or [samples, channels]; got {x.ndim} dimensions.")
+        raise ShapeError(f"audio must be [samples] or [samples, channels]; got {counted(x.ndim, 'dimension')}.")
     for name, value in (("in_rate", in_rate), ("scale", scale), ("out_rate", out_rate), ("out_length", out_length)):
         if value is not None and value is not VARIES and (value < 0 or (value == 0 and name == "in_rate")):
             bound = "be positive" if name == "in_rate" else "not be negative"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.arrays.upload_torch import selected_rows
@@ -86,7 +87,9 @@ def bbox_rotate(
     if labels is None:
         return (bboxes.replace(shape=None),)
     if bboxes.shape is not None and labels.shape is not None and labels.shape[:1] != bboxes.shape[:1]:
-        raise ShapeError(f"{bboxes.shape[0]} boxes require {bboxes.shape[0]} labels; got shape {labels.shape}.")
+        raise ShapeError(
+            f"{counted(bboxes.shape[0], 'box')} require {counted(bboxes.shape[0], 'label')}; got shape {labels.shape}."
+        )
     return bboxes.replace(shape=None), labels.replace(shape=None)
 
 
@@ -113,7 +116,7 @@ def _(
             f"input_shape must have one number for each axis of shape_layout {shape_layout!r}; got {extents.shape[1]}."
         )
     if sizes is not None and sizes.shape[1] != 2:
-        raise ShapeError(f"size must be a height and a width; got {sizes.shape[1]} numbers.")
+        raise ShapeError(f"size must be a height and a width; got {counted(sizes.shape[1], 'number')}.")
     image = extents[:, [shape_layout.index("W"), shape_layout.index("H")]].astype(np.float64)
     canvas, bad = canvases(image, angle, sizes, keep_size)
     if bad < len(bboxes):

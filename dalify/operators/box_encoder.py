@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.recent import Recent
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.boxes.box_matching import anchor_table, match, match_on_device
@@ -66,7 +67,7 @@ def box_encoder(boxes: Spec, labels: Spec, /, *, encoding: Encoding) -> tuple[Sp
     if boxes.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"boxes must be float32; got {boxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
     if not encoding.anchors or len(encoding.anchors) % 4:
-        raise ArgumentValueError(f"anchors must be boxes of 4 numbers; got {len(encoding.anchors)} numbers.")
+        raise ArgumentValueError(f"anchors must be boxes of 4 numbers; got {counted(len(encoding.anchors), 'number')}.")
     if not 0 <= encoding.criteria <= 1:
         raise ArgumentValueError(f"criteria must be between 0 and 1; got {encoding.criteria:g}.")
     if len(encoding.means) != 4 or len(encoding.stds) != 4:
@@ -79,7 +80,10 @@ def box_encoder(boxes: Spec, labels: Spec, /, *, encoding: Encoding) -> tuple[Sp
             raise ShapeError(f"boxes must be [n, 4]; got {boxes.shape}.")
         is_row = labels.shape[0:1] == boxes.shape[0:1] and math.prod(labels.shape[1:]) == 1
         if not is_row and math.prod(labels.shape) != boxes.shape[0]:
-            raise ShapeError(f"{boxes.shape[0]} boxes require {boxes.shape[0]} labels; got shape {labels.shape}.")
+            raise ShapeError(
+                f"{counted(boxes.shape[0], 'box')} require {counted(boxes.shape[0], 'label')}; got shape "
+                f"{labels.shape}."
+            )
     return Spec(DALIDataType.FLOAT, 2, "", (count, 4)), Spec(DALIDataType.INT32, 1, "", (count,))
 
 

@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
@@ -98,7 +99,8 @@ def color_space_conversion(x: Spec, /, *, image_type: DALIImageType, output_type
         return x
     if x.shape[-1] != _CHANNELS[image_type]:
         raise ShapeError(
-            f"image_type {image_type.name} requires {_CHANNELS[image_type]} channels; the image has {x.shape[-1]}."
+            f"image_type {image_type.name} requires {counted(_CHANNELS[image_type], 'channel')}; the image has "
+            f"{x.shape[-1]}."
         )
     return x.replace(shape=(*x.shape[:-1], _CHANNELS[output_type]))
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -50,7 +51,7 @@ def constant(
     count = len(fdata or idata or ())
     extents = (count,) if shape is None else tuple(shape)
     if count not in (1, math.prod(extents)):
-        raise ShapeError(f"{count} values do not match the shape {extents}.")
+        raise ShapeError(f"{counted(count, 'value')} do not match the shape {extents}.")
     check_layout(layout, len(extents))
     default = DALIDataType.INT32 if fdata is None else DALIDataType.FLOAT
     return Spec(default if dtype is None else dtype, None, layout, extents)

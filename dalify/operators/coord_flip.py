@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
@@ -57,7 +58,7 @@ def coord_flip(
     if x.dtype != DALIDataType.FLOAT:
         raise DTypeError(f"points must be float32; got {x.dtype!s}.", hint="fn.cast(points, dtype=types.FLOAT)")
     if x.ndim != 2:
-        raise ShapeError(f"points must be [n, k]; got {x.ndim} dimensions.")
+        raise ShapeError(f"points must be [n, k]; got {counted(x.ndim, 'dimension')}.")
     if set(layout) - set("xyz"):
         raise ArgumentValueError(f"layout must consist of the letters x, y and z; got {layout!r}.")
     if x.shape is not None:
@@ -65,7 +66,7 @@ def coord_flip(
             raise ShapeError(f"points must have 1 to 3 coordinates; got {x.shape[1]}.")
         if layout and len(layout) != x.shape[1]:
             raise ArgumentValueError(
-                f"layout {layout!r} names {len(layout)} coordinates; the points have {x.shape[1]}."
+                f"layout {layout!r} names {counted(len(layout), 'coordinate')}; the points have {x.shape[1]}."
             )
     return x
 

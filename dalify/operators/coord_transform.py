@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.narrow import is_array, is_list
 from dalify.base.small_arrays import equal_rows, rows_at
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
@@ -82,7 +83,10 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
     if size == 1:
         return columns
     if not width or size % width:
-        raise ShapeError(f"{size} numbers do not form a matrix with {width} columns, for vectors of {columns} numbers.")
+        raise ShapeError(
+            f"{counted(size, 'number')} do not form a matrix with {counted(width, 'column')}, for vectors of "
+            f"{counted(columns, 'number')}."
+        )
     return size // width
 
 
@@ -151,7 +155,7 @@ def _columns(values: Any, count: int, frames: int, name: str) -> np.ndarray:
         if array.shape[1] == 1:
             return np.repeat(array[:, 0], frames, axis=0)
         if array.shape[1] != frames:
-            raise ShapeError(f"{name} has {array.shape[1]} frames; the input has {frames}.")
+            raise ShapeError(f"{name} has {counted(array.shape[1], 'frame')}; the input has {frames}.")
         return array.reshape(count * frames, -1)
     return np.repeat(array, frames, axis=0) if frames > 1 else array
 
@@ -182,7 +186,7 @@ def _map(count: int, sizes: Sequence[int], m: Any, mt: Any, t: Any) -> tuple[np.
     if t is not None:
         shift = _columns(t, count, frames, "T")
         if shift.shape[1] not in (1, rows):
-            raise ShapeError(f"T must have {rows} numbers or one; got {shift.shape[1]}.")
+            raise ShapeError(f"T must have {counted(rows, 'number')} or one; got {shift.shape[1]}.")
         translation = np.broadcast_to(shift, (count * frames, rows))
     return matrix, translation
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import IndexingError
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
 from dalify.registry.groups import on_groups
@@ -43,7 +44,9 @@ def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
 def _check(element_map: Sequence[int], extent: int, sample: int | None = None) -> None:
     for number in element_map:
         if not 0 <= number < extent:
-            raise IndexingError(f"element {number} does not exist in a sequence of {extent} elements.", sample=sample)
+            raise IndexingError(
+                f"element {number} does not exist in a sequence of {counted(extent, 'element')}.", sample=sample
+            )
 
 
 def _selected(x: Samples, *, element_map: tuple[int, ...]) -> list[Samples]:

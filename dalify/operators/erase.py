@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import fill_elements, fill_in_range
 from dalify.kernels.arrays.frozen import read_only
@@ -28,7 +29,7 @@ def _axes(x: Spec, axes: Sequence[int] | None, axis_names: str | None) -> tuple[
     if axes:
         for axis in axes:
             if not 0 <= axis < (x.ndim or 0):
-                raise IndexingError(f"axes contains {axis}; the data has {x.ndim} axes.")
+                raise IndexingError(f"axes contains {axis}; the data has {counted(x.ndim, 'axis')}.")
         return tuple(axes)
     if not layout:
         raise LayoutError(
@@ -96,11 +97,11 @@ def _regions(
     starts = np.zeros_like(sizes) if anchor is None else np.asarray(anchor, np.float32).reshape(len(anchor), -1)
     if starts.shape != sizes.shape:
         raise ShapeError(
-            f"anchor and shape must have the same size; got {starts.shape[1]} and {sizes.shape[1]} numbers."
+            f"anchor and shape must have the same size; got {starts.shape[1]} and {counted(sizes.shape[1], 'number')}."
         )
     if sizes.shape[1] % len(axes):
         raise ShapeError(
-            f"anchor and shape must have {len(axes)} numbers per region, one per axis; got {sizes.shape[1]}."
+            f"anchor and shape must have {counted(len(axes), 'number')} per region, one per axis; got {sizes.shape[1]}."
         )
     regions = np.empty((len(sizes), sizes.shape[1] // len(axes), 2, extents.shape[1]), np.int64)
     _fill_regions(regions, read_only(starts), read_only(sizes), extents, np.array(axes), *options)
@@ -161,7 +162,9 @@ def _fill_table(values: Vectors, spec: Spec, x: AnySamples) -> tuple[np.ndarray,
         if len(wrong):
             n = int(wrong[0])
             raise ShapeError(
-                f"fill_value has {len(values[n])} values; the data has {x.shapes[n, axis]} channels.", sample=n
+                f"fill_value has {counted(len(values[n]), 'value')}; the data has "
+                f"{counted(x.shapes[n, axis], 'channel')}.",
+                sample=n,
             )
     if isinstance(values, list):
         longest = max(map(len, values))

@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.registry import Spec, operator
 
 
@@ -44,7 +45,7 @@ def expand_dims(data: Spec, /, *, axes: list[int], new_axis_names: str = "") -> 
     if new_axis_names:
         if len(new_axis_names) != len(axes):
             raise ArgumentValueError(
-                f"new_axis_names must have {len(axes)} letters, one per axis; got {new_axis_names!r}."
+                f"new_axis_names must have {counted(len(axes), 'letter')}, one per axis; got {new_axis_names!r}."
             )
         if not data.layout and data.ndim:
             raise LayoutError("new_axis_names requires data with a layout.")

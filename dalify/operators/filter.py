@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
 from dalify.base.small_arrays import counting
+from dalify.base.wording import counted
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -137,7 +138,7 @@ def _filters_of_frames(filters: Any, data: Any, layout: str, axes: int) -> tuple
     wrong = (given != 1) & (given != counts)
     if wrong.any():
         n = int(wrong.argmax())
-        error = ShapeError(f"the filter has {given[n]} frames; the input has {counts[n]}.")
+        error = ShapeError(f"the filter has {counted(given[n], 'frame')}; the input has {counts[n]}.")
         error.sample = n
         raise error
     owners = np.repeat(counting(len(counts)), counts)

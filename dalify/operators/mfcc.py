@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -65,7 +66,7 @@ def mfcc(
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"the spectrogram must be float32; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
     if x.ndim is not None and axis >= x.ndim:
-        raise IndexingError(f"axis {axis} does not exist: the data has {x.ndim} dimensions.")
+        raise IndexingError(f"axis {axis} does not exist: the data has {counted(x.ndim, 'dimension')}.")
     if x.shape is None:
         return x
     if dct_type == 1 and x.shape[axis] == 1:

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LimitError, ShapeError
 from dalify.base.limits import check_shape
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.batch import Batch, torch_dtype
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
@@ -94,7 +95,8 @@ def _numbers(values: Any, owners: np.ndarray, count: int, name: str) -> np.ndarr
     if (sizes != expected).any():
         sample = int((sizes != expected).argmax())
         raise ShapeError(
-            f"{name} must have y and x for each of the {expected[sample] // 2} regions; got {sizes[sample]} numbers."
+            f"{name} must have y and x for each of the {counted(expected[sample] // 2, 'region')}; got "
+            f"{counted(sizes[sample], 'number')}."
         )
     return _concatenated(values).reshape(-1, 2)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -77,7 +78,7 @@ def nonsilent_region(x: Spec, /, *, silence: Silence) -> tuple[Spec, Spec]:
         raise DTypeError(f"audio must be FLOAT or integers; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
     if x.ndim not in (None, 1):
         raise ShapeError(
-            f"audio must have one axis, of samples; got {x.ndim} axes.",
+            f"audio must have one axis, of samples; got {counted(x.ndim, 'axis')}.",
             hint="Use fn.decoders.audio(…, downmix=True), or drop the axis with fn.squeeze(x, axes=[1]).",
         )
     result = Spec(DALIDataType.INT32, 0, "", (), device=x.device)

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
+from dalify.base.wording import counted
 from dalify.data import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
@@ -92,7 +93,9 @@ def optical_flow(
         raise ShapeError(f"a sequence must have at least 2 frames; got {frames}.")
     expected = 1 if image_type == DALIImageType.GRAY else 3
     if channels != expected:
-        raise ShapeError(f"frames of image_type {image_type.name} must have {expected} channels; got {channels}.")
+        raise ShapeError(
+            f"frames of image_type {image_type.name} must have {counted(expected, 'channel')}; got {channels}."
+        )
     hints_shape = (frames - 1, -(-height // hint_grid), -(-width // hint_grid), 2)
     if hints is not None and hints.shape is not None and hints.shape != hints_shape:
         raise ShapeError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, LayoutError
 from dalify.base.narrow import is_array
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
@@ -63,7 +64,7 @@ def _axes_of(ndim: int, layout: str, axes: Any, axis_names: str | None) -> list[
         return [layout.index(letter) for letter in axis_names]
     chosen = list(range(ndim)) if axes is None or len(axes) == 0 else [int(axis) for axis in axes]
     if not all(-ndim <= axis < ndim for axis in chosen):
-        raise IndexingError(f"axes {chosen} are out of range for data with {ndim} dimensions.")
+        raise IndexingError(f"axes {chosen} are out of range for data with {counted(ndim, 'dimension')}.")
     return [axis % ndim for axis in chosen]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import channel_fill, copy_windows
@@ -54,13 +55,15 @@ def paste(
         raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     if len(fill_value) not in (1, n_channels):
         raise ArgumentValueError(
-            f"fill_value must be one number or one for each of the {n_channels} channels; got {len(fill_value)}."
+            f"fill_value must be one number or one for each of the {counted(n_channels, 'channel')}; got "
+            f"{len(fill_value)}."
         )
     if x.shape is None:
         return x
     if x.shape[2] != n_channels:
         raise ShapeError(
-            f"the image has {x.shape[2]} channels; n_channels is {n_channels}.", hint=f"Pass n_channels={x.shape[2]}."
+            f"the image has {counted(x.shape[2], 'channel')}; n_channels is {n_channels}.",
+            hint=f"Pass n_channels={x.shape[2]}.",
         )
     if not ratio >= 1:
         raise ArgumentValueError(f"ratio must be at least 1; got {float(ratio):g}.")

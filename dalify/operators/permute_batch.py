@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError
+from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.batch import block_offsets
 from dalify.data.samples import Samples
@@ -42,7 +43,9 @@ def _sources(x, indices):
     rows = np.asarray(indices, np.int64)
     chosen = rows[:, 0] if rows.shape[1] == 1 else rows[0]
     if len(chosen) != len(x):
-        raise ArgumentValueError(f"indices has {len(chosen)} entries; the batch has {len(x)} samples.")
+        raise ArgumentValueError(
+            f"indices has {counted(len(chosen), 'entry')}; the batch has {counted(len(x), 'sample')}."
+        )
     wrong = (chosen < 0) | (chosen >= len(x))
     if wrong.any():
         raise IndexingError(f"indices contains {chosen[wrong][0]}, but the batch has samples 0 to {len(x) - 1}.")

@@ -6,6 +6,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import on_padded
@@ -44,7 +45,7 @@ def power_spectrum(x: Spec, /, *, axis: int = -1, nfft: int | None = None, power
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"signals must be float32; got {x.dtype!s}.", hint="fn.cast(signal, dtype=types.FLOAT)")
     if x.ndim is not None and axis >= x.ndim:
-        raise IndexingError(f"axis {axis} does not exist: the data has {x.ndim} dimensions.")
+        raise IndexingError(f"axis {axis} does not exist: the data has {counted(x.ndim, 'dimension')}.")
     if x.ndim == 0:
         raise ShapeError("a signal must have an axis of samples; got scalars.")
     if x.shape is None:

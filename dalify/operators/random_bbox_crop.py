@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
 from dalify.kernels.boxes.bbox_crop import CropRules, first_outside, search
@@ -113,7 +114,9 @@ def random_bbox_crop(
     if num_attempts < 1 or not thresholds:
         raise ArgumentValueError("num_attempts must be at least 1 and thresholds must not be empty.")
     if labels is not None and boxes.shape and labels.shape and labels.shape[0] != boxes.shape[0]:
-        raise ShapeError(f"{boxes.shape[0]} boxes require {boxes.shape[0]} labels; got shape {labels.shape}.")
+        raise ShapeError(
+            f"{counted(boxes.shape[0], 'box')} require {counted(boxes.shape[0], 'label')}; got shape {labels.shape}."
+        )
     vector = Spec(DALIDataType.FLOAT, 1, "")
     result = [vector, vector, Spec(DALIDataType.FLOAT, 2, boxes.layout)]
     if labels is not None:
@@ -189,8 +192,8 @@ def _(
     if not quiet and not found.is_valid.all():
         failed = int(np.argmin(found.is_valid))
         warnings.warn(
-            f"random_bbox_crop found no window for {boxes.lengths[failed]} boxes after {rules.total_num_attempts} "
-            "candidates and uses the best one; pass quiet=True if that is expected.",
+            f"random_bbox_crop found no window for {counted(boxes.lengths[failed], 'box')} after "
+            f"{rules.total_num_attempts} candidates and uses the best one; pass quiet=True if that is expected.",
             stacklevel=2,
         )
     unit = 1.0 if fixed is None else extents

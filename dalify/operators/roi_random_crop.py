@@ -10,6 +10,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, ShapeError
 from dalify.base.narrow import is_array
 from dalify.base.small_arrays import counting, equal_rows, rows_at
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -150,7 +151,7 @@ def _(
         axes = int(out.shapes[numbers[0], 0])
         window = _rows("crop_shape", crop_shape, numbers, axes)
         if x is not None and x.ndim < axes:
-            raise ShapeError(f"crop_shape has {axes} numbers; the data has {x.ndim} dimensions.")
+            raise ShapeError(f"crop_shape has {axes} numbers; the data has {counted(x.ndim, 'dimension')}.")
         if x is not None:
             shape = read_only(x.shapes[numbers, :axes].astype(np.int32))
         else:
@@ -185,7 +186,10 @@ def _error(
     kind, text = {
         _NEGATIVE: (ArgumentValueError, f"crop_shape must not be negative; got {extent}"),
         _REVERSED: (ArgumentValueError, f"the region ends before it starts: [{begin}, {end})"),
-        _TOO_LARGE: (IndexingError, f"the window of {extent} elements is larger than the data, {whole} elements"),
-        _OUTSIDE: (IndexingError, f"the region [{begin}, {end}) extends outside the data, {whole} elements"),
+        _TOO_LARGE: (
+            IndexingError,
+            f"the window of {counted(extent, 'element')} is larger than the data, {counted(whole, 'element')}",
+        ),
+        _OUTSIDE: (IndexingError, f"the region [{begin}, {end}) extends outside the data, {counted(whole, 'element')}"),
     }[problem]
     return kind(f"{text}, axis {axis}.")

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.errors import IndexingError, ShapeError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.strided import take_rows
 from dalify.kernels.arrays.torch_unsigned import movable_torch
@@ -41,7 +42,7 @@ def sequence_rearrange(x: Spec, /, *, new_order: Shaping[list[int]]) -> Spec:
         raise ShapeError("new_order must contain at least one element.")
     for number in new_order:
         if not 0 <= number < x.shape[0]:
-            raise IndexingError(f"new_order contains {number}; the sequence has {x.shape[0]} elements.")
+            raise IndexingError(f"new_order contains {number}; the sequence has {counted(x.shape[0], 'element')}.")
     return x.replace(shape=(len(new_order), *x.shape[1:]))
 
 

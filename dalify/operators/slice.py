@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
 from dalify.base.small_arrays import flat_indices
+from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -133,7 +134,9 @@ def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: in
         axes = _repeated((1, 0), count)
     assert spec.ndim is not None, "dalify bug: data without a number of dimensions"
     if (axes < -spec.ndim).any() or (axes >= spec.ndim).any():
-        raise IndexingError(f"axes {axes[0].tolist()} are out of range for data with {spec.ndim} dimensions.")
+        raise IndexingError(
+            f"axes {axes[0].tolist()} are out of range for data with {counted(spec.ndim, 'dimension')}."
+        )
     return axes % spec.ndim
 
 
@@ -176,7 +179,7 @@ def _(
         given = 1 if values is None else len(values[0])
         if given not in (1, places.shape[1]):
             raise ArgumentValueError(
-                f"the number of coordinates must match the {places.shape[1]} axes; got {given}.",
+                f"the number of coordinates must match the {counted(places.shape[1], 'axis')}; got {given}.",
                 hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
     at = flat_indices(places, extents.shape[1])
@@ -200,7 +203,7 @@ def _(
         n, axis = np.argwhere(outside)[0].tolist()
         raise IndexingError(
             f"the slice [{starts[n, axis]}, {starts[n, axis] + windows[n, axis]}) of axis {axis} extends outside its "
-            f"{extents[n, axis]} elements.",
+            f"{counted(extents[n, axis], 'element')}.",
             hint="Pass out_of_bounds_policy='pad' or 'trim_to_shape' if that is intended.",
             sample=n,
         )

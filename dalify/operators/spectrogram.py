@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
@@ -85,7 +86,8 @@ def spectrogram(x: Spec, /, *, windows: Windows) -> Spec:
         raise ArgumentValueError(f"nfft must be at least window_length, {windows.window_length}; got {windows.nfft}.")
     if windows.window_fn and len(windows.window_fn) != windows.window_length:
         raise ArgumentValueError(
-            f"window_fn must have window_length={windows.window_length} entries; got {len(windows.window_fn)}.",
+            f"window_fn must have window_length={counted(windows.window_length, 'entry')}; got "
+            f"{len(windows.window_fn)}.",
         )
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"audio must be float32; got {x.dtype!s}.", hint="fn.cast(audio, dtype=types.FLOAT)")

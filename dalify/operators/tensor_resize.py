@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError, option_error_text
 from dalify.base.small_arrays import columns_at, equal_rows
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
@@ -87,7 +88,7 @@ class TensorSize(ResizeRegion):
         else:
             given = list(range(x.ndim) if self.axes is None else self.axes)
             if any(not -x.ndim <= axis < x.ndim for axis in given):
-                raise IndexingError(f"axes {given} are out of range for data with {x.ndim} dimensions.")
+                raise IndexingError(f"axes {given} are out of range for data with {counted(x.ndim, 'dimension')}.")
         chosen = [axis % x.ndim for axis in given]
         if len(set(chosen)) != len(chosen):
             raise ArgumentValueError(f"axes must not be repeated; got {self.axis_names or given!r}.")

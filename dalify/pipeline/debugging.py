@@ -16,6 +16,7 @@ import numpy as np
 from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError, UnknownInputError
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data import Batch, batch_of
 from dalify.executor.engine import Engine
 from dalify.executor.options import PRECISIONS, PipelineOptions
@@ -163,7 +164,7 @@ class _Runner(PipelineEngine):
                 count = other.count
                 if count > self._options.batch_size:
                     raise BatchSizeError(
-                        f"the fed batch has {count} samples; max_batch_size is {self._options.batch_size}."
+                        f"the fed batch has {counted(count, 'sample')}; max_batch_size is {self._options.batch_size}."
                     ) from None
         else:
             raise PipelineStateError(

@@ -13,6 +13,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, option_error_text
 from dalify.base.optional import LazyModule, torch
+from dalify.base.wording import counted
 from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from dalify.data.samples import Samples
 from dalify.data.tensors import batch_of
@@ -64,8 +65,8 @@ class Pad:
         multiples = [self.multiple] * ndim if isinstance(self.multiple, int) else list(self.multiple)
         if len(multiples) != ndim or any(item < 1 for item in multiples):
             raise ArgumentValueError(
-                f"the samples of the output {name!r} have {ndim} axes; multiple must be a positive integer, or one "
-                f"per axis; got {self.multiple!r}."
+                f"the samples of the output {name!r} have {counted(ndim, 'axis')}; multiple must be a positive "
+                f"integer, or one per axis; got {self.multiple!r}."
             )
         largest = shapes.max(0).tolist()
         shape = [-(-extent // multiple) * multiple for extent, multiple in zip(largest, multiples, strict=True)]

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from dalify.base.deprecation import warn_at_line
 from dalify.base.errors import BadSampleWarning, CheckpointError, PartialBatchError
 from dalify.base.first_error import FirstError
+from dalify.base.wording import counted
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.pipeline import Pipeline
 from dalify.plugin.epochs import Epochs, SizedEpochs
@@ -157,7 +158,7 @@ class EpochRun:
             for index, item in enumerate(items):
                 if len(item) != size:
                     raise PartialBatchError(
-                        f"the output {self._names[index]!r} has {len(item)} samples instead of {size}; "
+                        f"the output {self._names[index]!r} has {counted(len(item), 'sample')} instead of {size}; "
                         "with size or reader_name all batches must be full.",
                         hint="Omit size and reader_name: the epoch then lasts until the source ends.",
                     )
@@ -184,7 +185,7 @@ class EpochRun:
             return
         first = "".join(f"\n  {sample}" for sample in found[:_SHOWN_BAD_SAMPLES])
         more = f"\n  ... and {count - _SHOWN_BAD_SAMPLES} more" if count > _SHOWN_BAD_SAMPLES else ""
-        samples = "1 sample" if count == 1 else f"{count} samples"
+        samples = counted(count, "sample")
         text = f"{samples} of epoch {self.epoch} could not be used; pipe.bad_samples() lists them:{first}{more}"
         warn_at_line(text, BadSampleWarning)
 
@@ -270,7 +271,7 @@ class EpochRun:
             saved = _pipelines_of(state)
             if len(saved) != len(self.pipelines):
                 raise CheckpointError(
-                    f"the checkpoint has {len(saved)} pipelines, the iterator has {len(self.pipelines)}.",
+                    f"the checkpoint has {counted(len(saved), 'pipeline')}, the iterator has {len(self.pipelines)}.",
                     hint="To continue with another number of shards, pass the list of the states of all processes.",
                 )
             for pipeline, item in zip(self.pipelines, saved, strict=True):

@@ -22,6 +22,7 @@ from dalify.base.errors import (
     OutputMapError,
     option_error_text,
 )
+from dalify.base.wording import counted
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline
 from dalify.pipeline.state import dumps
@@ -354,8 +355,8 @@ def _checked_names(names: Sequence[str], pipelines: list[Pipeline]) -> list[str]
     for pipeline in pipelines:
         if pipeline.num_outputs != len(names):
             raise OutputMapError(
-                f"the pipeline has {pipeline.num_outputs} outputs, but output_map has {len(names)} names: "
-                f"{', '.join(names)}.",
+                f"the pipeline has {counted(pipeline.num_outputs, 'output')}, but output_map has "
+                f"{counted(len(names), 'name')}: {', '.join(names)}.",
                 hint="Specify one name per output, in the order in which the pipeline returns them.",
             )
     return list(names)

@@ -19,6 +19,7 @@ from typing import Any
 from dalify.base.errors import DalifyError, DTypeError, OperatorDefinitionError, OperatorError, ShapeError
 from dalify.base.narrow import is_list, is_tuple
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data.batch import array_dtype
 from dalify.data.spec import Spec
 from dalify.registry import catalog
@@ -238,12 +239,14 @@ class CustomOperator(KernelOperator):
                     f"{type(result).__name__}."
                 )
             if len(result) != count:
-                raise ShapeError(f"the function returned {len(result)} samples for a group of {count}.")
+                raise ShapeError(f"the function returned {counted(len(result), 'sample')} for a group of {count}.")
             samples: list[Any] = result if is_list(result) else [result]
             for sample in samples:
                 shape: tuple[int, ...] = tuple(sample.shape)[0 if samples is result else 1 :]
                 if spec.ndim is not None and len(shape) != spec.ndim:
-                    raise ShapeError(f"the rule returned {spec.ndim} dimensions; the result has {len(shape)}: {shape}.")
+                    raise ShapeError(
+                        f"the rule returned {counted(spec.ndim, 'dimension')}; the result has {len(shape)}: {shape}."
+                    )
                 if spec.dtype is not None and array_dtype(sample) is not spec.dtype:
                     raise DTypeError(f"the rule returned {spec.dtype.name}; the result is {array_dtype(sample).name}.")
         return results

@@ -14,6 +14,7 @@ import numpy as np
 
 from dalify.base.errors import BatchSizeError, DalifyError, DTypeError, LayoutError, ShapeError, SourceError
 from dalify.base.optional import is_loaded, torch
+from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
@@ -236,8 +237,8 @@ def _check_ndims(shapes: list[tuple[int, ...]]) -> None:
     odd = next((index for index, shape in enumerate(shapes) if len(shape) != len(shapes[0])), None)
     if odd is not None:
         raise ShapeError(
-            f"sample {odd} has {len(shapes[odd])} dimensions {tuple(shapes[odd])}, but "
-            f"sample 0 has {len(shapes[0])} {tuple(shapes[0])}.",
+            f"sample {odd} has {counted(len(shapes[odd]), 'dimension')} {tuple(shapes[odd])}, but sample 0 has "
+            f"{len(shapes[0])} {tuple(shapes[0])}.",
             hint="Extents may differ within a batch, but the number of dimensions must not.",
             sample=odd,
         )
@@ -299,7 +300,7 @@ class BatchConverter:
         batch = to_batch(data, copy=self.copy, layout=self.layout, allocate=self.allocate)
         if len(batch) > self.batch_size:
             raise BatchSizeError(
-                f"the batch has {len(batch)} samples, but the pipeline's batch_size is {self.batch_size}.",
+                f"the batch has {counted(len(batch), 'sample')}, but the pipeline's batch_size is {self.batch_size}.",
                 hint="Pass at most batch_size samples, or build the pipeline with a larger batch_size.",
             )
         found = f"{batch.ndim} dimension{'s' if batch.ndim != 1 else ''} {batch.shapes()[0]}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, LayoutError, NoOutputsError
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType, from_numpy
 
 __all__ = ["Declaration", "check_num_outputs", "declarations"]
@@ -52,7 +53,9 @@ def declarations(num_outputs: int | None, *, dtype: Any, ndim: Any, layout: Any)
     layouts = [_layout(value) for value in _per_output("layout", layout, count)]
     for letters, dimensions in zip(layouts, ndims, strict=True):
         if letters and dimensions is not None and len(letters) != dimensions:
-            raise LayoutError(f"the layout {letters!r} has {len(letters)} letters, but ndim is {dimensions}.")
+            raise LayoutError(
+                f"the layout {letters!r} has {counted(len(letters), 'letter')}, but ndim is {dimensions}."
+            )
     return [
         Declaration(element, len(letters) if letters else dimensions, letters)
         for element, dimensions, letters in zip(dtypes, ndims, layouts, strict=True)
@@ -69,7 +72,7 @@ def _per_output(name: str, value: Any, count: int) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return [value] * count
     if len(value) > count:
-        outputs = "1 output" if count == 1 else f"{count} outputs"
+        outputs = counted(count, "output")
         raise ArgumentValueError(f"{name} has {len(value)} items for {outputs}: {list(value)!r}.")
     return [*value, *[None] * (count - len(value))]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalify.base.errors import CheckpointError, OutputCountError, SourceError
+from dalify.base.wording import counted
 from dalify.data.sample_info import BatchInfo, SampleInfo
 from dalify.sources.callback import Callback, Cycle, ItemIterator, SourceKind, epoch_of, has_state
 from dalify.sources.declaration import check_num_outputs
@@ -359,7 +360,7 @@ def _outputs(data: Any, num_outputs: int, callback: Callback) -> Any:
     if len(data) != num_outputs:
         raise _source_error(
             callback,
-            f"returned {len(data)} outputs, but num_outputs is {num_outputs}.",
+            f"returned {counted(len(data), 'output')}, but num_outputs is {num_outputs}.",
             f"Return a tuple of length {num_outputs}, or set num_outputs={len(data)}.",
             OutputCountError,
         )

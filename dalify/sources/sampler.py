@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError
+from dalify.base.wording import counted
 from dalify.data.entries import Blocks
 from dalify.sources.block_order import BlockOrder
 from dalify.sources.permutation import mixed_key, permute
@@ -280,8 +281,8 @@ class Sampler:
             raise CheckpointError(f"this is not the state of a reader: {sorted(state)}.")
         if state["size"] != self.options.size:
             raise CheckpointError(
-                f"the checkpoint was made with {state['size']} samples, but the reader now has {self.options.size}, "
-                "so its position cannot be restored.",
+                f"the checkpoint was made with {counted(state['size'], 'sample')}, but the reader now has "
+                f"{self.options.size}, so its position cannot be restored.",
                 hint="Restore with the same data, or restart this epoch.",
             )
         numbers = [state[name] for name in ("epoch", "position", "shard_id")]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError
+from dalify.base.wording import counted
 
 __all__ = ["SamplerOptions", "window_bounds"]
 
@@ -73,7 +74,7 @@ class SamplerOptions:
             raise ArgumentValueError("the reader found no samples.", hint="Check its paths and filters.")
         if self.size < self.num_shards:
             raise ArgumentValueError(
-                f"{self.size} samples cannot be divided into {self.num_shards} shards: one would be empty.",
+                f"{counted(self.size, 'sample')} cannot be divided into {self.num_shards} shards: one would be empty.",
                 hint=f"Use num_shards of at most {self.size}, or more data.",
             )
         if self.random_shuffle and self.initial_fill < 1:

@@ -20,6 +20,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.narrow import is_integer
 from dalify.base.optional import is_loaded, torch
+from dalify.base.wording import counted
 from dalify.sources.permutation import mixed_key, permute, uniform
 
 __all__ = ["ClassBalanced", "Mixture", "Subset", "Weighted", "bind_sampler"]
@@ -65,7 +66,8 @@ class Weighted:
         possible = int(np.count_nonzero(weights))
         if size > possible:
             raise ArgumentValueError(
-                f"{size} samples cannot be drawn without replacement from {possible} entries with positive weights.",
+                f"{counted(size, 'sample')} cannot be drawn without replacement from {counted(possible, 'entry')} "
+                "with positive weights.",
                 hint="Use a smaller num_samples, or replacement=True.",
             )
         return _WithoutReplacement(size, weights, self.seed)

@@ -16,6 +16,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, DTypeError, LayoutError, NoOutputsError, ShapeError, SourceError
 from dalify.base.failure_context import failure_context
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data import Batch, array_dtype, from_numpy
 from dalify.data.spec import Spec
 
@@ -141,7 +142,7 @@ def _checked_list(items: Any, count: int, function: Callable[..., Any]) -> Any:
     except TypeError:
         found = None
     if found != count:
-        what = f"a {type(items).__name__}" if found is None else f"{found} samples"
+        what = f"a {type(items).__name__}" if found is None else counted(found, "sample")
         raise _function_error(
             function,
             f"returned {what} for a batch of {count}.",
@@ -174,7 +175,7 @@ def _convert_samples(
     if layout and arrays and arrays[0].ndim != len(layout):
         raise LayoutError(
             f"output_layouts is {layout!r}, but the function {_name_of(function)} returned "
-            f"{arrays[0].ndim} dimensions.",
+            f"{counted(arrays[0].ndim, 'dimension')}.",
             hint="Specify one letter for each dimension of a sample.",
         )
     return arrays

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError
+from dalify.base.wording import counted
 from dalify.pipeline import Pipeline
 from dalify.tools.planning import DTYPE_BYTES, Costs, Job, Placement, Recommendation, recommend
 
@@ -357,7 +358,8 @@ def _assumptions(job: Job, costs: Costs) -> list[str]:
     per_core = 1e3 / costs.prepare_ms
     return [
         "Assumed; every figure is an option, see --help:",
-        f"  an image is stored in {costs.stored_bytes:,.0f} bytes and becomes {costs.values:,} values of {costs.dtype}",
+        f"  an image is stored in {costs.stored_bytes:,.0f} bytes and becomes {counted(costs.values, 'value')} of "
+        f"{costs.dtype}",
         f"  {costs.prepare_ms:.3g} ms of CPU time per image ({per_core:,.0f} images/s per core)"
         + (f", {costs.python_ms:.3g} ms of it in Python functions" if costs.python_ms else ""),
         f"  {costs.transport_s_per_gb:g} s of CPU time per GB sent, {job.headroom:.0%} of the cores to spare",

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, IndexingError
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data import Batch as Samples
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
 from dalify.experimental.dynamic.calls import apply
@@ -218,7 +219,7 @@ def _place(index: Any, count: int) -> int:
         )
     if not -count <= number < count:
         raise IndexingError(
-            f"index {number} is out of range for a batch of {count} samples.", line=SourceLine.capture()
+            f"index {number} is out of range for a batch of {counted(count, 'sample')}.", line=SourceLine.capture()
         )
     return number % count
 

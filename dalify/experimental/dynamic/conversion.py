@@ -16,6 +16,7 @@ from dalify.base.errors import (
     ShapeError,
 )
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data import Array, Batch, DALIDataType, TensorListCPU, TensorListGPU, batch_of, check_layout, stack_samples
 from dalify.experimental.dynamic.calls import apply, locate_error, to_value
 from dalify.experimental.dynamic.dtypes import type_id
@@ -104,7 +105,9 @@ def _joined(found: list[tuple[Batch, bool]], dtype: Any) -> tuple[Batch, bool]:
     samples: list[Array] = []
     for index, (data, _) in enumerate(found):
         if data.ndim != first.ndim:
-            raise ShapeError(f"sample {index} has {data.ndim} dimensions, sample 0 has {first.ndim}.", line=line)
+            raise ShapeError(
+                f"sample {index} has {counted(data.ndim, 'dimension')}, sample 0 has {first.ndim}.", line=line
+            )
         if data.layout != first.layout:
             raise LayoutError(
                 f"sample {index} has the layout {data.layout!r}, sample 0 has {first.layout!r}.", line=line

@@ -8,6 +8,7 @@ from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeError, SourceError, option_error_text
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.experimental.dynamic.batch import Batch
 from dalify.experimental.dynamic.context import EvalContext
@@ -92,14 +93,16 @@ class ExternalSource:
         line = SourceLine.capture()
         outputs = given if self._num_outputs > 1 else (given,)
         if not isinstance(outputs, (tuple, list)) or len(outputs) != self._num_outputs:
-            raise SourceError(f"the source must return {self._num_outputs} outputs; got {given!r}.", line=line)
+            raise SourceError(
+                f"the source must return {counted(self._num_outputs, 'output')}; got {given!r}.", line=line
+            )
         made = [self._made(*item) for item in zip(outputs, self._layouts, self._dtypes, strict=True)]
         if batch_size is not None:
             made = [Batch.broadcast(item, batch_size) if isinstance(item, Tensor) else item for item in made]
             odd = next((item.batch_size for item in made if item.batch_size != batch_size), None)
             if odd is not None:
                 raise BatchSizeError(
-                    f"the source returned a batch of {odd} samples instead of {batch_size}.", line=line
+                    f"the source returned a batch of {counted(odd, 'sample')} instead of {batch_size}.", line=line
                 )
         if len({type(item) for item in made}) > 1:
             raise SourceError("the source returned both a tensor and a batch.", line=line, hint="Specify batch_size.")
@@ -144,5 +147,7 @@ def _per_output(value: Any, count: int, name: str) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:
-        raise ArgumentValueError(f"{name} has {len(value)} entries for {count} outputs.", line=SourceLine.capture())
+        raise ArgumentValueError(
+            f"{name} has {counted(len(value), 'entry')} for {counted(count, 'output')}.", line=SourceLine.capture()
+        )
     return list(value)

@@ -11,6 +11,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, DeviceError, ShapeError
 from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data import converted, shared_tensor
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
 from dalify.experimental.dynamic.conversion import constructor_data, sample_of
@@ -94,7 +95,8 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         """
         if self.size != 1:
             raise ShapeError(
-                f"a tensor with {self.size} elements cannot be converted to a number.", line=SourceLine.capture()
+                f"a tensor with {counted(self.size, 'element')} cannot be converted to a number.",
+                line=SourceLine.capture(),
             )
         return self._array.item()
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import BadSampleWarning, MissingPackageError, ReaderError, short_repr
 from dalify.base.optional import LazyModule, is_loaded
+from dalify.base.wording import counted
 from dalify.formats.files.storage import local_copy
 
 __all__ = ["Annotations", "BoxOptions", "decode_runs", "read_annotations"]
@@ -155,8 +156,8 @@ def _check_ids(path: str, table: str, name: str, numbers: list[int | None]) -> N
         raise ReaderError(f"{path!r} does not contain COCO annotations: no entry of {table!r} has an integer {name!r}.")
     if absent:
         warnings.warn(
-            f"{path!r}: {absent} of {len(numbers)} entries of {table!r} have no integer {name!r} and are left out; the "
-            f"first is entry {numbers.index(None)}.",
+            f"{path!r}: {absent} of {counted(len(numbers), 'entry')} of {table!r} have no integer {name!r} and are "
+            f"left out; the first is entry {numbers.index(None)}.",
             BadSampleWarning,
             stacklevel=2,
         )

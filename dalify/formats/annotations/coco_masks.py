@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import ReaderError
 from dalify.base.limits import check_image, check_sample_bytes, check_shape, current
 from dalify.base.optional import LazyModule
+from dalify.base.wording import counted
 from dalify.formats.annotations.coco import decode_runs
 
 __all__ = ["pixelwise_mask", "pycocotools"]
@@ -63,7 +64,7 @@ def pixelwise_mask(
     for number in [*polygons[:, 0].tolist(), *(number for number, _ in rles)]:
         if not 0 <= number < len(labels):
             raise ReaderError(
-                f"the annotations have a mask for object {number}, but the image has {len(labels)} objects."
+                f"the annotations have a mask for object {number}, but the image has {counted(len(labels), 'object')}."
             )
     _check_outlines(polygons, vertices, ids)
     for number, start, stop in polygons.tolist():

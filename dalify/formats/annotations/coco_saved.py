@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
 from dalify.base.whole_files import write_whole
+from dalify.base.wording import counted
 from dalify.formats.annotations.coco import Annotations
 
 __all__ = ["load", "save"]
@@ -98,7 +99,9 @@ def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> A
     root = Path(folder)
     numbers = _read(root / _BOXES, np.float32)
     if len(numbers) % 4:
-        raise ReaderError(f"{str(root / _BOXES)!r} is damaged: its {len(numbers)} numbers are not a multiple of 4.")
+        raise ReaderError(
+            f"{str(root / _BOXES)!r} is damaged: its {counted(len(numbers), 'number')} are not a multiple of 4."
+        )
     boxes = numbers.reshape(-1, 4)
     labels = _read(root / _LABELS, np.int32)
     counts = _read(root / _COUNTS, np.int32)
@@ -163,7 +166,7 @@ def _read(path: Path, dtype: Any, width: int = 1) -> NDArray[Any]:
     data = _bytes(path)
     count = int(np.frombuffer(data[:4], "<i4")[0]) if len(data) >= 4 else -1
     if count < 0 or len(data) != 4 + count * width * np.dtype(dtype).itemsize:
-        raise ReaderError(f"{str(path)!r} is damaged: its size does not match its {count} elements.")
+        raise ReaderError(f"{str(path)!r} is damaged: its size does not match its {counted(count, 'element')}.")
     values = np.frombuffer(data[4:], dtype)
     return values.reshape(-1, width) if width > 1 else values
 

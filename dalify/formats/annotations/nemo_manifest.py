@@ -16,6 +16,7 @@ import numpy as np
 
 from dalify.base.errors import ReaderError, short_repr
 from dalify.base.narrow import is_number
+from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.storage import folder_of, joined, read_text
@@ -93,7 +94,7 @@ class Recordings(Entries[Recording]):
                 numbers.append(number)
                 number += 1
         if skipped and not numbers:
-            raise ReaderError(f"min_duration and max_duration exclude all {skipped} entries.")
+            raise ReaderError(f"min_duration and max_duration exclude all {counted(skipped, 'entry')}.")
         self._paths, self._path_ends = bytes(paths), path_ends
         self._texts, self._text_ends = bytes(texts), text_ends
         self._offsets, self._durations, self._numbers = offsets, durations, numbers

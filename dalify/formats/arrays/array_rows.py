@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, ReaderError, suggestion
+from dalify.base.wording import counted
 from dalify.data.entries import Blocks, Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.memory import file_memory
@@ -155,13 +156,13 @@ class ArrayRows(Entries[ArrayRow]):
         for name, stored, first in zip(self._names, file.arrays, self.files[0].arrays, strict=True):
             if stored.row_count != file.arrays[0].row_count:
                 raise ReaderError(
-                    f"in {file.name!r}, {name!r} has {stored.row_count} rows and {self._names[0]!r} has "
+                    f"in {file.name!r}, {name!r} has {counted(stored.row_count, 'row')} and {self._names[0]!r} has "
                     f"{file.arrays[0].row_count}: all requested arrays must have the same number of rows.",
                 )
             if stored.chunk_rows > 1 and stored.row_count // stored.chunk_rows >= _MAX_CHUNKS:
                 raise ReaderError(
-                    f"in {file.name!r}, {name!r} has {stored.row_count:,} rows in chunks of {stored.chunk_rows}: more "
-                    f"than {_MAX_CHUNKS:,} chunks.",
+                    f"in {file.name!r}, {name!r} has {counted(stored.row_count, 'row')} in chunks of "
+                    f"{stored.chunk_rows}: more than {_MAX_CHUNKS:,} chunks.",
                     hint="Rewrite the array with larger chunks.",
                 )
             if stored.dtype != first.dtype:

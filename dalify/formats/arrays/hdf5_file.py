@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.optional import LazyModule
+from dalify.base.wording import counted
 from dalify.formats.arrays.array_rows import StoredArray
 from dalify.formats.files import helper_process
 from dalify.formats.files.memory import file_memory
@@ -54,7 +55,7 @@ class Hdf5File:
         for name, described in zip(names, self._call("describe_hdf5", self._names, self._files.size(0)), strict=True):
             shape, dtype, row_bytes, chunk_rows, parts = described
             what = f"the dataset {name!r} of {path!r}"
-            limits.check_count(shape[0], f"{what} declares {shape[0]:,} rows")
+            limits.check_count(shape[0], f"{what} declares {counted(shape[0], 'row')}")
             limits.check_dimensions(len(shape) - 1, what)
             limits.check_sample_bytes(row_bytes, f"a row of {what}")
             if chunk_rows > 1:

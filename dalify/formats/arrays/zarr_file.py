@@ -18,6 +18,7 @@ from dalify.base import limits
 from dalify.base.errors import DTypeError, ReaderError
 from dalify.base.fork_hook import Owner
 from dalify.base.optional import LazyModule
+from dalify.base.wording import counted
 from dalify.formats.arrays.array_rows import StoredArray, check_arrays_exist, reader_errors
 from dalify.formats.arrays.zarr_codecs import decoding
 from dalify.formats.files.storage import is_remote
@@ -116,14 +117,14 @@ def _stored_array(array: Any, name: str, path: str) -> StoredArray:
     kind = array.dtype.kind
     if kind not in "biuf" and not (kind in "OTSV" and array.dtype.names is None and array.ndim == 1):
         raise DTypeError(
-            f"the array {name!r} of {path!r} has dtype {array.dtype} and {array.ndim} dimensions, which cannot be "
-            "converted to arrays.",
+            f"the array {name!r} of {path!r} has dtype {array.dtype} and {counted(array.ndim, 'dimension')}, which "
+            "cannot be converted to arrays.",
             hint="Supported are numbers, and strings and bytes in one dimension.",
         )
     what = f"the array {name!r} of {path!r}"
     if min(array.shape) < 0 or min(array.chunks) < 1 or len(array.chunks) != array.ndim:
         raise ReaderError(f"{what} has the shape {array.shape} with chunks of {array.chunks}, which is invalid.")
-    limits.check_count(array.shape[0], f"{what} declares {array.shape[0]:,} rows")
+    limits.check_count(array.shape[0], f"{what} declares {counted(array.shape[0], 'row')}")
     limits.check_dimensions(array.ndim - 1, what)
     limits.check_shape(array.shape[1:], array.dtype.itemsize, f"a row of {what}")
     chunks_of_row = math.prod(

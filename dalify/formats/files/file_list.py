@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.entries import Entries
 from dalify.data.origin import Origin
@@ -249,7 +250,9 @@ def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_
     if not files:
         raise ReaderError("files is an empty list.")
     if labels is not None and len(labels) != len(files):
-        raise ArgumentValueError(f"got {len(labels)} labels for {len(files)} files; there must be one label per file.")
+        raise ArgumentValueError(
+            f"got {counted(len(labels), 'label')} for {counted(len(files), 'file')}; there must be one label per file."
+        )
     for label in labels or ():
         if not _MIN_LABEL <= label <= _MAX_LABEL:
             raise ArgumentValueError(f"the label {label} does not fit into 32 bits.")
@@ -286,7 +289,7 @@ def _no_files_error(
 ) -> ReaderError:
     if not all_classes:
         count = len(list_folder(file_root)[1])
-        files = f" It directly contains {count} files, which have no class folder." if count else ""
+        files = f" It directly contains {counted(count, 'file')}, which have no class folder." if count else ""
         return ReaderError(
             f"file_root {file_root!r} has no subfolders: files must be in file_root/<class>/.{files}",
             hint="Use files=[...] or file_list=... for files that are not in class folders." if count else "",

@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.wording import counted
+
 __all__ = [
     "FUNCTIONS",
     "RefusedError",
@@ -162,8 +164,8 @@ def _describe(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:
     if dtype.kind not in "biuf" and not (dataset.ndim == 1 and _is_bytes_or_list(dtype)):
         raise RefusedError(
             "dtype",
-            f"the dataset {name!r} of {path!r} has dtype {dtype} and {dataset.ndim} dimensions, which cannot be "
-            "converted to arrays.",
+            f"the dataset {name!r} of {path!r} has dtype {dtype} and {counted(dataset.ndim, 'dimension')}, which "
+            "cannot be converted to arrays.",
             "Supported are numbers, and in one dimension strings, bytes, and lists of numbers.",
         )
     has_variable_length = dtype.kind == "O"

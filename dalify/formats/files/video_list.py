@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base.wording import counted
 from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.file_list import files_in_class_folders
 from dalify.formats.files.storage import folder_of, joined, read_text
@@ -84,7 +85,7 @@ def videos_given(filenames: Sequence[str], labels: Sequence[int] | None) -> list
     """
     if labels and len(labels) != len(filenames):
         raise ArgumentValueError(
-            f"got {len(labels)} labels for {len(filenames)} filenames; there must be one label per file."
+            f"got {counted(len(labels), 'label')} for {len(filenames)} filenames; there must be one label per file."
         )
     for label in labels or ():
         if not -(1 << 31) <= label < 1 << 31:

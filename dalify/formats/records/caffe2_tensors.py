@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
+from dalify.base.wording import counted
 from dalify.formats.records.protobuf import BYTES, VARINT, fields, floats, integers, next_field, varint
 
 __all__ = ["Caffe2Tensor", "find_texts_and_integers", "tensors_of"]
@@ -69,7 +70,7 @@ class Caffe2Tensor(NamedTuple):
             if field.number == wanted and field.wire == BYTES
         ]
         if len(found) != 1:
-            raise ReaderError(f"the record has {len(found)} images; it must have exactly one.")
+            raise ReaderError(f"the record has {counted(len(found), 'image')}; it must have exactly one.")
         if self.kind == STRING:
             return found[0]
         shape = [*self.dims, 1] if len(self.dims) == 2 else self.dims

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dalify.base import limits
 from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
+from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
@@ -180,7 +181,7 @@ def _meta(files: OpenFiles, number: int, path: str) -> _Meta:
             raise ReaderError("its meta pages contradict each other")
     except ReaderError as error:
         raise _invalid(path, error.message) from None
-    limits.check_count(found.entries, f"the LMDB database {path!r} declares {found.entries:,} records")
+    limits.check_count(found.entries, f"the LMDB database {path!r} declares {counted(found.entries, 'record')}")
     return found
 
 
@@ -250,7 +251,7 @@ class _Index:
             if found < 0:
                 raise self._damaged(f"page {page} is damaged")
         if entries != meta.entries:
-            raise self._damaged(f"it declares {meta.entries} records but contains {entries}")
+            raise self._damaged(f"it declares {counted(meta.entries, 'record')} but contains {entries}")
 
     def _add_leaf(self, data: NDArray[np.uint8], page: int) -> int:
         offsets, sizes, key_sizes = np.empty((3, len(data)), np.int64)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.base.whole_files import write_whole
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import samples_in
@@ -48,7 +49,9 @@ def records_of(paths: Sequence[str], index_paths: Sequence[str]) -> Records:
     if not paths:
         raise ReaderError("path is empty.")
     if len(index_paths) not in (1, len(paths)):
-        raise ArgumentValueError(f"index_path must be one path, or one path for each of the {len(paths)} files.")
+        raise ArgumentValueError(
+            f"index_path must be one path, or one path for each of the {counted(len(paths), 'file')}."
+        )
     sizes = [_size(path) for path in paths]
     if len(index_paths) == len(paths):
         places = [_places(_offsets(index), 0, size, index) for index, size in zip(index_paths, sizes, strict=True)]
@@ -114,7 +117,7 @@ def image_and_labels(record: Record) -> tuple[NDArray[np.uint8], NDArray[np.floa
         return data[start:], np.array([label], np.float32)
     stop = start + 4 * flag
     if stop > len(data):
-        raise ReaderError(f"the record is damaged: it is too short for its {flag} labels.")
+        raise ReaderError(f"the record is damaged: it is too short for its {counted(flag, 'label')}.")
     return data[stop:], data[start:stop].copy().view("<f4")
 
 

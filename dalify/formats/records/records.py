@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dalify.base.bisection import last_at_most
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
@@ -140,7 +141,7 @@ def paired(paths: Sequence[str], index_paths: Sequence[str] | None, name: str) -
         return [(path, None) for path in paths]
     if len(index_paths) != len(paths):
         raise ArgumentValueError(
-            f"{name} has {len(index_paths)} paths for {len(paths)} files; there must be one per file.",
+            f"{name} has {len(index_paths)} paths for {counted(len(paths), 'file')}; there must be one per file.",
         )
     return list(zip(paths, index_paths, strict=True))
 

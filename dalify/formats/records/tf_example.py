@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WrongObjectError
 from dalify.base.small_arrays import zeros
+from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.formats.files.pieces import samples_in
@@ -279,13 +280,16 @@ def _decoded(
         if not shape:
             return values
         if count == 0 or values.size % count:
-            raise ReaderError(f"the {values.size} values of the feature {name!r} are not divisible into shape {shape}.")
+            raise ReaderError(
+                f"the {counted(values.size, 'value')} of the feature {name!r} are not divisible into shape {shape}."
+            )
         return values.reshape(-1, *shape)
     if values.size == 0 and count != 0:  # an empty list is equivalent to an absent one
         return _absent(feature)
     if values.size != count:
         raise ReaderError(
-            f"the feature {name!r} has {values.size} values; the declared shape {list(shape)} needs {count}.",
+            f"the feature {name!r} has {counted(values.size, 'value')}; the declared shape {list(shape)} needs "
+            f"{count}.",
             hint="Use tfrecord.VarLenFeature for lists of variable length.",
         )
     return values.reshape(shape)

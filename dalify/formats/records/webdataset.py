@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
 from dalify.base.whole_files import write_whole
+from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.data.entries import Entries
@@ -360,7 +361,9 @@ def _read_index(index: str) -> Iterator[_Components]:
         )
     width, count = head
     if len(lines) <= count:
-        raise ReaderError(f"the index {index!r} is truncated: {count} samples but {len(lines) - 1} lines.")
+        raise ReaderError(
+            f"the index {index!r} is truncated: {counted(count, 'sample')} but {counted(len(lines) - 1, 'line')}."
+        )
     for number, line in enumerate(lines[1 : count + 1], 2):
         words = line.split()
         try:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.errors import ReaderError
+from dalify.base.wording import counted
 from dalify.formats.files.open_files import OpenFiles
 
 __all__ = ["Message", "Messages", "messages_of", "uncompressed_bytes"]
@@ -280,5 +281,5 @@ def messages_of(files: OpenFiles, number: int) -> Messages:
             "format.",
         ) from None
     rows = sum(batch.rows for batch in found.batches)
-    limits.check_count(rows, f"the Arrow file {files.paths[number]!r} declares {rows:,} rows")
+    limits.check_count(rows, f"the Arrow file {files.paths[number]!r} declares {counted(rows, 'row')}")
     return found

@@ -20,6 +20,7 @@ from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError, suggestion
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
+from dalify.base.wording import counted
 from dalify.formats.files import storage
 from dalify.formats.files.file_object import FileObject
 from dalify.formats.files.open_files import OpenFiles
@@ -208,7 +209,7 @@ class ParquetSource:
         if found is None:
             raise _damaged(self.name, "the row groups in its footer are inconsistent")
         rows = int(found.rows.sum())
-        limits.check_count(rows, f"the Parquet file {self.name!r} declares {rows:,} rows")
+        limits.check_count(rows, f"the Parquet file {self.name!r} declares {counted(rows, 'row')}")
         return found
 
     def _byte_strings(self, file: Any, groups: RowGroups) -> dict[str, list[Chunk]]:
@@ -264,7 +265,9 @@ class ParquetSource:
             if leaves != columns and any(map(_has_null_bytes, table.columns)):
                 table = file.read_row_group(block, columns=columns, use_threads=False)
             if table.num_rows != self.entries[block]:
-                raise _damaged(self.name, f"a row group has {table.num_rows} rows, not {self.entries[block]}")
+                raise _damaged(
+                    self.name, f"a row group has {counted(table.num_rows, 'row')}, not {self.entries[block]}"
+                )
         self._files.idle.give(self._number, file)
         return table
 
@@ -380,7 +383,7 @@ class ArrowFileSource:
         options = pyarrow_ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         found = pyarrow_ipc.open_stream(pyarrow.py_buffer(memory), options=options).read_next_batch()
         if found.num_rows != batch.rows:
-            raise _damaged(self.name, f"a record batch has {found.num_rows} rows, not {batch.rows}")
+            raise _damaged(self.name, f"a record batch has {counted(found.num_rows, 'row')}, not {batch.rows}")
         if part is None:
             found.validate()
         return found, part
@@ -507,7 +510,7 @@ def check_columns(schema: Any, columns: Sequence[str], where: str) -> None:
     for name in columns:
         found = schema.names.count(name)
         if found != 1:
-            what = f"no column {name!r}" if not found else f"{found} columns {name!r}"
+            what = f"no column {name!r}" if not found else f"{counted(found, 'column')} {name!r}"
             raise ArgumentValueError(
                 f"{where} has {what}.{suggestion(name, schema.names)}",
                 hint=f"Available: {', '.join(schema.names[:30])}.",

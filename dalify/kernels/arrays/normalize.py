@@ -18,6 +18,7 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.small_arrays import columns_at
+from dalify.base.wording import counted
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_torch, store_joined
@@ -68,7 +69,9 @@ def parameter_axes(shape: Sequence[int], count: int, channels: int) -> tuple[int
     for first, last in runs:
         if math.prod(shape[first:last]) == count:
             return tuple(axis for axis in range(ndim) if not first <= axis < last)
-    raise ShapeError(f"a mean or stddev with {count} entries matches no axes of samples with shape {tuple(shape)}.")
+    raise ShapeError(
+        f"a mean or stddev with {counted(count, 'entry')} matches no axes of samples with shape {tuple(shape)}."
+    )
 
 
 def scale_factors(squares: Any, count: Any, ddof: int, epsilon: float, scale: float, xp: Any) -> Any:
@@ -389,5 +392,6 @@ def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...],
     """Raise an error if a given mean or standard deviation has neither one entry nor one per result."""
     if values is not None and values.shape[1] not in (1, math.prod(kept)):
         raise ArgumentValueError(
-            f"{name} must have 1 or {math.prod(kept)} entries (one per result); got {values.shape[1]}.", sample=sample
+            f"{name} must have 1 or {counted(math.prod(kept), 'entry')} (one per result); got {values.shape[1]}.",
+            sample=sample,
         )

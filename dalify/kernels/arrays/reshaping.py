@@ -10,6 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError, ShapeError
 from dalify.base.narrow import is_array
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.axes import check_layout
@@ -40,13 +41,16 @@ def wanted_extents(
         sources = list(old)
         if rel_shape is not None and any(factor >= 0 for factor in rel_shape[len(old) :]):
             raise ShapeError(
-                f"rel_shape has {len(rel_shape)} entries, but the samples have {len(old)} dimensions.",
+                f"rel_shape has {counted(len(rel_shape), 'entry')}, but the samples have "
+                f"{counted(len(old), 'dimension')}.",
                 hint="Specify the dimension of each entry with src_dims; -1 adds a new one.",
             )
     else:
         for source in src_dims:
             if not -1 <= source < len(old):
-                raise IndexingError(f"src_dims has the entry {source}, but the samples have {len(old)} dimensions.")
+                raise IndexingError(
+                    f"src_dims has the entry {source}, but the samples have {counted(len(old), 'dimension')}."
+                )
         sources = [1 if source < 0 else old[source] for source in src_dims]
     if rel_shape is None:
         return sources
@@ -55,7 +59,8 @@ def wanted_extents(
         int(len(rel_shape) > 0 and rel_shape[-1] < 0),
     ):
         raise ShapeError(
-            f"rel_shape has {len(rel_shape)} entries and src_dims has {len(src_dims)}: they must have the same length."
+            f"rel_shape has {counted(len(rel_shape), 'entry')} and src_dims has {len(src_dims)}: they must have the "
+            "same length."
         )
     # An inferred extent needs no source.
     return [
@@ -82,7 +87,9 @@ def filled_shape(extents: Sequence[int], size: int, old: Sequence[int]) -> tuple
     if free and known and size % known == 0:
         return tuple(size // known if extent < 0 else extent for extent in extents)
     if free or known != size:
-        raise ShapeError(f"a sample with shape {tuple(old)} and {size} elements cannot become {tuple(extents)}.")
+        raise ShapeError(
+            f"a sample with shape {tuple(old)} and {counted(size, 'element')} cannot become {tuple(extents)}."
+        )
     return tuple(extents)
 
 

@@ -16,6 +16,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import equal_rows
+from dalify.base.wording import counted
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -51,7 +52,7 @@ def frame_count(length: int, window_length: int, window_step: int, center_window
     missing = window_length - length
     if missing >= window_step:
         raise ShapeError(
-            f"the signal of {length} samples is too short for a window of {window_length}.",
+            f"the signal of {counted(length, 'sample')} is too short for a window of {window_length}.",
             hint="Pad it with fn.pad, or use center_windows=True.",
         )
     return 1 if missing > 0 else -missing // window_step + 1

@@ -17,6 +17,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.wording import counted
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 
@@ -52,7 +53,7 @@ def entries(values: Any, size: int | None = None) -> np.ndarray:
     array = values.view() if values.ndim == 3 else values.reshape(len(values), 1, -1)
     array.flags.writeable = False  # like constants: one array type needs only one compilation
     if size is not None and array.shape[2] not in (1, size):
-        raise ShapeError(f"an argument must have 1 or {size} values; got {array.shape[2]}.")
+        raise ShapeError(f"an argument must have 1 or {counted(size, 'value')}; got {array.shape[2]}.")
     return array
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.failure_context import failure_context
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
@@ -36,7 +37,7 @@ def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = Fals
     if x.dtype not in (None, DALIDataType.FLOAT):
         raise DTypeError(f"a transform must be float32; got {x.dtype!s}.", hint="Use fn.cast(x, dtype=types.FLOAT).")
     if x.ndim not in (2, 3) or (x.shape is not None and x.shape[-1] != x.shape[-2] + 1):
-        what = f"{x.ndim} dimensions" if x.shape is None else f"the shape {x.shape}"
+        what = counted(x.ndim, "dimension") if x.shape is None else f"the shape {x.shape}"
         raise ShapeError(
             f"a transform must be a matrix with k rows and k + 1 columns (2 x 3 for images); the input has {what}."
         )

@@ -14,6 +14,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
 from dalify.base.small_arrays import zeros
+from dalify.base.wording import counted
 
 __all__ = [
     "FILLING",
@@ -95,8 +96,8 @@ def check_fill_values(fill_values: Sequence[float], channels: int | np.ndarray) 
     wrong = np.flatnonzero(counts != len(fill_values))
     if len(fill_values) != 1 and len(wrong):
         raise ArgumentValueError(
-            f"fill_values must be one number or one for each of the {counts[wrong[0]]} channels; "
-            f"got {len(fill_values)}.",
+            f"fill_values must be one number or one for each of the {counted(counts[wrong[0]], 'channel')}; got "
+            f"{len(fill_values)}.",
             sample=int(wrong[0]) if np.ndim(channels) else None,
         )
 
@@ -211,7 +212,9 @@ def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit,
 
 def _check_axes(count: int, letters: str, sample: int | None) -> None:
     if count > len(letters):
-        raise ArgumentValueError(f"crop has {count} elements, but the data only has the axes {letters}.", sample=sample)
+        raise ArgumentValueError(
+            f"crop has {counted(count, 'element')}, but the data only has the axes {letters}.", sample=sample
+        )
 
 
 def trimmed(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import LayoutError, ShapeError
+from dalify.base.wording import counted
 from dalify.data import DALIDataType, Spec
 
 __all__ = [
@@ -47,7 +48,7 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
     for layout in allowed:
         if len(layout) == spec.ndim:
             return layout
-    dimensions = "1 dimension" if spec.ndim == 1 else f"{spec.ndim} dimensions"
+    dimensions = counted(spec.ndim, "dimension")
     hint = "Change the number of dimensions with fn.reshape or fn.expand_dims."
     if spec.ndim == 1 and spec.dtype is DALIDataType.UINT8:
         hint = "Decode images first: fn.decoders.image(...)."
@@ -116,7 +117,7 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
     for n, (given, count) in enumerate(zip(values, counts.tolist(), strict=True)):
         size = given.shape[-1]
         if size not in (1, axes) or (given.ndim > 1 and len(given) not in (1, count)):
-            what = f"{len(given)} frames of {size}" if given.ndim > 1 else str(size)
+            what = f"{counted(len(given), 'frame')} of {size}" if given.ndim > 1 else str(size)
             error = ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {what}.")
             error.sample = n
             raise error
@@ -198,7 +199,7 @@ def per_frame(values: Any, frames: int, name: str, width: int | None = None) -> 
     elif given == size * frames:
         result = rows.reshape(count * frames, size)
     else:
-        what = "value" if width is None else f"list of {width} values"
-        more = f", or one for each of the {frames} frames" if frames > 1 else ""
+        what = "value" if width is None else f"list of {counted(width, 'value')}"
+        more = f", or one for each of the {counted(frames, 'frame')}" if frames > 1 else ""
         raise ShapeError(f"{name} takes one {what} per sample{more}; got {given} values.")
     return result[:, 0] if width is None else result

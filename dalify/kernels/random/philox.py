@@ -20,6 +20,7 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.random.philox_words import store_words
@@ -128,7 +129,9 @@ def seed_of(state: np.ndarray[Any, Any]) -> int:
         ArgumentValueError: it is too short.
     """
     if state.size < _STATE_WORDS:
-        raise ArgumentValueError(f"the state of a generator has {_STATE_WORDS} numbers of 32 bits; got {state.size}.")
+        raise ArgumentValueError(
+            f"the state of a generator has {counted(_STATE_WORDS, 'number')} of 32 bits; got {state.size}."
+        )
     digest = hashlib.blake2b(np.ascontiguousarray(state[:_STATE_WORDS]).tobytes(), digest_size=8)
     return int.from_bytes(digest.digest(), "little")
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError
+from dalify.base.wording import counted
 from dalify.data import Batch, TensorListCPU
 from dalify.formats.arrays.numpy_window import read_header
 from dalify.formats.files.file_list import files_in_class_folders
@@ -166,7 +167,7 @@ def ReadNumpyDatasetFromDir(
     names = [dtype] * num_outputs if isinstance(dtype, str) else list(dtype)
     kinds = [to_dalify_type(name) for name in names]
     if len(kinds) != num_outputs:
-        raise ArgumentValueError(f"dtype has {len(kinds)} entries for {num_outputs} outputs.")
+        raise ArgumentValueError(f"dtype has {counted(len(kinds), 'entry')} for {counted(num_outputs, 'output')}.")
     order = SlicedOrder(
         len(lists[0]),
         context.batch_size,
@@ -236,7 +237,9 @@ def _numpy_files(
     else:
         raise ArgumentValueError("specify dir and pattern, or file_list.")
     if len(lists) != count:
-        raise ArgumentValueError(f"{count} outputs need {count} lists or patterns of files; got {len(lists)}.")
+        raise ArgumentValueError(
+            f"{counted(count, 'output')} need {count} lists or patterns of files; got {len(lists)}."
+        )
     lengths = [len(each) for each in lists]
     if not all(lengths) or len(set(lengths)) > 1:
         raise ReaderError(f"the outputs need the same positive number of files; found {lengths}.")

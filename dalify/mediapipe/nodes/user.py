@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, SourceError, option_error_text
+from dalify.base.wording import counted
 from dalify.mediapipe.backend.operator_specs import OperatorSpec
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import readerOutType, to_dalify_type
@@ -63,7 +64,9 @@ class _ExternalReader:
         ]
         for index, each in enumerate(others, 1):
             if each.ndim == 0 or len(each) != len(first):
-                raise SourceError(f"result {index} of {name} has shape {each.shape}, but there are {len(first)} files.")
+                raise SourceError(
+                    f"result {index} of {name} has shape {each.shape}, but there are {counted(len(first), 'file')}."
+                )
         return (first, *others), len(first)
 
     def __len__(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.wording import counted
 from dalify.graph import constant as graph_constant
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
@@ -45,7 +46,9 @@ def MediaConst(
     extents = [int(extent) for extent in shape][::-1]
     values = np.asarray(data).astype(kind.numpy)
     if values.size != int(np.prod(extents)):
-        raise ShapeError(f"data of MediaConst has {values.size} elements, which does not match shape={list(shape)}.")
+        raise ShapeError(
+            f"data of MediaConst has {counted(values.size, 'element')}, which does not match shape={list(shape)}."
+        )
     values = values.reshape(extents)
     rounds = dtype == types.BFLOAT16
     if batch_broadcast:

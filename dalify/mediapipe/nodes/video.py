@@ -14,6 +14,7 @@ import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, DecodeError, LayoutError, ReaderError, option_error_text
+from dalify.base.wording import counted
 from dalify.codecs.video import Video
 from dalify.data import DALIDataType
 from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCropType, to_dalify_type
@@ -171,7 +172,9 @@ def ReadVideoDatasetFromDir(
         found = list(pool.map(clips_of, paths))
     videos = [video for video in zip(paths, labels, found, strict=True) if len(video[2])]
     if not videos:
-        raise ReaderError(f"none of the {len(paths)} videos has {frames_per_clip} frames from start_frame_index on.")
+        raise ReaderError(
+            f"none of the {len(paths)} videos has {counted(frames_per_clip, 'frame')} from start_frame_index on."
+        )
     maximum = 1 if fixed_clip_mode else clips_per_video
     order = SlicedOrder(
         sum(min(maximum, len(clips)) for _, _, clips in videos),

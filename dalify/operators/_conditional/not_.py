@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.errors import ConditionError
+from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.joined import joined
@@ -26,7 +27,7 @@ def not_(x: Spec, /) -> Spec:
     """
     if x.ndim:
         raise ConditionError(
-            f"`not` requires a scalar per sample; the operand has {x.ndim} dimensions.",
+            f"`not` requires a scalar per sample; the operand has {counted(x.ndim, 'dimension')}.",
             hint="Reduce it first, for instance with fn.reductions.max(x), or negate element by element with x == 0.",
         )
     return Spec(DALIDataType.BOOL, 0, "", () if x.shape is not None else None)

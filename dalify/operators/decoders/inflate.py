@@ -15,6 +15,7 @@ from dalify.base.errors import (
     LayoutError,
     option_error_text,
 )
+from dalify.base.wording import counted
 from dalify.codecs.lz4 import inflate_lz4
 from dalify.data import Batch, DALIDataType
 from dalify.data.samples import Samples
@@ -84,7 +85,7 @@ def inflate(
             raise ArgumentValueError(f"shape must not have negative extents; got {list(shape)}.")
     ndim = len(shape) + has_chunks
     if layout and len(layout) != ndim:
-        raise LayoutError(f"the layout {layout!r} does not match {ndim} dimensions; shape is {list(shape)}.")
+        raise LayoutError(f"the layout {layout!r} does not match {counted(ndim, 'dimension')}; shape is {list(shape)}.")
     if chunk_offsets is VARIES or chunk_sizes is VARIES:
         return Spec(dtype, ndim, layout, None, compressed.device)
     full_shape = tuple(shape)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DecodeError, DTypeError, IndexingError, of_sample
 from dalify.base.limits import check_shape, current
+from dalify.base.wording import counted
 from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, pad_numbers
@@ -96,7 +97,7 @@ def _range_frames(
     if length is not None and length < 0:
         raise ArgumentValueError(f"sequence_length must not be negative; got {length}.")
     if not 0 <= first < count:
-        raise IndexingError(f"start_frame is {first}, but the video has {count} frames: 0 to {count - 1}.")
+        raise IndexingError(f"start_frame is {first}, but the video has {counted(count, 'frame')}: 0 to {count - 1}.")
     if end is not None and end <= first:
         raise ArgumentValueError(f"end_frame must be greater than start_frame; got {end} and {first}.")
     if length is None:
@@ -112,7 +113,7 @@ def _listed_frames(count: int, frames: np.ndarray[Any, Any], pad_mode: str) -> n
     wrong = numbers[(numbers < 0) | ((numbers >= count) & (pad_mode == "none"))]
     if len(wrong):
         raise IndexingError(
-            f"frames contains frame {wrong[0]}, but the video has {count} frames: 0 to {count - 1}.",
+            f"frames contains frame {wrong[0]}, but the video has {counted(count, 'frame')}: 0 to {count - 1}.",
             hint="With a pad_mode other than 'none', numbers after the last frame are padded." if wrong[0] > 0 else "",
         )
     return pad_numbers(numbers, count, pad_mode)

@@ -11,6 +11,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
@@ -93,7 +94,7 @@ def declared_specs(
         if spec.dtype is not None and spec.dtype != dtype:
             raise DTypeError(f"input {index} has type {spec.dtype}, but in_types specifies {dtype}.")
         if spec.ndim is not None and spec.ndim != ndim:
-            raise ShapeError(f"input {index} has {spec.ndim} dimensions, but ins_ndim specifies {ndim}.")
+            raise ShapeError(f"input {index} has {counted(spec.ndim, 'dimension')}, but ins_ndim specifies {ndim}.")
     return tuple(Spec(dtype, ndim, "") for dtype, ndim in zip(out_types, outs_ndim, strict=True))
 
 

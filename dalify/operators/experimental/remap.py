@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
@@ -72,7 +73,7 @@ def _extents(shape: tuple[int, ...], may_have_frames: bool, frames: tuple[int, .
     extents = shape[:-1] if len(shape) > 2 and shape[-1] == 1 else shape
     if may_have_frames and len(extents) == 3:
         if frames and extents[0] != frames[0]:
-            raise ShapeError(f"the maps have {extents[0]} frames; the input has {frames[0]}.")
+            raise ShapeError(f"the maps have {counted(extents[0], 'frame')}; the input has {frames[0]}.")
         extents = extents[1:]
     if len(extents) != 2:
         raise ShapeError(f"a map must have the axes height and width; got the shape {shape}.")

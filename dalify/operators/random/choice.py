@@ -9,6 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.joined import blocks, joined
 from dalify.kernels.arrays.strided import take_rows
@@ -73,7 +74,7 @@ def _check(sizes: np.ndarray, p: Vectors | None) -> None:
     wrong = np.flatnonzero(lengths != sizes)
     if len(wrong):
         first = int(wrong[0])
-        text = f"p must have one probability for each of {sizes[first]} elements; got {lengths[first]}."
+        text = f"p must have one probability for each of {counted(sizes[first], 'element')}; got {lengths[first]}."
         raise ArgumentValueError(text, sample=first)
     rows = [p] if is_array(p) else [row[None] for row in p]
     is_good = np.concatenate([(row >= 0).all(axis=1) for row in rows])

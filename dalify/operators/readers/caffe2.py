@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.pieces import samples_in
@@ -136,7 +137,7 @@ def _label(
         return values
     if label_type == _SINGLE:
         if values.size != 1:
-            raise ReaderError(f"the record has {values.size} labels; label_type=0 requires a single one.")
+            raise ReaderError(f"the record has {counted(values.size, 'label')}; label_type=0 requires a single one.")
         return values
     if values.dtype != np.int32:
         raise ReaderError("class indices must be integers.")
@@ -145,7 +146,7 @@ def _label(
     found = np.zeros(num_labels, np.int32 if weights is None else np.float32)
     given = np.ones(values.size) if weights is None else weights.numbers("weights of labels")
     if given.size != values.size:
-        raise ReaderError(f"the record has {given.size} weights for {values.size} labels.")
+        raise ReaderError(f"the record has {counted(given.size, 'weight')} for {counted(values.size, 'label')}.")
     found[values.astype(np.int64)] = given
     return found
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
+from dalify.base.wording import counted
 from dalify.data import Batch, DALIDataType
 from dalify.data.entries import Entries
 from dalify.data.origin import Origin
@@ -213,8 +214,8 @@ def _(allow_outside_root: bool, source: _Source, returned: _Outputs) -> _Images:
         if found.problems:
             number, problem = next(iter(found.problems.items()))
             raise ReaderError(
-                f"the annotations cannot be saved: those of {len(found.problems)} images are invalid. The first is "
-                f"{found.names[number]!r}: {problem}"
+                f"the annotations cannot be saved: those of {counted(len(found.problems), 'image')} are invalid. The "
+                f"first is {found.names[number]!r}: {problem}"
             )
         save(source.save_preprocessed_annotations_dir, found, **returned.saved)
     folder = source.file_root or ""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
+from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.registry import Spec, reader
 from dalify.sources.convert import to_array
@@ -127,7 +128,7 @@ def _(item: _Item) -> tuple[np.ndarray[Any, Any], ...]:
             hint="Return a number or an array instead, for instance an empty one.",
         )
     if len(values) != item.items.outputs:
-        count = "1 value" if len(values) == 1 else f"{len(values)} values"
+        count = counted(len(values), "value")
         raise ReaderError(
             f"item {item.number} of the dataset has {count}; expected {item.items.outputs}.",
             hint=f"Pass num_outputs={len(values)} if all items have {count}.",

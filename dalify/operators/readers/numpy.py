@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
+from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.entries import Entries
 from dalify.formats.arrays.numpy_file import NumpyHeader
@@ -251,7 +252,7 @@ def _window(
     """Return start and end of the window along every axis of an array."""
     axes = list(roi_axes) or list(range(len(shape)))
     if any(not -len(shape) <= axis < len(shape) for axis in axes):
-        raise IndexingError(f"roi_axes={axes} is out of range for an array with {len(shape)} dimensions.")
+        raise IndexingError(f"roi_axes={axes} is out of range for an array with {counted(len(shape), 'dimension')}.")
     axes = [axis % len(shape) for axis in axes]
     if len(set(axes)) < len(axes):
         raise ArgumentValueError(f"roi_axes must not contain an axis twice; got {list(roi_axes)}.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, option_error_text
 from dalify.base.limits import check_shape
+from dalify.base.wording import counted
 from dalify.codecs.image import decode_image, image_shape
 from dalify.data import DALIDataType, DALIImageType
 from dalify.data.entries import Entries
@@ -100,8 +101,8 @@ def _(file_root: str, sequence_length: int, step: int, stride: int, **_without_e
         first += count
     if not starts:
         raise ReaderError(
-            f"no video in {file_root!r} is long enough: a sequence spans {reach + 1} frames; the longest has "
-            f"{counts.max()}."
+            f"no video in {file_root!r} is long enough: a sequence spans {counted(reach + 1, 'frame')}; the longest "
+            f"has {counts.max()}."
         )
     return _Sequences(files, np.array(starts, np.int64), range(0, reach + 1, stride))
 

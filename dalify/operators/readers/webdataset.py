@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.webdataset import Sample, Samples, samples_of
@@ -73,7 +74,9 @@ def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDa
     if dtypes is None:
         return [DALIDataType.UINT8] * count
     if len(dtypes) != count:
-        raise ArgumentValueError(f"dtypes must have one type per output; got {len(dtypes)} for {count} outputs.")
+        raise ArgumentValueError(
+            f"dtypes must have one type per output; got {len(dtypes)} for {counted(count, 'output')}."
+        )
     for dtype in dtypes:
         if not 0 <= dtype <= _LAST_DTYPE:
             raise ArgumentValueError(f"dtypes must be numeric types; got {dtype}.")

@@ -7,6 +7,7 @@ import numpy as np
 from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows, starts_of
 from dalify.registry import Spec, operator
@@ -152,6 +153,6 @@ def _error(problem: int, sample: int, what: int, polygons: np.ndarray, vertices:
         message = f"the mask {what} of mask_ids has no polygon; known masks: {listing or 'none'}."
         return ArgumentValueError(message, sample=sample)
     mask, first, end = polygons[what].tolist()
-    reason = ", which end before they start" if problem == _REVERSED else f"; there are {vertices} vertices"
+    reason = ", which end before they start" if problem == _REVERSED else f"; there are {counted(vertices, 'vertex')}"
     message = f"polygon {what}, of the mask {mask}, has the vertices [{first}, {end}){reason}."
     return IndexingError(message, sample=sample)

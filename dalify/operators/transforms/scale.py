@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.kernels.images.affine import fill_scales, fill_transforms
 from dalify.kernels.images.affine_rules import dimensions, matrix_spec, result_shape
@@ -57,7 +58,7 @@ def _size(x: Any, scale: Any, center: Any, ndim: int | None) -> int | None:
     if ndim is not None and found in (None, 1):
         return ndim
     if ndim is not None and found != ndim:
-        raise ShapeError(f"ndim is {ndim}; scale and center have {found} values.")
+        raise ShapeError(f"ndim is {ndim}; scale and center have {counted(found, 'value')}.")
     return None if found == 1 and x is not None else found
 
 

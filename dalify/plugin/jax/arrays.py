@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import IteratorArgumentError, ShapeError
+from dalify.base.wording import counted
 from dalify.plugin.frameworks import framework
 
 __all__ = ["Division", "as_jax", "on_devices"]
@@ -77,7 +78,7 @@ class Division:
         rows, rest = sum(len(array) for array in arrays), tuple(arrays[0].shape[1:])
         if rows % self._own:
             raise ShapeError(
-                f"the output {name!r} has {rows} samples, which do not divide over {self._own} devices.",
+                f"the output {name!r} has {counted(rows, 'sample')}, which do not divide over {self._own} devices.",
                 hint=f"Choose a batch size that is a multiple of {self._own}, and LastBatchPolicy.FILL or DROP.",
             )
         shape = (rows // self._own * self._parts, *rest)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import IteratorArgumentError, ShapeError
+from dalify.base.wording import counted
 from dalify.data.exchange import to_host
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.collate import Pad
@@ -133,7 +134,7 @@ def _joining(sharding: Any, count: int, has_device_axis: bool) -> Callable[[str,
     if count == 1 and sharding.num_devices > 1:
         raise IteratorArgumentError(
             "pmap_compatible requires one pipeline per device.",
-            hint=f"Create {sharding.num_devices} pipelines, with shard_id from 0.",
+            hint=f"Create {counted(sharding.num_devices, 'pipeline')}, with shard_id from 0.",
         )
     return lambda name, arrays: divide(name, [array[None] for array in arrays])
 
@@ -240,7 +241,7 @@ def decorated(
             if checkpoints is not None:
                 if len(checkpoints) != len(shards):
                     raise IteratorArgumentError(
-                        f"there are {len(checkpoints)} checkpoints for {len(shards)} pipelines.",
+                        f"there are {len(checkpoints)} checkpoints for {counted(len(shards), 'pipeline')}.",
                         hint="Pass the result of checkpoints() of the iterator.",
                     )
                 pairs = zip(shards, checkpoints, strict=True)

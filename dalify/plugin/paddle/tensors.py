@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.wording import counted
 from dalify.data import DALIDataType, TensorListCPU, TensorListGPU, array_dtype
 from dalify.plugin.collate import arrays_of
 from dalify.plugin.frameworks import as_one_tensor, by_dlpack, framework, of_equal_shape
@@ -109,7 +110,7 @@ def of_sequences(levels: int, name: str, output: TensorListCPU | TensorListGPU, 
         shapes = sorted({array.shape for array in arrays})
         raise ShapeError(
             f"the samples of the output {name!r} are not sequences with {levels} levels: they may differ in their "
-            f"first {levels} axes; their shapes are {', '.join(map(str, shapes[:4]))}."
+            f"first {counted(levels, 'axis')}; their shapes are {', '.join(map(str, shapes[:4]))}."
         )
     lengths = [
         [array.shape[level] for array in arrays for _ in range(math.prod(array.shape[:level]))]

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from dalify.base.errors import IteratorArgumentError, OutputMapError, ShapeError, option_error_text
+from dalify.base.wording import counted
 from dalify.data import TensorListCPU, TensorListGPU, shared_tensor
 from dalify.pipeline import Pipeline
 from dalify.plugin.collate import COLLATIONS, Collation, arrays_of, empty_dense
@@ -114,7 +115,9 @@ class DALIRaggedIterator(DALIGenericIterator):
             if tag not in _OF_TAGS:
                 raise IteratorArgumentError(option_error_text("output_types", tag, _OF_TAGS))
         if len(tags) != len(output_map):
-            raise OutputMapError(f"output_types has {len(tags)} entries for {len(output_map)} outputs.")
+            raise OutputMapError(
+                f"output_types has {counted(len(tags), 'entry')} for {counted(len(output_map), 'output')}."
+            )
         super().__init__(
             pipelines,
             output_map,

@@ -13,6 +13,7 @@ import numpy as np
 from dalify import fn
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, GraphError
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data import tensor_list
 from dalify.executor.batch_source import Request
 from dalify.executor.batch_worker import BatchWorker
@@ -96,7 +97,8 @@ class PipelineMapper:
         self._pipe = pipeline()
         if self._pipe.num_outputs != len(self._outputs):
             raise ArgumentValueError(
-                f"the function returns {self._pipe.num_outputs} outputs, and outputs= names {len(self._outputs)}."
+                f"the function returns {counted(self._pipe.num_outputs, 'output')}, and outputs= names "
+                f"{len(self._outputs)}."
             )
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def _checked_numbers(name: str, column: Any) -> np.ndarray[Any, Any]:
     """Return the row numbers as a checked array."""
     numbers = np.asarray(column)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        kind = f"{numbers.ndim} axes of {numbers.dtype}"
+        kind = f"{counted(numbers.ndim, 'axis')} of {numbers.dtype}"
         raise ArgumentTypeError(f"the column {name!r} must have one integer per row; got {kind}.")
     wrong = numbers[(numbers < 0) | (numbers >= _ROW_NUMBERS_END)]
     if len(wrong):
@@ -172,7 +174,7 @@ def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 
     line = SourceLine.capture()
     if pipe.num_outputs != len(outputs):
         raise ArgumentValueError(
-            f"the pipeline has {pipe.num_outputs} outputs, and outputs= names {len(outputs)}.", line=line
+            f"the pipeline has {counted(pipe.num_outputs, 'output')}, and outputs= names {len(outputs)}.", line=line
         )
     recorder = _Recorder()
     parts_of(pipe).builder.service = recorder

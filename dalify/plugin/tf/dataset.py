@@ -8,6 +8,7 @@ from typing import Any
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, UnknownArgumentError
+from dalify.base.wording import counted
 from dalify.pipeline import Pipeline
 from dalify.plugin.frameworks import framework
 from dalify.plugin.tf.running import Fitting, batches, checked_inputs
@@ -176,7 +177,7 @@ def _signature(dtypes: Any, shapes: Any, count: int) -> Any:
     found = len(dtypes) if isinstance(dtypes, (tuple, list)) else 1
     if found != count:
         raise ArgumentValueError(
-            f"output_dtypes has {found} type{'s' * (found != 1)}, but the pipeline has {count} outputs."
+            f"output_dtypes has {found} type{'s' * (found != 1)}, but the pipeline has {counted(count, 'output')}."
         )
     if not isinstance(dtypes, (tuple, list)):
         return tf.TensorSpec(tf.TensorShape(shapes), tf.as_dtype(dtypes))
@@ -184,7 +185,7 @@ def _signature(dtypes: Any, shapes: Any, count: int) -> Any:
         shapes = (None,) * count
     if not isinstance(shapes, (tuple, list)) or len(shapes) != count:
         raise ArgumentValueError(
-            f"output_shapes must be a tuple with one shape for each of the {count} outputs; got {shapes!r}."
+            f"output_shapes must be a tuple with one shape for each of the {counted(count, 'output')}; got {shapes!r}."
         )
     pairs = zip(dtypes, shapes, strict=True)
     return tuple(tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(dtype)) for dtype, shape in pairs)

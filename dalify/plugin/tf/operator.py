@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.wording import counted
 from dalify.pipeline import Pipeline
 from dalify.plugin.frameworks import framework
 from dalify.plugin.tf.running import Fitting
@@ -74,11 +75,13 @@ def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
         pipeline = Pipeline.deserialize(serialized_pipeline, prefetch_queue_depth=prefetch_queue_depth, **options)
     if len(dtypes) != pipeline.num_outputs:
         raise ArgumentValueError(
-            f"dtypes has {len(dtypes)} types, but the pipeline has {pipeline.num_outputs} outputs.",
+            f"dtypes has {len(dtypes)} types, but the pipeline has {counted(pipeline.num_outputs, 'output')}.",
             hint="Specify dtypes=[...] with one TensorFlow type per output.",
         )
     if shapes and len(shapes) != len(dtypes):
-        raise ArgumentValueError(f"shapes has {len(shapes)} entries, but the pipeline has {len(dtypes)} outputs.")
+        raise ArgumentValueError(
+            f"shapes has {counted(len(shapes), 'entry')}, but the pipeline has {len(dtypes)} outputs."
+        )
     wanted = [tf.TensorShape(shape) for shape in (shapes or [None] * len(dtypes))]
     fit = Fitting([tf.as_dtype(dtype) for dtype in dtypes], wanted)
     running = pipeline

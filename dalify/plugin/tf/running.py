@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, PipelineStateError, ShapeError
+from dalify.base.wording import counted
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.graph import Node
 from dalify.pipeline import Pipeline
@@ -106,7 +107,7 @@ class Fitting:
         """
         if len(outputs) != len(self._dtypes):
             raise ArgumentValueError(
-                f"output_dtypes has {len(self._dtypes)} types, but the pipeline has {len(outputs)} outputs."
+                f"output_dtypes has {len(self._dtypes)} types, but the pipeline has {counted(len(outputs), 'output')}."
             )
         return tuple(self._fitted(index, output) for index, output in enumerate(outputs))
 
@@ -201,8 +202,8 @@ def _batched(name: str, given: Input, batch_size: int) -> Iterator[Any]:
         array = _array(name, element)
         if len(array) > batch_size:
             raise PipelineStateError(
-                f"the input {name!r} returned a batch of {len(array)} samples, but the maximum of the pipeline "
-                f"is {batch_size}."
+                f"the input {name!r} returned a batch of {counted(len(array), 'sample')}, but the maximum of the "
+                f"pipeline is {batch_size}."
             )
         yield array
 

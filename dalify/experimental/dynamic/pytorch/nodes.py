@@ -12,6 +12,7 @@ from torchdata.nodes import BaseNode
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.experimental.dynamic import reader as readers
 
 __all__ = ["DictMapper", "Reader", "ToTorch"]
@@ -66,7 +67,8 @@ class Reader(BaseNode[dict[str, Any]]):
             return outputs
         if len(outputs) != len(self._names):
             raise ArgumentValueError(
-                f"output_names has {len(self._names)} names for {len(outputs)} outputs: {', '.join(self._names)}.",
+                f"output_names has {counted(len(self._names), 'name')} for {counted(len(outputs), 'output')}: "
+                f"{', '.join(self._names)}.",
                 line=SourceLine.capture(),
                 hint="Specify output_names=[...].",
             )

@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.wording import counted
 from dalify.data import TensorCPU, TensorGPU, memory_of, shared_tensor
 
 __all__ = ["from_pixels", "pixels_of", "tensor_of"]
@@ -51,7 +52,7 @@ def from_pixels(pixels: np.ndarray[Any, Any], mode: str | None = None) -> Image.
     if mode is None:
         mode = _OF_ONE_CHANNEL.get(pixels.dtype.name) if pixels.ndim == 2 else _BY_CHANNELS.get(pixels.shape[2])
         if mode is None:
-            given = pixels.dtype.name if pixels.ndim == 2 else f"{pixels.shape[2]} channels"
+            given = pixels.dtype.name if pixels.ndim == 2 else counted(pixels.shape[2], "channel")
             raise ArgumentValueError(f"Pillow has no mode for images of {given}.", hint="Specify mode=.")
         if pixels.ndim == 3 and pixels.dtype != np.uint8:
             raise ArgumentTypeError(f"Pillow has no colors of type {pixels.dtype.name}.", hint="Convert to uint8.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.formats.arrays.fits_images import astropy, read_images
 from dalify.formats.files.file_list import FileEntry, FileList
@@ -74,7 +75,9 @@ def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDa
     if dtypes is None:
         return [DALIDataType.UINT8] * count
     if len(dtypes) != count:
-        raise ArgumentValueError(f"dtypes must have one type per output; got {len(dtypes)} for {count} outputs.")
+        raise ArgumentValueError(
+            f"dtypes must have one type per output; got {len(dtypes)} for {counted(count, 'output')}."
+        )
     for dtype in dtypes:
         if not 0 <= dtype <= _LAST_NUMBER:
             raise DTypeError(f"dtypes must be numeric types; got {dtype}.")

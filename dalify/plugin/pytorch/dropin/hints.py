@@ -15,6 +15,8 @@ from typing import Any
 
 from PIL import Image
 
+from dalify.base.wording import counted
+
 __all__ = [
     "NotedCollate",
     "note_failed_file",
@@ -59,7 +61,8 @@ def note_failed_sample(error: Exception, index: Any, dataset: Any) -> None:
         text = (
             f"raised while sample {index} was loaded. To reproduce it: dataset[{index}]"
             if -count <= index < count
-            else f"the sampler yielded index {index}, but the dataset has {count} samples. If the dataset was "
+            else f"the sampler yielded index {index}, but the dataset has {counted(count, 'sample')}. If the "
+            "dataset was "
             "shortened, create a new sampler and loader."
         )
     _add(error, text)
@@ -116,7 +119,7 @@ class NotedCollate:
 def _summary(value: Any) -> str:
     """Return types and shapes of a sample, or of the first sample of a list."""
     if isinstance(value, list):
-        return f"{len(value)} samples, the first of them {_summary(value[0])}" if value else "no samples"
+        return f"{counted(len(value), 'sample')}, the first of them {_summary(value[0])}" if value else "no samples"
     if isinstance(value, tuple):
         return f"({', '.join(map(_summary, value))})"
     if isinstance(value, Image.Image):

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from dalify.base.wording import counted
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source
@@ -292,8 +293,8 @@ def _registered(dataset: Any) -> Source:
     images, labels = found
     if len(images) != len(labels):
         raise ValueError(
-            f"the function registered for {type(dataset).__name__} returned {len(images)} images and {len(labels)} "
-            "labels, but each image has one label"
+            f"the function registered for {type(dataset).__name__} returned {counted(len(images), 'image')} and "
+            f"{len(labels)} labels, but each image has one label"
         )
     transforms = getattr(dataset, "transform", None), getattr(dataset, "target_transform", None)
     if not isinstance(images, np.ndarray) or images.ndim == 1:  # paths

@@ -14,6 +14,7 @@ from PIL import Image
 
 from dalify.base import scratch
 from dalify.base.errors import DecodeError
+from dalify.base.wording import counted
 from dalify.codecs.jpeg import JpegHeader, decode_first_rows, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import note_failed_file
@@ -108,7 +109,7 @@ class FileSource(Source):
         slow_labels: bool = False,
         is_rgb: bool = True,
     ) -> None:
-        super().__init__(dataset, transforms, 3, f"{count} files")
+        super().__init__(dataset, transforms, 3, counted(count, "file"))
         self.slow_labels = slow_labels
         self._lookup = lookup
         self._is_rgb = is_rgb
@@ -225,7 +226,7 @@ class ArraySource(Source):
     """
 
     def __init__(self, dataset: Any, transforms: tuple[Any, Any], images: _Array, labels: Sequence[Any]) -> None:
-        super().__init__(dataset, transforms, images.shape[3], f"{len(images)} images in memory")
+        super().__init__(dataset, transforms, images.shape[3], f"{counted(len(images), 'image')} in memory")
         self.images = images
         self.labels = labels
         self.draws_per_sample = self.plan.draws_per_sample(*images.shape[1:3])

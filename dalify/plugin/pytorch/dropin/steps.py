@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dalify.base.torchvision_rules import centered, filter_name, integers, margins, padding_mode, resized
+from dalify.base.wording import counted
 from dalify.plugin.pytorch.dropin.draws import Draws, TorchDraws, resized_crop_window
 from dalify.plugin.pytorch.dropin.kernels.pillow_color import (
     blend_with_constant,
@@ -186,7 +187,7 @@ def _padding(transform: Any, context: Context) -> Padding:
     values = values * channels if len(values) == 1 else values
     are_bytes = all(isinstance(value, int | float) and 0 <= value < 256 for value in values)
     if len(values) != channels or not are_bytes:
-        raise ValueError(f"fill {transform.fill!r} for {channels} channels")
+        raise ValueError(f"fill {transform.fill!r} for {counted(channels, 'channel')}")
     return Padding(tuple(int(value) for value in values), padding_mode(transform.padding_mode), context.is_tensor)
 
 

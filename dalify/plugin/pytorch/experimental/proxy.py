@@ -21,6 +21,7 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeError, PipelineStateError
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.graph import DataNode, Edge
 from dalify.pipeline import Pipeline
 from dalify.plugin.pytorch.torch_utils import to_torch_tensor
@@ -105,8 +106,8 @@ class _Proxy:
         if sorted(given) != sorted(self._names) or len(samples) + len(named) != len(self._names):
             how = f"({self._names[0]})" if len(self._names) == 1 else f"({'=..., '.join(self._names)}=...)"
             raise ArgumentValueError(
-                f"the proxy of this pipeline is called like this: proxy{how}; it got {len(samples)} inputs by position "
-                f"and {', '.join(named) or 'none'} by name.",
+                f"the proxy of this pipeline is called like this: proxy{how}; it got {counted(len(samples), 'input')} "
+                f"by position and {', '.join(named) or 'none'} by name.",
                 line=SourceLine.capture(),
             )
         worker = torch_data.get_worker_info()

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader
 
 from dalify.base.errors import PipelineStateError
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 
 __all__ = ["LoaderEvaluator"]
 
@@ -123,9 +124,12 @@ class LoaderEvaluator:
         """Print the sizes of the loader and the times of the last epoch."""
         dataset: Any = self.dataloader.dataset
         print(f"Loader evaluator, mode {self.mode}")
-        print(f"  {len(dataset)} samples, {len(self)} batches, {len(self.cached_batches)} of them kept")
+        print(
+            f"  {counted(len(dataset), 'sample')}, {counted(len(self), 'batch')}, {len(self.cached_batches)} of them "
+            "kept"
+        )
         metrics = self.get_metrics()
         if metrics:
-            print(f"  {metrics['total_batches']} batches in {metrics['total_time']:.2f} s")
+            print(f"  {counted(metrics['total_batches'], 'batch')} in {metrics['total_time']:.2f} s")
             for name in ("avg", "min", "max"):
                 print(f"  {name} {metrics[f'{name}_batch_time']:.4f} s per batch")

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.wording import counted
 from dalify.experimental.torchvision.v2.functional.images import computed
 from dalify.experimental.torchvision.v2.interpolation import InterpolationMode
 from dalify.experimental.torchvision.v2.operator import Images
@@ -67,7 +68,7 @@ def resized_crop(
 def _cropped(images: Images, window: tuple[Any, Any, Any, Any]) -> Images:
     top, left, height, width = _rounded(*window) if images.layout == "HWC" else _integers(window)
     if height < 1 or width < 1:
-        raise ArgumentValueError(f"a window of {height} rows and {width} columns is empty.")
+        raise ArgumentValueError(f"a window of {counted(height, 'row')} and {counted(width, 'column')} is empty.")
     return images.window(top, left, height, width, "pad", [0.0])
 
 
