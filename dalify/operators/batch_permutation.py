@@ -16,7 +16,7 @@ _ATTEMPTS = 60
 
 @operator(random=True, batchwise=True)
 def batch_permutation(
-    *, allow_repetitions: bool = False, no_fixed_points: bool = False, _scope: PerSample[Any] | None = None
+    *, allow_repetitions: bool = False, no_fixed_points: bool = False, _scope: PerSample[object] | None = None
 ) -> Spec:
     """Draw a permutation of the sample indices of the batch, for ``fn.permute_batch``.
 

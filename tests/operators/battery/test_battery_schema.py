@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify.registry import COMMON_PARAMETERS, RANDOM_STATE, READER_PARAMETERS, catalog
+from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 from tests.operators.battery.run_case import (
     NAMES,
@@ -23,8 +23,8 @@ def _common(found: Any) -> frozenset[str]:
     """Return the arguments that an operator has for what it is, not by its signature."""
     if found.is_reader:
         return frozenset(READER_PARAMETERS)
-    state = {RANDOM_STATE.name} if found.is_random else set()
-    return frozenset(state | ({"on_error"} if found.substitute_function is not None else set()))
+    hidden = {item for item in found.parameters if item.startswith("_")}
+    return frozenset(hidden | ({"on_error"} if found.substitute_function is not None else set()))
 
 
 @every_operator
