@@ -201,6 +201,13 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
     def __contains__(self, value: object) -> NoReturn:
         self._reject("searched with `in`", "Compare and reduce: fn.reductions.max(x == value).")
 
+    def __array_function__(self, function: Any, *_: object) -> NoReturn:
+        # Otherwise NumPy computes with an array whose element is the graph value: flip() returns it unchanged.
+        self._reject(
+            f"an argument of {function.__module__}.{function.__name__}()",
+            "Use operators of dalify.fn, such as fn.reductions.mean, or call NumPy in fn.python_function.",
+        )
+
     def get(self) -> Any:
         """Return the value for the samples of this run: a tensor list. In debug mode only.
 

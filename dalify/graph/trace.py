@@ -46,6 +46,10 @@ __all__ = [
 ]
 
 
+# Argument of operators without inputs whose results depend on the size of the batch. In a branch it gets the condition,
+# of which only the samples of the branch remain.
+_SCOPE = "_scope"
+
 # An operator that the program calls by an old name, and that name.
 _called_as: ContextVar[tuple[Operator, str] | None] = ContextVar("dalify_called_as", default=None)
 
@@ -126,7 +130,9 @@ def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, An
     _check_device(operator, device, edges)
     read = [edge for edge in (*edges, *arguments.values()) if isinstance(edge, Edge)]
     branch = followed_branch(read)
-    if not read:
+    if branch is not None and _SCOPE in operator.parameters:
+        arguments[_SCOPE] = branch.condition
+    elif not read:
         # Nodes without inputs (random numbers, readers, constants) run for the whole batch: every sample then gets the
         # random number that it would have without the condition, and readers advance independently of the
         # condition.

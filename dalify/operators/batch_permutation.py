@@ -8,15 +8,19 @@ import numpy as np
 
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.random.philox import SampleDraws
-from dalify.registry import Spec, operator
+from dalify.registry import PerSample, Spec, operator
 
 # A permutation has no fixed point with probability 1/e: 60 attempts fail once in 1e12 batches.
 _ATTEMPTS = 60
 
 
 @operator(random=True)
-def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool = False) -> Spec:
+def batch_permutation(
+    *, allow_repetitions: bool = False, no_fixed_points: bool = False, _scope: PerSample[object] | None = None
+) -> Spec:
     """Draw a permutation of the sample indices of the batch, for ``fn.permute_batch``.
+
+    In a branch of a condition, it permutes the samples of the branch.
 
     Args:
         allow_repetitions: draw each index independently, with repetitions.

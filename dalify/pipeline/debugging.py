@@ -168,7 +168,8 @@ class _Runner(PipelineEngine):
                     ) from None
         else:
             raise PipelineStateError(
-                "the sources returned batches of different sizes.", hint="All must return the same number of samples."
+                "the sources returned batches of different sizes.",
+                hint="All must return the same number of samples; in debug mode readers always return batch_size.",
             )
         self.edges = edges
         self._current = {}

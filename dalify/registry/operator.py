@@ -131,7 +131,7 @@ class Operator:
         is_variadic: whether it takes any number of inputs.
         required_inputs: names of the inputs that a call must have.
         parameters: keyword arguments by name.
-        own_names: names of the arguments in the signature, including those of groups, without the common ones.
+        own_names: names of the arguments in the signature, including those of groups, without common and hidden ones.
         shaping: names of the arguments with which the rule must run for every sample.
         groups: groups of arguments, by the name that rules and kernels give them; see ``parameter_group``.
         old_arguments: deprecated argument names and their replacements.
@@ -177,7 +177,7 @@ class Operator:
         if self.groups:
             names = [*(item.name for item in self.inputs), *self.parameters]
             self.doc = merged_documentation(self.doc, names, self.groups.values())
-        self.own_names = tuple(self.parameters)
+        self.own_names = tuple(item for item in self.parameters if not item.startswith("_"))
         self.parameters |= added or {}
         self.old_arguments = old_arguments(self.name, self.parameters)
         self.shaping = tuple(item.name for item in self.parameters.values() if item.kind == "shaping")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify.registry import COMMON_PARAMETERS, RANDOM_STATE, READER_PARAMETERS, KernelOperator, Reader, catalog
+from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, KernelOperator, Reader, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 from tests.operators.battery.run_case import (
     NAMES,
@@ -23,9 +23,9 @@ def _common(found: Any) -> frozenset[str]:
     """Return the arguments that an operator has for what it is, not by its signature."""
     if isinstance(found, Reader):
         return frozenset(READER_PARAMETERS)
-    state = {RANDOM_STATE.name} if found.is_random else set()
+    hidden = {item for item in found.parameters if item.startswith("_")}
     is_decoder = isinstance(found, KernelOperator) and found.substitute_function is not None
-    return frozenset(state | ({"on_error"} if is_decoder else set()))
+    return frozenset(hidden | ({"on_error"} if is_decoder else set()))
 
 
 @every_operator

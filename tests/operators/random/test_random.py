@@ -213,6 +213,28 @@ def test_batch_permutation():
     assert [sample.tolist() for sample in constant[:3]] == [[1, 1], [1, 1], [0]]
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_batch_permutation_in_a_branch_permutes_its_samples(debug):
+    @dalify.pipeline_def(batch_size=9, num_threads=2, device_id=None, seed=3)
+    def define():
+        x = dalify.fn.external_source(source=lambda _: list(np.arange(9, dtype=np.int32)))
+        others = dalify.fn.batch_permutation()
+        if x % 3 == 0:
+            y = dalify.fn.permute_batch(x, indices=dalify.fn.batch_permutation(no_fixed_points=True))
+        elif x > 2:
+            y = dalify.fn.permute_batch(x, indices=dalify.fn.batch_permutation())
+        else:
+            y = x
+        return y, others
+
+    y, others = (np.array(output) for output in define(debug=debug).run())
+    assert sorted(others) == list(range(9))
+    assert sorted(y[[0, 3, 6]]) == [0, 3, 6]
+    assert (y[[0, 3, 6]] != [0, 3, 6]).all()
+    assert sorted(y[[4, 5, 7, 8]]) == [4, 5, 7, 8]
+    assert list(y[[1, 2]]) == [1, 2]
+
+
 def test_a_batch_of_one_has_one_order():
     ((_, samples),) = run_here(lambda dali, x: [dali.fn.batch_permutation(no_fixed_points=True)], [np.float32(0)])
     assert samples[0] == 0
