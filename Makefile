@@ -16,7 +16,7 @@ DOCS_READY := $(VENV)/.docs-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Worker processes of pytest: more than two processors, because many tests wait for other processes. Leave it empty to run in one
 # process, for instance to debug: make test WORKERS=
-WORKERS ?= -n 3
+WORKERS ?= -n 3 --dist worksteal
 ARGS ?=
 
 .DEFAULT_GOAL := help
