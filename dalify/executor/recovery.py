@@ -25,7 +25,6 @@ from dalify.base.errors import (
 )
 from dalify.base.failure_context import failure_context
 from dalify.base.fork_lock import ForkLock
-from dalify.base.wording import counted
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import BadRecord, Iteration
 from dalify.executor.plan import Plan
@@ -248,7 +247,7 @@ class Recovery:
         if count > self._max_error_rate * size:
             last = self.bad_samples[-1]
             raise ErrorRateError(
-                f"{count} of the {counted(size, 'sample')} of this epoch could not be used: more than "
+                f"{count} of the {size} samples of this epoch could not be used: more than "
                 f"max_error_rate={self._max_error_rate:g} allows. The last one: {last}",
                 hint="pipe.bad_samples() lists them.",
             )

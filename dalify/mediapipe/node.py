@@ -24,6 +24,7 @@ from dalify.base.errors import (
     suggestion,
 )
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.graph import DataNode, Edge, Graph, new_node
 from dalify.registry import NO_DEFAULT, Operator
@@ -243,8 +244,8 @@ class Operation:
         inputs = tuple(each for each in inputs if each is not None)
         minimum, maximum = self.input_counts
         if not minimum <= len(inputs) <= maximum:
-            wanted = str(minimum) if minimum == maximum else f"{minimum} to {maximum}"
-            raise ArgumentTypeError(f"fn.{name} takes {wanted} inputs; got {len(inputs)}.", line=line)
+            wanted = counted(minimum, "input") if minimum == maximum else f"{minimum} to {maximum} inputs"
+            raise ArgumentTypeError(f"fn.{name} takes {wanted}; got {len(inputs)}.", line=line)
         for each in inputs:
             if not isinstance(each, Node):
                 hint = "Use fn.MediaConst for constants, and [0], [1] … or unpacking for an operator's results."

@@ -88,7 +88,8 @@ def bbox_rotate(
         return (bboxes.replace(shape=None),)
     if bboxes.shape is not None and labels.shape is not None and labels.shape[:1] != bboxes.shape[:1]:
         raise ShapeError(
-            f"{counted(bboxes.shape[0], 'box')} require {counted(bboxes.shape[0], 'label')}; got shape {labels.shape}."
+            f"there must be one label per box; got {counted(bboxes.shape[0], 'box')} and labels of "
+            f"shape {labels.shape}."
         )
     return bboxes.replace(shape=None), labels.replace(shape=None)
 

@@ -81,8 +81,8 @@ def box_encoder(boxes: Spec, labels: Spec, /, *, encoding: Encoding) -> tuple[Sp
         is_row = labels.shape[0:1] == boxes.shape[0:1] and math.prod(labels.shape[1:]) == 1
         if not is_row and math.prod(labels.shape) != boxes.shape[0]:
             raise ShapeError(
-                f"{counted(boxes.shape[0], 'box')} require {counted(boxes.shape[0], 'label')}; got shape "
-                f"{labels.shape}."
+                f"there must be one label per box; got {counted(boxes.shape[0], 'box')} and labels of "
+                f"shape {labels.shape}."
             )
     return Spec(DALIDataType.FLOAT, 2, "", (count, 4)), Spec(DALIDataType.INT32, 1, "", (count,))
 

@@ -95,8 +95,7 @@ def _numbers(values: Any, owners: np.ndarray, count: int, name: str) -> np.ndarr
     if (sizes != expected).any():
         sample = int((sizes != expected).argmax())
         raise ShapeError(
-            f"{name} must have y and x for each of the {counted(expected[sample] // 2, 'region')}; got "
-            f"{counted(sizes[sample], 'number')}."
+            f"{name} must have {counted(expected[sample], 'number')}, y and x of each region; got {sizes[sample]}."
         )
     return _concatenated(values).reshape(-1, 2)
 

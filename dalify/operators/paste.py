@@ -55,8 +55,7 @@ def paste(
         raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
     if len(fill_value) not in (1, n_channels):
         raise ArgumentValueError(
-            f"fill_value must be one number or one for each of the {counted(n_channels, 'channel')}; got "
-            f"{len(fill_value)}."
+            f"fill_value must be one number or one for each of the {n_channels} channels; got {len(fill_value)}."
         )
     if x.shape is None:
         return x

@@ -115,7 +115,7 @@ def random_bbox_crop(
         raise ArgumentValueError("num_attempts must be at least 1 and thresholds must not be empty.")
     if labels is not None and boxes.shape and labels.shape and labels.shape[0] != boxes.shape[0]:
         raise ShapeError(
-            f"{counted(boxes.shape[0], 'box')} require {counted(boxes.shape[0], 'label')}; got shape {labels.shape}."
+            f"there must be one label per box; got {counted(boxes.shape[0], 'box')} and labels of shape {labels.shape}."
         )
     vector = Spec(DALIDataType.FLOAT, 1, "")
     result = [vector, vector, Spec(DALIDataType.FLOAT, 2, boxes.layout)]

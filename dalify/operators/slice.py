@@ -179,7 +179,7 @@ def _(
         given = 1 if values is None else len(values[0])
         if given not in (1, places.shape[1]):
             raise ArgumentValueError(
-                f"the number of coordinates must match the {counted(places.shape[1], 'axis')}; got {given}.",
+                f"the number of coordinates must match the {places.shape[1]} axes; got {given}.",
                 hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
     at = flat_indices(places, extents.shape[1])

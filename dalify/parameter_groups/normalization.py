@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ShapeError
-from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.registry import VARIES, Parameters, PerSample, Spec, argument_names
 
@@ -65,7 +64,7 @@ def check_channel_values(mean: Any, std: Any, channels: np.ndarray) -> None:
         if len(wrong):
             sample = int(wrong[0])
             raise ShapeError(
-                f"{name} must be one number or one for each of the {counted(channels[sample], 'channel')}; got "
+                f"{name} must be one number or one for each of the {channels[sample]} channels; got "
                 f"{len(values[sample])}.",
                 sample=sample,
                 argument=name,

@@ -162,7 +162,7 @@ def test_wrong_lines_are_named_with_their_number(tmp_path: Path, line: str) -> N
 def test_files_one_by_one(tree: Path) -> None:
     assert [file[:2] for file in files_given(["x", "y"])] == [("x", 0), ("y", 1)]
     assert [file[:2] for file in files_given(["x", "/y"], [7, -3], "/root")] == [("/root/x", 7), ("/y", -3)]
-    with pytest.raises(ArgumentValueError, match="1 labels for 2 files"):
+    with pytest.raises(ArgumentValueError, match="1 label for 2 files"):
         files_given(["x", "y"], [1])
     with pytest.raises(ArgumentValueError, match="32 bits"):
         files_given(["x"], [1 << 31])
@@ -236,7 +236,7 @@ def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:
     with pytest.raises(ReaderError, match="no subfolders"):
         files_in_class_folders(str(flat))
     (flat / "1.jpg").write_text("")
-    with pytest.raises(ReaderError, match="contains 1 files"):
+    with pytest.raises(ReaderError, match="contains 1 file"):
         files_in_class_folders(str(flat))
     with pytest.raises(ReaderError, match=r"\.jpg \(10\), \.JPG \(2\), \.txt \(2\), \.Jpeg \(1\)"):
         files_in_class_folders(str(tree), file_filters=["*.gif"])

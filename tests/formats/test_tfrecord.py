@@ -248,7 +248,7 @@ def test_absent_files(tmp_path: Path):
             records_of([str(tmp_path / "no")], index, None)
     with pytest.raises(ArgumentValueError, match="one per file"):
         records_of([str(tmp_path / "no")], ["a", "b"], None)
-    with pytest.raises(ArgumentValueError, match="index_path has 0 paths for 1 files"):
+    with pytest.raises(ArgumentValueError, match="index_path has 0 paths for 1 file"):
         records_of([str(tmp_path / "no")], [], None)
 
 

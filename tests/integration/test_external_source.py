@@ -565,7 +565,7 @@ def test_declarations_hold_from_the_first_batch_on() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ((1,), "returned 1 outputs, but num_outputs is 2"),
+        ((1,), "returned 1 output, but num_outputs is 2"),
         ((1, 2, 3), r"returned 3 outputs, but num_outputs is 2(?s:.*)num_outputs=3"),
         (5, "returned a value of type int, but num_outputs=2 requires a tuple"),
         (None, "returned None"),

@@ -16,7 +16,9 @@ from dalify.kernels.arrays import pointwise
 def test_bytes_are_rounded_half_away_and_saturated(factor, summand):
     x = np.arange(256, dtype=np.uint8)[None]
     out = np.empty_like(x)
-    pointwise.scale_shift(Samples.of_dense(out), Samples.of_dense(x), np.array([factor]), np.array([summand]))
+    pointwise.scale_shift(
+        Samples.of_dense(out), Samples.of_dense(x), np.array([factor], np.float32), np.array([summand], np.float32)
+    )
     value = x.astype(np.float32) * np.float32(factor) + np.float32(summand)
     np.testing.assert_array_equal(out, np.floor(np.clip(value, 0, 255).astype(np.float64) + 0.5))
 

@@ -56,7 +56,7 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: fn.Crop(crop_width=3), UnknownArgumentError, "no argument 'crop_width'.*Available: crop_w"),
         (lambda: fn.Crop(3), ArgumentTypeError, "keyword arguments only"),
         (lambda: fn.Cast(), ArgumentTypeError, "needs the argument 'dtype'"),
-        (lambda: fn.Crop()(), ArgumentTypeError, "takes 1 inputs; got 0"),
+        (lambda: fn.Crop()(), ArgumentTypeError, "takes 1 input; got 0"),
         (lambda: fn.Crop()(IMAGES), ArgumentTypeError, "result of another operator; got ndarray"),
         (lambda: fn.Cast(dtype="float8")(given(FLOATS)), ArgumentValueError, "bfloat16"),
         (lambda: fn.Flip()(given(IMAGES, "CWHN")), ArgumentValueError, "one of horizontal"),

@@ -102,7 +102,7 @@ def test_mistakes():
     ):
         with pytest.raises(ArgumentValueError, match=text):
             run_dalify("bbox_rotate", [CORNERS], angle=1.0, input_shape=[5, 5], **arguments)
-    with pytest.raises(ShapeError, match="12 boxes require 12 labels"):
+    with pytest.raises(ShapeError, match="got 12 boxes and labels of shape"):
         run_dalify("bbox_rotate", [CORNERS], [LABELS[:3]], angle=1.0, input_shape=[5, 5])
     with pytest.raises(DTypeError, match="boxes must be float32"):
         run_dalify("bbox_rotate", [CORNERS.astype(np.float64)], angle=1.0, input_shape=[5, 5])

@@ -75,5 +75,5 @@ def test_mistakes():
         run_dalify("box_encoder", BOXES, LABELS, anchors=[0, 0, 1])
     with pytest.raises(ArgumentValueError, match="criteria must be between 0 and 1"):
         run_dalify("box_encoder", BOXES, LABELS, anchors=[0, 0, 1, 1], criteria=2.0)
-    with pytest.raises(ShapeError, match="1 boxes require 1 labels"):
+    with pytest.raises(ShapeError, match="got 1 box and labels of shape"):
         run_dalify("box_encoder", BOXES[:1], [np.zeros(2, np.int32)], anchors=[0, 0, 1, 1])

@@ -52,7 +52,7 @@ def test_mistakes():
     with pytest.raises(DTypeError, match="must have uint8 elements"):
         run_dalify("color_space_conversion", [np.zeros((2, 2, 3), np.float32)], layouts="HWC", image_type="RGB",
                    output_type="GRAY")  # fmt: skip
-    with pytest.raises(ShapeError, match="GRAY requires 1 channels"):
+    with pytest.raises(ShapeError, match="GRAY requires 1 channel;"):
         run_dalify("color_space_conversion", IMAGES, layouts="HWC", image_type="GRAY", output_type="RGB")
     with pytest.raises(ArgumentValueError, match="not ANY_DATA"):
         run_dalify("color_space_conversion", IMAGES, layouts="HWC", image_type="ANY_DATA", output_type="RGB")

@@ -174,7 +174,7 @@ def test_an_error_says_operator_line_and_sample_and_keeps_its_traceback() -> Non
         (call(lambda x: None), SourceError, "returned None"),
         (call(lambda x: (x, x, x), num_outputs=2), SourceError, "a tuple of 3, but a tuple of 2"),
         (call(lambda x: [x, x], num_outputs=2), SourceError, "(?s)a single list, but a tuple of 2.*set num_outputs=1"),
-        (call(lambda xs: xs[:1], batch_processing=True), SourceError, "1 samples for a batch of 2"),
+        (call(lambda xs: xs[:1], batch_processing=True), SourceError, "1 sample for a batch of 2"),
         (call(lambda x: "text"), DTypeError, "a str, which is not an array"),
         (call(lambda x: x.astype(np.complex64)), DTypeError, "complex64"),
         (

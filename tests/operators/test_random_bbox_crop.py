@@ -176,7 +176,7 @@ def test_mistakes():
     ):
         with pytest.raises(ArgumentValueError, match=text):
             run_dalify("random_bbox_crop", [TWO], **arguments)
-    with pytest.raises(ShapeError, match="2 boxes require 2 labels"):
+    with pytest.raises(ShapeError, match="got 2 boxes and labels of shape"):
         run_dalify("random_bbox_crop", [TWO], [np.zeros(3, np.int32)])
     with pytest.raises(DTypeError, match="boxes must be float32"):
         run_dalify("random_bbox_crop", [TWO.astype(np.float64)])

@@ -87,5 +87,5 @@ def test_mistakes():
         run(crop_shape=[-3, 12])
     with pytest.raises(ShapeError, match="roi_end must have 2 numbers"):
         run(roi_end=[1, 2, 3])
-    with pytest.raises(ShapeError, match="the data has 1 dimensions"):
+    with pytest.raises(ShapeError, match="the data has 1 dimension"):
         run([np.zeros(28, np.uint8)], in_shape=None)

@@ -72,5 +72,5 @@ def test_mistakes():
     assert "sample 0" in str(caught.value)
     with pytest.raises(LayoutError, match="axis_names 'DW' must all be in the layout of the data, 'HWC'"):
         run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5], axis_names="DW")
-    with pytest.raises(IndexingError, match="out of range for data with 1 dimensions"):
+    with pytest.raises(IndexingError, match="out of range for data with 1 dimension"):
         run_dalify("slice", [np.arange(5)], start=[4], axes=[1])

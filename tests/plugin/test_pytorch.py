@@ -302,7 +302,7 @@ def test_partial_batches_of_a_source_come_as_they_are() -> None:
 
     loader = DALIGenericIterator(from_source(source), ["label"])
     assert [len(batch[0]["label"]) for batch in loader] == sizes
-    with pytest.raises(BatchSizeError, match="1 samples instead of 2"):
+    with pytest.raises(BatchSizeError, match="1 sample instead of 2"):
         list(DALIGenericIterator(from_source(source), ["label"], size=5))
 
 
@@ -353,7 +353,7 @@ def test_several_pipelines_keep_in_step(files: list[str]) -> None:
 
 def test_names_must_fit(files: list[str]) -> None:
     pipe = numbers(files)
-    with pytest.raises(ArgumentValueError, match="2 outputs, but output_map has 1 names: data"):
+    with pytest.raises(ArgumentValueError, match="2 outputs, but output_map has 1 name: data"):
         DALIGenericIterator(pipe, ["data"])
     with pytest.raises(ArgumentValueError, match="duplicate names: 'a'"):
         DALIGenericIterator(pipe, ["a", "a"])

@@ -304,7 +304,7 @@ def test_operation_at_once_and_of_a_text() -> None:
     [
         ({}, ArgumentTypeError, "either pipeline"),
         ({"pipeline": "pipe", "dtypes": [tf.int64]}, ArgumentValueError, "dtypes has 1 types"),
-        ({"pipeline": "pipe", "dtypes": TYPES, "shapes": [(4,)]}, ArgumentValueError, "shapes has 1 entries"),
+        ({"pipeline": "pipe", "dtypes": TYPES, "shapes": [(4,)]}, ArgumentValueError, "shapes has 1 entry"),
         (
             {"pipeline": "pipe", "dtypes": TYPES, "sparse": [True]},
             ArgumentValueError,

@@ -200,10 +200,10 @@ def wrong_number(info):
     ("result", "num_outputs", "message"),
     [
         ((1, 2, 3), 2, "returned 3 outputs, but num_outputs is 2"),
-        ((1,), 2, "returned 1 outputs, but num_outputs is 2"),
+        ((1,), 2, "returned 1 output, but num_outputs is 2"),
         (None, 2, "returned None"),
         (5, 2, "a value of type int, but num_outputs=2 requires a tuple"),
-        ({"a": 1}, 2, "returned 1 outputs"),
+        ({"a": 1}, 2, "returned 1 output"),
         ("ab", 2, "type str"),
     ],
 )

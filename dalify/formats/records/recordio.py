@@ -49,9 +49,7 @@ def records_of(paths: Sequence[str], index_paths: Sequence[str]) -> Records:
     if not paths:
         raise ReaderError("path is empty.")
     if len(index_paths) not in (1, len(paths)):
-        raise ArgumentValueError(
-            f"index_path must be one path, or one path for each of the {counted(len(paths), 'file')}."
-        )
+        raise ArgumentValueError(f"index_path must be one path, or one path for each of the {len(paths)} files.")
     sizes = [_size(path) for path in paths]
     if len(index_paths) == len(paths):
         places = [_places(_offsets(index), 0, size, index) for index, size in zip(index_paths, sizes, strict=True)]

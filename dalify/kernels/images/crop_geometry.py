@@ -96,7 +96,7 @@ def check_fill_values(fill_values: Sequence[float], channels: int | np.ndarray) 
     wrong = np.flatnonzero(counts != len(fill_values))
     if len(fill_values) != 1 and len(wrong):
         raise ArgumentValueError(
-            f"fill_values must be one number or one for each of the {counted(counts[wrong[0]], 'channel')}; got "
+            f"fill_values must be one number or one for each of the {counts[wrong[0]]} channels; got "
             f"{len(fill_values)}.",
             sample=int(wrong[0]) if np.ndim(channels) else None,
         )

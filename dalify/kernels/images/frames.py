@@ -200,6 +200,6 @@ def per_frame(values: Any, frames: int, name: str, width: int | None = None) -> 
         result = rows.reshape(count * frames, size)
     else:
         what = "value" if width is None else f"list of {counted(width, 'value')}"
-        more = f", or one for each of the {counted(frames, 'frame')}" if frames > 1 else ""
+        more = f", or one for each of the {frames} frames" if frames > 1 else ""
         raise ShapeError(f"{name} takes one {what} per sample{more}; got {given} values.")
     return result[:, 0] if width is None else result

@@ -13,7 +13,6 @@ import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.base.wording import counted
 from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import dtype as types
@@ -301,9 +300,7 @@ def Normalize(
     count = len(named(x, "Normalize"))
     axes = [count - 1 - bit for bit in range(count) if axis >> bit & 1]
     if not axes or axis >> count:
-        raise ArgumentValueError(
-            f"axis must be a non-empty bit mask of the {counted(count, 'dimension')}; got {axis:#b}."
-        )
+        raise ArgumentValueError(f"axis must be a non-empty bit mask of the {count} dimensions; got {axis:#b}.")
     node = dali.normalize(x.node, axes=sorted(axes), epsilon=1e-5, scale=scale, shift=shift)
     return cast(x.with_node(node), dtype)
 
@@ -368,9 +365,7 @@ def Pad(
     half = len(pads) // 2
     before, after = list(pads[:half]), list(pads[half:])
     if len(pads) % 2 or half < count or any(before[count:]) or any(after[count:]) or min(pads) < 0:
-        raise ArgumentValueError(
-            f"pads must be numbers for the {counted(count, 'dimension')}, first before, then after the data."
-        )
+        raise ArgumentValueError(f"pads must be numbers for the {count} dimensions, first before, then after the data.")
     if mode not in _PAD_POLICIES:
         options = ["0 (value)", "1 (reflect)", "2 (edge)", "3 (symmetric)"]
         raise ArgumentValueError(option_error_text("mode", mode, options))

@@ -54,7 +54,7 @@ def gray_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
 @gray_contrast.cpu_samples
 def _(out: Samples, x: Samples, *, contrast: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    factor = per_frame_of_samples(contrast, x, layout, "contrast")
+    factor = np.ascontiguousarray(per_frame_of_samples(contrast, x, layout, "contrast"), np.float32)
     source = folded_frames(x, layout)
     means = channel_means(source)
     gray = means[:, 0]

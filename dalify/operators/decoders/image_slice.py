@@ -9,7 +9,6 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
-from dalify.base.wording import counted
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
@@ -125,8 +124,7 @@ def _(
     for values in (start, rel_start, end, rel_end, shape, rel_shape):
         if values is not None and values.shape != axes.shape:
             raise ShapeError(
-                f"there must be one coordinate for each of the {counted(axes.shape[1], 'axis')}; got "
-                f"{values.shape[1:]}."
+                f"there must be one coordinate for each of the {axes.shape[1]} axes; got {values.shape[1:]}."
             )
     along = np.empty(axes.shape)
     _take_extents(along, shapes, axes)

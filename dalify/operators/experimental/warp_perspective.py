@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
@@ -146,8 +145,7 @@ def warp_perspective(
     channels = None if x.shape is None else x.shape[layout.index("C")] if "C" in layout else 1
     if warp.fill_value is not None and channels is not None and len(warp.fill_value) not in (0, 1, channels):
         raise ArgumentValueError(
-            f"fill_value must be one number or one for each of the {counted(channels, 'channel')}; got "
-            f"{len(warp.fill_value)}."
+            f"fill_value must be one number or one for each of the {channels} channels; got {len(warp.fill_value)}."
         )
     if not isinstance(size, tuple) or not size:
         return x

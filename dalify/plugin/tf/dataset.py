@@ -185,7 +185,7 @@ def _signature(dtypes: Any, shapes: Any, count: int) -> Any:
         shapes = (None,) * count
     if not isinstance(shapes, (tuple, list)) or len(shapes) != count:
         raise ArgumentValueError(
-            f"output_shapes must be a tuple with one shape for each of the {counted(count, 'output')}; got {shapes!r}."
+            f"output_shapes must be a tuple with one shape for each of the {count} outputs; got {shapes!r}."
         )
     pairs = zip(dtypes, shapes, strict=True)
     return tuple(tf.TensorSpec(tf.TensorShape(shape), tf.as_dtype(dtype)) for dtype, shape in pairs)

@@ -84,11 +84,12 @@ def _of_one(operator: KernelOperator, case: Case, folder: Path, index: int) -> l
     kernel = operator.kernels["cpu"]
     arguments = {item: named[item] for item in kernel.names}
     form: Callable[[Any], Any] = _FORMS.get(kernel.form, lambda dense: dense)
-    inputs = [None if batch is None else form(batch.dense) for batch in batches]
+    takes_batches = kernel.form is Form.CHUNK
+    inputs = [batch if batch is None or takes_batches else form(batch.dense) for batch in batches]
     if kernel.form.is_allocating:
         made = kernel.function(*inputs, **arguments)
         made = made if isinstance(made, tuple) else (made,)
-        return [result.values if isinstance(result, Rows) else np.asarray(result[0]) for result in made]
+        return [_only_sample(result) for result in made]
     outs = [np.empty((1, *(spec.shape or ())), spec.dtype.numpy) for spec in out_specs if spec.dtype is not None]
     kernel.function(*map(form, outs), *inputs, **arguments)
     return [out[0] for out in outs]
@@ -105,3 +106,9 @@ def _with_shapes(specs: tuple[Spec, ...], wanted: dict[str, Any]) -> tuple[Spec,
         shape = tuple(map(int, shapes if isinstance(shapes, tuple) else shapes[0]))
         specs = tuple(spec if spec.ndim == 0 else spec.replace(shape=shape) for spec in specs)
     return specs if layout is None else tuple(spec.replace(layout=layout) for spec in specs)
+
+
+def _only_sample(result: Any) -> np.ndarray:
+    if isinstance(result, Batch):
+        return np.asarray(result.samples[0])
+    return result.values if isinstance(result, Rows) else np.asarray(result[0])

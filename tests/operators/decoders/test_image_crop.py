@@ -44,7 +44,7 @@ def test_parts_equal_dali(files: list[str], arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"crop": (1000, 10)}, IndexingError, "1000 rows"),
+        ({"crop": (1000, 10)}, IndexingError, "1,000 rows"),
         ({"crop": (10, 10), "crop_pos_x": 1.5}, ArgumentValueError, "between 0 and 1; got 1.5"),
         ({"crop": (10, 10), "crop_h": 3.0}, ArgumentValueError, "cannot be used together"),
         ({"crop": (10,)}, ArgumentValueError, "2 or 3 elements"),

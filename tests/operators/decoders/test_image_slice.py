@@ -73,7 +73,7 @@ def test_parts_from_inputs_equal_dali(
         ({"start": (3, 2), "rel_start": (0.1, 0.1)}, ArgumentValueError, "start and rel_start are mutually exclusive"),
         ({"end": (3, 2), "shape": (1, 1)}, ArgumentValueError, "end and shape are mutually exclusive"),
         ({"start": (3, 2), "end": (2, 5)}, ArgumentValueError, "before its start"),
-        ({"start": (3, 2), "shape": (1000, 5)}, IndexingError, "1000 columns from 3"),
+        ({"start": (3, 2), "shape": (1000, 5)}, IndexingError, "1,000 columns from 3"),
         ({"start": (-1, 2), "shape": (4, 5)}, IndexingError, "from -1"),
         ({"start": (3, 2, 0)}, ShapeError, "each of the 2 axes"),
         ({"start": (3,), "axes": (2,)}, LayoutError, "0 .height. and 1"),

@@ -136,7 +136,7 @@ def test_damaged_manifests(folder: Path, text: str, message: str):
 
 def test_limits_that_exclude_all_entries(folder: Path):
     manifest = write(folder, '{"audio_filepath": "a.wav", "duration": 1}')
-    with pytest.raises(ReaderError, match="min_duration and max_duration exclude all 1 entries"):
+    with pytest.raises(ReaderError, match="min_duration and max_duration exclude all 1 entry"):
         read(dalify, manifest, 1, min_duration=2.0)
 
 

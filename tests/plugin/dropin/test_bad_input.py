@@ -79,7 +79,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "a sampler yields tensors": (of(KNOWN), {"sampler": [torch.tensor([1, 2])]}, "the sampler yielded tensor([1, 2])"),
     "a sampler yields tuples": (of(KNOWN), {"batch_sampler": [[(1, 2), (3,)]]}, "the sampler yielded (1, 2)"),
     "an index too large": (of(KNOWN), {"sampler": [0, 99]}, "yielded index 99, but the dataset has 40 samples"),
-    "collate_fn fails": (of(KNOWN), {"collate_fn": fail_to_collate}, "function fail_to_collate, given 1 samples"),
+    "collate_fn fails": (of(KNOWN), {"collate_fn": fail_to_collate}, "function fail_to_collate, given 1 sample"),
     "collate_fn fails, hybrid": (of(PARTLY), {"collate_fn": fail_to_collate}, "the collate function fail_to_collate"),
     "collate_fn fails, no batches": (of_own(3), {"collate_fn": fail_to_collate, "batch_size": None}, "given int."),
     "collate_fn fails, odd shapes": (of_own(Odd()), {"collate_fn": fail_to_collate}, "the first of them Odd."),

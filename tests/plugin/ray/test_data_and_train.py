@@ -159,7 +159,7 @@ def test_numbers_of_rows_that_are_none() -> None:
         mapper({"value": value, "id": np.array([0, -1])})
     with pytest.raises(ArgumentValueError, match=r"got 4294967296"):
         mapper({"value": value, "id": np.array([1 << 32, 1])})
-    with pytest.raises(ArgumentTypeError, match="one integer per row; got 1 axes of float64"):
+    with pytest.raises(ArgumentTypeError, match="one integer per row; got 1 axis of float64"):
         mapper({"value": value, "id": np.array([0.0, 1.0])})
 
 
