@@ -204,7 +204,7 @@ def test_data_iterator_continues_from_checkpoints(tmp_path: Path) -> None:
     assert [next(loader)["x"].ravel().tolist() for _ in range(2)] == [[0, 1], [2, 3]]
     later = read(checkpoints=loader.checkpoints())
     assert [batch["x"].ravel().tolist() for batch in later] == [[4, 5], [6, 6]]
-    with pytest.raises(ArgumentValueError, match="2 checkpoints for 1 pipelines"):
+    with pytest.raises(ArgumentValueError, match="got 2 checkpoints for 1 pipeline"):
         read(checkpoints=loader.checkpoints() * 2)
 
 

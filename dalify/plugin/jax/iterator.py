@@ -241,7 +241,7 @@ def decorated(
             if checkpoints is not None:
                 if len(checkpoints) != len(shards):
                     raise IteratorArgumentError(
-                        f"there are {len(checkpoints)} checkpoints for {counted(len(shards), 'pipeline')}.",
+                        f"got {counted(len(checkpoints), 'checkpoint')} for {counted(len(shards), 'pipeline')}.",
                         hint="Pass the result of checkpoints() of the iterator.",
                     )
                 pairs = zip(shards, checkpoints, strict=True)
