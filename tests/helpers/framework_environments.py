@@ -126,8 +126,8 @@ def check(name: str, arguments: list[str]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Run all, three at a time: the tests of Ray wait for processes most of the time. Return 1 if a test failed."""
-    with ThreadPoolExecutor(3) as pool:
+    """Run all, two at a time: the tests of Ray wait for processes most of the time. Return 1 if a test failed."""
+    with ThreadPoolExecutor(2) as pool:
         passed = dict(zip(PACKAGES, pool.map(lambda name: check(name, arguments), PACKAGES), strict=True))
     failed = [name for name, is_passed in passed.items() if not is_passed]
     if failed:
