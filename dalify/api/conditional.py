@@ -7,6 +7,7 @@ from typing import Any
 
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.graph import DataNode, constant, datanode, is_promotable
 
 __all__ = ["merge", "not_", "split"]
@@ -62,9 +63,7 @@ def _check_call(name: str, inputs: Sequence[Any], count: int, predicate: Any = T
     """Reject calls that Python would reject with a TypeError: DALI raises ValueError or RuntimeError."""
     operator, line = f"fn._conditional.{name}", SourceLine.capture()
     if len(inputs) != count:
-        raise ArgumentTypeError(
-            f"takes {count} input{'s' * (count > 1)}; got {len(inputs)}.", line=line, operator=operator
-        )
+        raise ArgumentTypeError(f"takes {counted(count, 'input')}; got {len(inputs)}.", line=line, operator=operator)
     if predicate is None:
         raise ArgumentTypeError("requires the argument predicate.", line=line, operator=operator)
 

@@ -254,7 +254,7 @@ def check_layout(layout: str, ndim: int) -> None:
     """
     if layout and len(layout) != ndim:
         letters = counted(len(layout), "letter")
-        raise LayoutError(f"the layout {layout!r} has {letters} for {ndim} dimension{'s' if ndim != 1 else ''}.")
+        raise LayoutError(f"the layout {layout!r} has {letters} for {counted(ndim, 'dimension')}.")
 
 
 def layout_of(value: Any) -> str:

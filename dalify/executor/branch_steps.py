@@ -13,6 +13,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ConditionError, DalifyError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data import Batch, stack_samples
 from dalify.data.agreement import check_agreement, check_index
 from dalify.executor.frame import Frame
@@ -155,8 +156,7 @@ def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
     """Return the predicate of a condition as booleans ``[N]``."""
     if predicate.ndim:
         raise ConditionError(
-            f"the condition has {predicate.ndim} dimension{'s' if predicate.ndim > 1 else ''} per sample; it "
-            "must be a single value.",
+            f"the condition has {counted(predicate.ndim, 'dimension')} per sample; it must be a single value.",
             line=node.line,
             hint="Take one element, x[0], or reduce it, for instance with fn.reductions.max(x).",
         )

@@ -17,6 +17,7 @@ import numpy as np
 from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
 from dalify.base.processors import default_device, emulated
+from dalify.base.wording import counted
 from dalify.data import Array, Batch, BufferPool
 from dalify.data.batch import Ragged, array_of, packed, tensor_of, tensor_of_bytes, torch_dtype
 from dalify.data.pool import pinned
@@ -64,8 +65,7 @@ def find_device(device_id: int | None, node: Node) -> str:
         count = _device_count()
         if 0 < count <= device_id:
             raise DeviceError(
-                f"device_id={device_id} does not exist: torch finds {count} device{'s' if count > 1 else ''} of "
-                f"type {device}.",
+                f"device_id={device_id} does not exist: torch finds {counted(count, 'device')} of type {device}.",
                 line=node.line,
             )
         device = f"{device}:{device_id}"

@@ -233,10 +233,12 @@ class Frame:
     def __post_init__(self) -> None:
         self.staged, self.known_positions = [], {}
 
-    def memory(self, slot: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return memory for a result of all samples of the chunk, if possible that of the batch."""
+    def memory(
+        self, slot: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any], start: int = 0
+    ) -> np.ndarray[Any, Any]:
+        """Return memory for a result of some samples of the chunk, from ``start``; if possible that of the batch."""
         collector = self.collectors.get(slot)
-        found = None if collector is None else collector.memory(self.start, count, shape, dtype)
+        found = None if collector is None else collector.memory(self.start + start, count, shape, dtype)
         return self.arena.empty((count, *shape), dtype) if found is None else found
 
     def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:

@@ -262,13 +262,9 @@ class KernelStep(Step):
         if self.device == "gpu":
             return torch.empty((count, *shape), dtype=torch_dtype(spec.dtype), device=frame.torch_device)
         dtype = spec.dtype.numpy
-        if self.node.branch is None:
-            collector = frame.collectors.get(self.outputs[output])
-            if collector is not None:
-                rows = collector.memory(frame.start + start, count, shape, dtype)
-                if rows is not None:
-                    return rows
-        return frame.arena.empty((count, *shape), dtype)
+        if self.node.branch is not None:
+            return frame.arena.empty((count, *shape), dtype)
+        return frame.memory(self.outputs[output], count, shape, dtype, start)
 
     def _memory_of(
         self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any

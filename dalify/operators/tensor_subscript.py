@@ -17,6 +17,7 @@ from dalify.base.errors import (
 )
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.wording import counted
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
@@ -51,7 +52,7 @@ def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
     for index in indices:
         if index.ndim:
             raise ShapeError(
-                f"an index must be a scalar integer per sample; got {index.ndim} dimension{'s' * (index.ndim > 1)}.",
+                f"an index must be a scalar integer per sample; got {counted(index.ndim, 'dimension')}.",
                 hint="Take one element, index[0]. Masks are not indices: multiply, x * (x > 3), or use "
                 "fn.python_function.",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dalify.base.errors import ConditionError
+from dalify.base.wording import counted
 from dalify.graph import Branch, Graph, edge_spec, node_specs
 from dalify.passes.report import Report
 from dalify.registry import FedSource
@@ -35,7 +36,7 @@ def _check_condition(branch: Branch) -> None:
     ndim = edge_spec(branch.condition).ndim
     if ndim:
         raise ConditionError(
-            f"the condition has {ndim} dimension{'s' if ndim > 1 else ''} per sample; it must be a single value.",
+            f"the condition has {counted(ndim, 'dimension')} per sample; it must be a single value.",
             line=branch.line,
             hint="Take one element, x[0], or reduce it, for instance with fn.reductions.max(x).",
         )

@@ -303,7 +303,7 @@ class BatchConverter:
                 f"the batch has {counted(len(batch), 'sample')}, but the pipeline's batch_size is {self.batch_size}.",
                 hint="Pass at most batch_size samples, or build the pipeline with a larger batch_size.",
             )
-        found = f"{batch.ndim} dimension{'s' if batch.ndim != 1 else ''} {batch.shapes()[0]}"
+        found = f"{counted(batch.ndim, 'dimension')} {batch.shapes()[0]}"
         if self.layout and batch.ndim != len(self.layout):
             raise LayoutError(
                 f"the layout {self.layout!r} does not match samples with {found}.",

@@ -265,7 +265,7 @@ def _pipeline_of(reference: str) -> Pipeline:
 
 def _report(job: Job, costs: Costs, recommendation: Recommendation) -> str:
     parts = [
-        f"{_plural(job.gpus, 'GPU')} that take{'s' * (job.gpus == 1)} {job.images_per_second:,.0f} images/s each: "
+        f"{counted(job.gpus, 'GPU')} that take{'s' * (job.gpus == 1)} {job.images_per_second:,.0f} images/s each: "
         f"{job.total_rate:,.0f} images/s",
         "",
         *_recommended_lines(job, costs, recommendation),
@@ -284,7 +284,7 @@ def _recommended_lines(job: Job, costs: Costs, recommendation: Recommendation) -
             "Nothing fits: see the last row of each column.",
             "Take machines with more cores or a faster network, fewer GPUs per machine, smaller or cheaper images.",
         ]
-    nodes = _plural(job.gpu_nodes, "GPU node")
+    nodes = counted(job.gpu_nodes, "GPU node")
     if not chosen.cpu_nodes:
         lines = [f"Recommended: send JPEG, decode where the images are used. {nodes}, no other nodes."]
         processes = f", processes={recommendation.processes}" if recommendation.processes else ""
@@ -297,7 +297,7 @@ def _recommended_lines(job: Job, costs: Costs, recommendation: Recommendation) -
     else:
         actors = f"RayPipeline(workers={chosen.workers}, cpus_per_worker={chosen.cores_per_worker})"
         lines = [
-            f"Recommended: prepare images on {_plural(chosen.cpu_nodes, 'CPU node')}, send {chosen.sent} to {nodes}.",
+            f"Recommended: prepare images on {counted(chosen.cpu_nodes, 'CPU node')}, send {chosen.sent} to {nodes}.",
             f"  on the CPU nodes       {chosen.workers:,} workers with num_threads={chosen.cores_per_worker} each,",
             f"                         for instance {actors}",
             f"  cores of a GPU node    {_used_cores(job, chosen)} of {job.cores_per_node:,}, to receive"
@@ -317,10 +317,6 @@ def _recommended_lines(job: Job, costs: Costs, recommendation: Recommendation) -
 def _short(value: float) -> str:
     """Format with three significant digits, or as an integer from 100."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _plural(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'s' * (count != 1)}"
 
 
 def _used_cores(job: Job, placement: Placement) -> str:
@@ -363,7 +359,7 @@ def _assumptions(job: Job, costs: Costs) -> list[str]:
         f"  {costs.prepare_ms:.3g} ms of CPU time per image ({per_core:,.0f} images/s per core)"
         + (f", {costs.python_ms:.3g} ms of it in Python functions" if costs.python_ms else ""),
         f"  {costs.transport_s_per_gb:g} s of CPU time per GB sent, {job.headroom:.0%} of the cores to spare",
-        f"  nodes of at most {_plural(job.gpus_per_node, 'GPU')}; "
+        f"  nodes of at most {counted(job.gpus_per_node, 'GPU')}; "
         f"{job.cores_per_node:,} cores with GPUs, {job.cores_per_cpu_node:,} without; {job.gbit_per_node:,.4g} Gbit/s",
     ]
 

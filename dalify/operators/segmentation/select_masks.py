@@ -46,7 +46,7 @@ def select_masks(
     """
     for name, spec, ndim in (("mask_ids", mask_ids, 1), ("polygons", polygons, 2), ("vertices", vertices, 2)):
         if spec.ndim != ndim:
-            raise ShapeError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)}; got {spec.ndim}.")
+            raise ShapeError(f"{name} must have {counted(ndim, 'dimension')}; got {spec.ndim}.")
         if name != "vertices" and (spec.dtype is None or not spec.dtype.is_integer):
             raise DTypeError(f"{name} must be integers; got {spec.dtype!s}.")
     if polygons.shape is not None and polygons.shape[1] != 3:

@@ -177,7 +177,7 @@ def _signature(dtypes: Any, shapes: Any, count: int) -> Any:
     found = len(dtypes) if isinstance(dtypes, (tuple, list)) else 1
     if found != count:
         raise ArgumentValueError(
-            f"output_dtypes has {found} type{'s' * (found != 1)}, but the pipeline has {counted(count, 'output')}."
+            f"output_dtypes has {counted(found, 'type')}, but the pipeline has {counted(count, 'output')}."
         )
     if not isinstance(dtypes, (tuple, list)):
         return tf.TensorSpec(tf.TensorShape(shapes), tf.as_dtype(dtypes))
