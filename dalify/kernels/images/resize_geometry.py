@@ -41,6 +41,7 @@ _LARGEST = float(1 << 62)
 _MIN_SIZE = 0.1  # pixels: DALI's minimum scale is that of this size
 _MIN_ROI = 1e-3  # minimum extent of a region of interest
 _NO_LIMITS, _CENTER = np.zeros(0), np.zeros((0, 0))
+_inner = njit(cache=True, error_model="numpy", no_cpython_wrapper=True)  # only called by `_fit`
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +352,6 @@ def _fitted(
         wanted,
         MODES.index(mode),
         _NO_LIMITS if max_size is None else np.array(for_each_axis("max_size", max_size, extents.shape[1])),
-        max_size is not None,
         subpixel_scale,
         ROUNDINGS.index(size_rounding),
         region is not None,
@@ -370,31 +370,78 @@ def _fitted(
     return sizes, starts, ends
 
 
-# It holds the GIL because it takes less time than handing it over. Scales are float32, as in DALI, and so is the size
-# before it is rounded: for two pixels at equal distance, the nearest depends on it.
+# Scales are float32, as in DALI, and so is the size before it is rounded: for two pixels at equal distance, the nearest
+# depends on it.
+@_inner
+def _single(value):
+    """Return a number rounded to float32, as float64."""
+    return np.float64(np.float32(value))
+
+
+@_inner
+def _extended(start, end):
+    """Return a region of interest, extended about its center to the minimum extent."""
+    if abs(end - start) >= _MIN_ROI:
+        return start, end
+    low, high = _single(min(start, end) - _MIN_ROI / 2), _single(max(start, end) + _MIN_ROI / 2)
+    return (low, high) if start <= end else (high, low)
+
+
+@_inner
+def _scale(extents, wanted, mode, limits):
+    """Return the scale of one sample, on all axes or, unless `mode` keeps the aspect ratio, on those without a size."""
+    product, count, smallest, greatest, limit = 1.0, 0, np.inf, 0.0, np.inf
+    for axis in range(len(extents)):
+        if len(limits) and limits[axis] > 0:
+            limit = min(limit, _single(limits[axis] / extents[axis]))
+        if wanted[axis] != 0:
+            scale = _single(abs(wanted[axis]) / extents[axis])
+            product *= scale
+            smallest, greatest = min(smallest, scale), max(greatest, scale)
+            count += 1
+    if mode in (_NOT_LARGER, _NOT_SMALLER):
+        scale = smallest if mode == _NOT_LARGER else greatest
+        return min(scale if count else 1.0, limit)
+    return _single(product ** (1.0 / count)) if mode == _DEFAULT and count else 1.0
+
+
+@_inner
+def _exact_size(value, extent, scale, mode, limit):
+    """Return the size of an axis before it is rounded; `value` is the requested one, `limit` 0 for none."""
+    if mode in (_NOT_LARGER, _NOT_SMALLER):
+        # The axis that determines the scale gets its extent, which the product may miss.
+        if limit > 0 and _single(limit / extent) == scale:
+            value = limit
+        elif value == 0 or _single(value / extent) != scale:
+            value = extent * scale
+    else:
+        value = value if value != 0 else extent * scale
+        value = limit if 0 < limit < value else value
+    return _single(max(value, _MIN_SIZE)) if value != 0 else value
+
+
+@_inner
+def _rounded(value, size_rounding):
+    """Return a size in pixels, at least 1."""
+    if value > _LARGEST:  # larger sizes exceed all limits
+        return np.int64(_LARGEST)
+    if size_rounding == _ROUND:
+        pixels = math.floor(value + 0.5)
+    else:
+        pixels = math.floor(value) if size_rounding == _TRUNCATE else math.ceil(value)
+    return max(np.int64(pixels), np.int64(1))
+
+
+# It holds the GIL because it takes less time than handing it over.
 @njit(cache=True, error_model="numpy")
-def _fit(
-    extents,
-    wanted,
-    mode,
-    largest,
-    has_limits,
-    subpixel_scale,
-    size_rounding,
-    has_regions,
-    alignment,
-    starts,
-    ends,
-    sizes,
-):
+def _fit(extents, wanted, mode, limits, subpixel_scale, size_rounding, has_regions, alignment, starts, ends, sizes):
     """Compute sizes, and change the starts and ends of the regions of interest to those of the source windows.
 
     Args:
         extents: int64 [N, axes], of the sources. Empty axes stay empty.
         wanted: float64 [N, axes], requested extents; 0: determined by the others; negative: mirrored.
         mode: index in `MODES`.
-        largest: float64 [axes], maximum extents; 0 or less for no limit.
-        has_limits: whether there are maximum extents.
+        limits: float64 [axes], maximum extents; 0 or less for no limit. Without elements: no limits.
         subpixel_scale: whether windows are adjusted to rounded sizes.
         size_rounding: index in `ROUNDINGS`.
         has_regions: whether there are regions of interest; otherwise whole samples.
@@ -408,60 +455,20 @@ def _fit(
         the largest size.
     """
     axes, largest_size = extents.shape[1], np.int64(0)
-    exact = np.empty(axes)
+    window = np.empty(axes)
     for n in range(extents.shape[0]):
-        product, count, least, most = 1.0, 0, 1.0, 1.0
-        limit_scale = np.inf
         for axis in range(axes):
             if not has_regions:
-                starts[n, axis], ends[n, axis] = 0, extents[n, axis] if extents[n, axis] > 1 else 1
+                starts[n, axis], ends[n, axis] = 0, max(extents[n, axis], 1)
             if extents[n, axis] == 0 and alignment.size == 0:
                 wanted[n, axis] = 0  # it does not affect the scale of the others
-            start, end = starts[n, axis], ends[n, axis]
-            if abs(end - start) < _MIN_ROI:
-                low, high = (start, end) if start <= end else (end, start)
-                low, high = np.float64(np.float32(low - _MIN_ROI / 2)), np.float64(np.float32(high + _MIN_ROI / 2))
-                start, end = (low, high) if start <= end else (high, low)
-                starts[n, axis], ends[n, axis] = start, end
-            extent = np.float64(np.float32(abs(end - start)))
-            exact[axis] = extent
-            if has_limits and largest[axis] > 0:
-                scale = np.float64(np.float32(largest[axis] / extent))
-                limit_scale = scale if scale < limit_scale else limit_scale
-            value = abs(wanted[n, axis])
-            if value != 0:
-                scale = np.float64(np.float32(value / extent))
-                product *= scale
-                least = scale if count == 0 or scale < least else least
-                most = scale if count == 0 or scale > most else most
-                count += 1
-        missing = 1.0
-        if mode == _DEFAULT and count:
-            missing = np.float64(np.float32(product ** (1.0 / count)))
+            starts[n, axis], ends[n, axis] = _extended(starts[n, axis], ends[n, axis])
+            window[axis] = _single(abs(ends[n, axis] - starts[n, axis]))
+        scale = _scale(window, wanted[n], mode, limits)
         for axis in range(axes):
-            value = abs(wanted[n, axis])
-            if mode in (_NOT_LARGER, _NOT_SMALLER):
-                scale = least if mode == _NOT_LARGER else most
-                scale = limit_scale if limit_scale < scale else scale
-                # The axis that determines the scale gets its extent, which the product may miss.
-                if has_limits and largest[axis] > 0 and np.float64(np.float32(largest[axis] / exact[axis])) == scale:
-                    value = largest[axis]
-                elif value == 0 or np.float64(np.float32(value / exact[axis])) != scale:
-                    value = exact[axis] * scale
-            else:
-                value = value if value != 0 else exact[axis] * missing
-                if has_limits and 0 < largest[axis] < value:
-                    value = largest[axis]
-            if value != 0:
-                value = np.float64(np.float32(value if value > _MIN_SIZE else _MIN_SIZE))
-            rounded = math.ceil(value)
-            if size_rounding == _ROUND:
-                rounded = math.floor(value + 0.5)
-            elif size_rounding == _TRUNCATE:
-                rounded = math.floor(value)
-            # Larger sizes exceed all limits.
-            rounded = np.int64(_LARGEST if value > _LARGEST else rounded)
-            rounded = rounded if rounded > 1 else np.int64(1)
+            limit = limits[axis] if limits.size else 0.0
+            value = _exact_size(abs(wanted[n, axis]), window[axis], scale, mode, limit)
+            rounded = _rounded(value, size_rounding)
             start, end = starts[n, axis], ends[n, axis]
             if wanted[n, axis] < 0:
                 start, end = end, start
