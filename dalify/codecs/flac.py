@@ -307,6 +307,84 @@ def _check_sum(at, size):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _coded_number(at):
+    """Return the number of a frame, encoded like UTF-8, and the address after it; -1 if it is not valid."""
+    invalid = np.int64(-1), at
+    lead, more = byte_at(at), np.int64(0)
+    while more < 8 and lead & (0x80 >> more):
+        more += 1
+    if more == 1 or more > 7:
+        return invalid
+    found = lead & (0x7F >> more)
+    for place in range(at + 1, at + more):
+        if byte_at(place) & 0xC0 != 0x80:
+            return invalid
+        found = (found << 6) | (byte_at(place) & 0x3F)
+    return found, at + max(more, np.int64(1))
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _block_size(at, code):
+    """Return the number of samples per channel, and the address after the bytes that contain it."""
+    if code == 6:
+        return byte_at(at) + 1, at + 1
+    if code == 7:
+        return pair_at(at) + 1, at + 2
+    return np.int64(_BLOCK_SIZES[code]), at
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _sampling_rate(at, code, rate):
+    """Return the sampling rate in Hz, and the address after the bytes that contain it; `rate` is that of the stream."""
+    if code == 0 or code == 15:  # 15 is invalid
+        return rate if code == 0 else np.int64(-1), at
+    if code < 12:
+        return np.int64(_RATES[code]), at
+    if code == 12:
+        return byte_at(at) * 1000, at + 1
+    return pair_at(at) * (10 if code == 14 else 1), at + 2
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _frame_header(start, number, block_size, rate, channels, width):
+    """Read and check the header of a frame at the address ``start``; see `decode_frame`.
+
+    Returns:
+        Number of samples per channel, channel assignment and bytes of the header; zeros if it is not supported.
+    """
+    refused = np.int64(0), np.int64(0), np.int64(0)
+    second, sizes, fourth = byte_at(start + 1), byte_at(start + 2), byte_at(start + 3)
+    if byte_at(start) != 0xFF or second & 0xFE != 0xF8 or fourth & 1:
+        return refused
+    found, at = _coded_number(start + 4)
+    if found < 0:
+        return refused
+    count, at = _block_size(at, sizes >> 4)
+    own_rate, at = _sampling_rate(at, sizes & 15, rate)
+    check = np.int64(0)
+    for place in range(start, at):
+        check = _CRC_8[check ^ byte_at(place)]
+    assignment, width_code = fourth >> 4, (fourth >> 1) & 7
+    if check != byte_at(at) or own_rate != rate or width_code == 3 or (width_code and _WIDTHS[width_code] != width):
+        return refused
+    has_varying_size = second & 1
+    if found != number if has_varying_size else found * block_size != number:
+        return refused
+    if assignment > 10 or channels != (assignment + 1 if assignment < 8 else 2):
+        return refused
+    return count, assignment, at + 1 - start
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _exceeds(samples_at, count, width):
+    """Return whether a sample does not fit ``width`` bits."""
+    outside, values = np.int32(0), array_at(samples_at, (count,), _INT32)
+    for i in range(count):
+        outside |= (values[i] >> (width - 1)) + np.int32(1) & ~np.int32(1)
+    return outside != 0
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def decode_frame(base, size, start, number, block_size, rate, samples_at, stride, channels, width, factors_at):
     """Decode one frame.
 
@@ -329,54 +407,10 @@ def decode_frame(base, size, start, number, block_size, rate, samples_at, stride
     refused = np.int64(0), np.int64(0)
     if start + 6 > size:
         return refused
-    at, second, fourth = base + start + 5, byte_at(base + start + 1), byte_at(base + start + 3)
-    if byte_at(base + start) != 0xFF or second & 0xFE != 0xF8 or fourth & 1:
+    count, assignment, position = _frame_header(base + start, number, block_size, rate, channels, width)
+    if count == 0 or count > stride - SCRATCH_BEFORE:
         return refused
-    varies, sizes = second & 1, byte_at(base + start + 2)
-    size_code, rate_code = sizes >> 4, sizes & 15
-    assignment, width_code = fourth >> 4, (fourth >> 1) & 7
-    # The number, encoded like UTF-8.
-    lead = byte_at(base + start + 4)
-    more = np.int64(0)
-    while more < 8 and lead & (0x80 >> more):
-        more += 1
-    if more == 1 or more > 7:
-        return refused
-    found = lead & (0x7F >> more)
-    for _ in range(more - 1):
-        if byte_at(at) & 0xC0 != 0x80:
-            return refused
-        found = (found << 6) | (byte_at(at) & 0x3F)
-        at += 1
-    count = _BLOCK_SIZES[size_code]
-    if size_code == 6:
-        count = byte_at(at) + 1
-        at += 1
-    elif size_code == 7:
-        count = pair_at(at) + 1
-        at += 2
-    own_rate = rate
-    if 1 <= rate_code <= 11:
-        own_rate = _RATES[rate_code]
-    elif rate_code == 12:
-        own_rate = byte_at(at) * 1000
-        at += 1
-    elif rate_code >= 13:
-        own_rate = pair_at(at)
-        own_rate *= 10 if rate_code == 14 else 1
-        at += 2
-    check = np.int64(0)
-    for place in range(base + start, at):
-        check = _CRC_8[check ^ byte_at(place)]
-    if check != byte_at(at) or own_rate != rate or rate_code == 15 or (width_code and _WIDTHS[width_code] != width):
-        return refused
-    if count == 0 or count > stride - SCRATCH_BEFORE or width_code == 3:
-        return refused
-    if found != number if varies else found * block_size != number:
-        return refused
-    if assignment > 10 or (channels != assignment + 1 if assignment < 8 else channels != 2):
-        return refused
-    stop, position = size * 8, (at + 1 - base) * 8
+    stop, position = size * 8, (start + position) * 8
     for channel in range(channels):
         is_difference = (assignment == 8 and channel == 1) or (assignment == 9 and channel == 0)
         is_difference |= assignment == 10 and channel == 1
@@ -392,10 +426,7 @@ def decode_frame(base, size, start, number, block_size, rate, samples_at, stride
     if assignment >= 8:
         _join_channels(samples_at + 4 * SCRATCH_BEFORE, stride, count, assignment)
     for channel in range(channels):
-        outside, values = np.int32(0), array_at(samples_at + 4 * (stride * channel + SCRATCH_BEFORE), (count,), _INT32)
-        for i in range(count):
-            outside |= (values[i] >> (width - 1)) + np.int32(1) & ~np.int32(1)
-        if outside:
+        if _exceeds(samples_at + 4 * (stride * channel + SCRATCH_BEFORE), count, width):
             return refused
     return count, end + 2
 
