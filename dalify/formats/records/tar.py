@@ -29,6 +29,12 @@ _NAME, _NAME_END, _PREFIX, _PREFIX_END, _OFFSET, _SIZE = range(6)
 # State of a scan: offset of the next header; end of the names; start and end of a long name, and a size plus one (0:
 # none), that belong to the next member; number of bytes needed from the offset on.
 _PLACE, _NAMES_END, _LONG, _LONG_END, _PAX_SIZE, _NEEDED = range(6)
+# Kinds of members. Hard and symbolic links, devices, folders and pipes are from `_FIRST_EMPTY` to `_LAST_EMPTY`.
+_FILE, _OLD_FILE, _CONTIGUOUS_FILE = ord("0"), 0, ord("7")
+_FIRST_EMPTY, _LAST_EMPTY = ord("1"), ord("6")
+_LONG_NAME, _LONG_LINK, _PAX, _PAX_OF_ARCHIVE = ord("L"), ord("K"), ord("x"), ord("g")
+_PATH_KEY, _SIZE_KEY = tuple(b"path"), tuple(b"size")
+_ZERO, _NINE, _BLANK, _EQUALS = ord("0"), ord("9"), ord(" "), ord("=")
 
 
 class Member(NamedTuple):
@@ -112,10 +118,10 @@ def _octal(data: Any, start: int, size: int) -> Any:
     seen = False
     for place in range(start, start + size):
         byte = data[place]
-        if 48 <= byte < 56:
-            value = value << 3 | np.int64(byte - 48)
+        if _ZERO <= byte < _ZERO + 8:
+            value = value << 3 | np.int64(byte - _ZERO)
             seen = True
-        elif byte == 32 or byte == 0:
+        elif byte == _BLANK or byte == 0:
             if seen:
                 break
         else:
@@ -126,7 +132,7 @@ def _octal(data: Any, start: int, size: int) -> Any:
 @njit(nogil=True, cache=True)
 def _is_header(data: Any, place: int) -> bool:
     """Verify the checksum: the sum of all bytes, with its own bytes counted as blanks."""
-    total = 8 * 32
+    total = 8 * _BLANK
     for index in range(place, place + 148):
         total += data[index]
     for index in range(place + 156, place + 512):
@@ -162,36 +168,64 @@ def _keep_long(data: Any, start: int, stop: int, names: Any, state: Any) -> bool
 
 
 @njit(nogil=True, cache=True)
+def _is_key(data: Any, place: int, key: Any) -> bool:
+    return (
+        data[place] == key[0] and data[place + 1] == key[1] and data[place + 2] == key[2] and data[place + 3] == key[3]
+    )
+
+
+@njit(nogil=True, cache=True)
 def _pax(data: Any, place: int, stop: int, names: Any, state: Any) -> bool:
     """Parse path and size of a pax header with records "length key=value"; return False if it is damaged."""
     path = path_end = 0
     while place < stop and data[place] != 0:
         start = place
         length: Any = np.int64(0)
-        while place < stop and 48 <= data[place] < 58:
-            length = length * 10 + np.int64(data[place] - 48)
+        while place < stop and _ZERO <= data[place] <= _NINE:
+            length = length * 10 + np.int64(data[place] - _ZERO)
             if length > stop - start:
                 return False
             place += 1
         end = start + length
-        if length == 0 or place >= end or data[place] != 32:
+        if length == 0 or place >= end or data[place] != _BLANK:
             return False
         key = place + 1
-        if end - key >= 5 and data[key + 4] == 61:
+        if end - key >= 5 and data[key + 4] == _EQUALS:
             value = key + 5
-            # path=
-            if data[key] == 112 and data[key + 1] == 97 and data[key + 2] == 116 and data[key + 3] == 104:
+            if _is_key(data, key, _PATH_KEY):
                 path, path_end = value, max(end - 1, value)
-            # size=
-            if data[key] == 115 and data[key + 1] == 105 and data[key + 2] == 122 and data[key + 3] == 101:
+            if _is_key(data, key, _SIZE_KEY):
                 size = np.int64(0)
                 for index in range(value, end - 1):
-                    if not 48 <= data[index] < 58 or size >= 1 << 58:
+                    if not _ZERO <= data[index] <= _NINE or size >= 1 << 58:
                         return False
-                    size = size * 10 + np.int64(data[index] - 48)
+                    size = size * 10 + np.int64(data[index] - _ZERO)
                 state[_PAX_SIZE] = size + 1
         place = end
     return path_end == path or _keep_long(data, path, path_end, names, state)
+
+
+@njit(nogil=True, cache=True)
+def _keep_extension(data: Any, kind: int, start: int, stop: int, names: Any, state: Any) -> bool:
+    """Keep what a member describes of the next one: its long name or a pax header; return False if it is damaged."""
+    if kind == _PAX:
+        return _pax(data, start, stop, names, state)
+    return _keep_long(data, start, _end_of_text(data, start, stop), names, state)
+
+
+@njit(nogil=True, cache=True)
+def _keep_name(window: Any, header: int, names: Any, state: Any, row: Any) -> None:
+    """Fill the columns of a file's name."""
+    row[_PREFIX] = row[_PREFIX_END] = 0
+    if state[_LONG_END] > state[_LONG]:
+        row[_NAME], row[_NAME_END] = state[_LONG], state[_LONG_END]
+        return
+    row[_NAME] = _keep(window, header, _end_of_text(window, header, header + 100), names, state)
+    row[_NAME_END] = state[_NAMES_END]
+    # "ustar" followed by a zero; GNU has other fields there
+    if window[header + 257] == ord("u") and window[header + 262] == 0:
+        row[_PREFIX] = _keep(window, header + 345, _end_of_text(window, header + 345, header + 500), names, state)
+        row[_PREFIX_END] = state[_NAMES_END]
 
 
 @njit(nogil=True, cache=True)
@@ -211,57 +245,43 @@ def _scan(
     """
     while count < len(rows) and state[_NAMES_END] < names.size // 2:
         place = state[_PLACE]
-        state[_NEEDED] = 512
-        if place + 512 > size_of_archive:
+        state[_NEEDED] = BLOCK_BYTES
+        if place + BLOCK_BYTES > size_of_archive:
             return count, (_AT_END if place >= size_of_archive else _TRUNCATED)
         header = place - start
-        if header + 512 > window.size:
+        contents = header + BLOCK_BYTES
+        if contents > window.size:
             return count, _READS_ON
         if window[header] == 0 and _octal(window, header + 148, 8) == 0:
             return count, _AT_END  # blocks of zeros
         if not _is_header(window, header):
             return count, _DAMAGED
         kind = window[header + 156]
+        describes_next = kind in (_LONG_NAME, _PAX)
+        describes_others = describes_next or kind in (_PAX_OF_ARCHIVE, _LONG_LINK)
         size = _octal(window, header + 124, 12)
-        if 49 <= kind <= 54:
-            size = 0  # links, folders and devices have no contents, whatever the field says
-        elif state[_PAX_SIZE] and kind != 120 and kind != 103 and kind != 76 and kind != 75:
+        if _FIRST_EMPTY <= kind <= _LAST_EMPTY:
+            size = 0  # whatever the field contains
+        elif state[_PAX_SIZE] and not describes_others:
             size = state[_PAX_SIZE] - 1
-        contents = header + 512
         if size < 0:
             return count, _DAMAGED
-        if size > size_of_archive - (place + 512):
+        if size > size_of_archive - (place + BLOCK_BYTES):
             return count, _TRUNCATED
-        if kind == 76 or kind == 120:  # L: long name; x: pax
+        if describes_next:
             if size > _MAX_HEADER_BYTES:
                 return count, _DAMAGED
             if contents + size > window.size:
-                state[_NEEDED] = 512 + size
+                state[_NEEDED] = BLOCK_BYTES + size
                 return count, _READS_ON
-            if kind == 120:
-                is_kept = _pax(window, contents, contents + size, names, state)
-            else:
-                end = _end_of_text(window, contents, contents + size)
-                is_kept = _keep_long(window, contents, end, names, state)
-            if not is_kept:
+            if not _keep_extension(window, kind, contents, contents + size, names, state):
                 return count, _DAMAGED
-        state[_PLACE] = place + 512 + (size + 511) // 512 * 512
-        if kind == 76 or kind == 120 or kind == 103 or kind == 75:  # g: for the whole archive; K: long link
+        state[_PLACE] = place + BLOCK_BYTES + -(-size // BLOCK_BYTES) * BLOCK_BYTES
+        if describes_others:
             continue
-        if kind == 48 or kind == 0 or kind == 55:
-            row = rows[count]
-            row[_PREFIX] = row[_PREFIX_END] = 0
-            if state[_LONG_END] > state[_LONG]:
-                row[_NAME], row[_NAME_END] = state[_LONG], state[_LONG_END]
-            else:
-                row[_NAME] = _keep(window, header, _end_of_text(window, header, header + 100), names, state)
-                row[_NAME_END] = state[_NAMES_END]
-                # "ustar" followed by a zero; GNU has other fields there
-                if window[header + 257] == 117 and window[header + 262] == 0:
-                    end = _end_of_text(window, header + 345, header + 500)
-                    row[_PREFIX] = _keep(window, header + 345, end, names, state)
-                    row[_PREFIX_END] = state[_NAMES_END]
-            row[_OFFSET], row[_SIZE] = place + 512, size
+        if kind in (_FILE, _OLD_FILE, _CONTIGUOUS_FILE):
+            _keep_name(window, header, names, state, rows[count])
+            rows[count, _OFFSET], rows[count, _SIZE] = place + BLOCK_BYTES, size
             count += 1
         state[_LONG] = state[_LONG_END] = state[_PAX_SIZE] = 0
     return count, _FULL

@@ -88,6 +88,44 @@ def features_of(features: Any) -> dict[str, Feature]:
 
 
 @njit(nogil=True, cache=True)
+def _entry(data: Any, place: int, stop: int) -> tuple[bool, int, int, int, int]:
+    """Return start and end of the key and of the value of a map's entry, after whether it is not damaged."""
+    key = key_end = value = value_end = place
+    while place < stop:
+        number, wire, begin, place = next_field(data, place, stop)
+        if place < 0:
+            return False, key, key, value, value
+        if wire == BYTES and number == 1:
+            key, key_end = begin, place
+        elif wire == BYTES and number == 2:
+            value, value_end = begin, place
+    return True, key, key_end, value, value_end
+
+
+@njit(nogil=True, cache=True)
+def _is_name(data: Any, key: int, key_end: int, names: Any, name: int, name_end: int) -> bool:
+    if key_end - key != name_end - name:
+        return False
+    same = True
+    for i in range(name_end - name):
+        same &= names[name + i] == data[key + i]
+    return same
+
+
+@njit(nogil=True, cache=True)
+def _find_list(data: Any, place: int, stop: int, found: Any, feature: int) -> bool:
+    """Find kind, start and end of a feature's list of values, ``found[feature]``; return False if damaged."""
+    found[feature, 0] = 0
+    while place < stop:
+        kind, wire, begin, place = next_field(data, place, stop)
+        if place < 0:
+            return False
+        if wire == BYTES and 1 <= kind <= 3:
+            found[feature, 0], found[feature, 1], found[feature, 2] = kind, begin, place
+    return True
+
+
+@njit(nogil=True, cache=True)
 def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: Any) -> bool:
     """Find kind, start and end of the requested features, ``found[F, 3]``; return False if damaged.
 
@@ -95,50 +133,26 @@ def _find(data: Any, start: Any, stop: Any, names: Any, name_ends: Any, found: A
     """
     place = start
     while place < stop:
-        number, wire, begin, place = next_field(data, place, stop)
+        number, wire, entry_end, place = next_field(data, place, stop)
         if place < 0:
             return False
         if number != 1 or wire != BYTES:
             continue
-        entry_end = begin
         while entry_end < place:  # entries of the map
-            entry_number, entry_wire, entry, entry_end = next_field(data, entry_end, place)
+            number, wire, entry, entry_end = next_field(data, entry_end, place)
             if entry_end < 0:
                 return False
-            if entry_number != 1 or entry_wire != BYTES:
+            if number != 1 or wire != BYTES:
                 continue
-            key = key_end = value = value_end = entry
-            part_end = entry
-            while part_end < entry_end:
-                part_number, part_wire, part, part_end = next_field(data, part_end, entry_end)
-                if part_end < 0:
+            is_valid, key, key_end, value, value_end = _entry(data, entry, entry_end)
+            if not is_valid:
+                return False
+            name = 0
+            for feature in range(name_ends.size):
+                is_wanted = _is_name(data, key, key_end, names, name, name_ends[feature])
+                if is_wanted and not _find_list(data, value, value_end, found, feature):
                     return False
-                if part_wire == BYTES and part_number == 1:
-                    key, key_end = part, part_end
-                elif part_wire == BYTES and part_number == 2:
-                    value, value_end = part, part_end
-            name_begin = 0
-            for wanted in range(name_ends.size):
-                size = name_ends[wanted] - name_begin
-                same = size == key_end - key
-                if same:
-                    for i in range(size):
-                        if names[name_begin + i] != data[key + i]:
-                            same = False
-                            break
-                name_begin = name_ends[wanted]
-                if not same:
-                    continue
-                found[wanted, 0] = 0
-                list_end = value
-                while list_end < value_end:
-                    kind, list_wire, begin_of_list, list_end = next_field(data, list_end, value_end)
-                    if list_end < 0:
-                        return False
-                    if list_wire == BYTES and 1 <= kind <= 3:
-                        found[wanted, 0] = kind
-                        found[wanted, 1] = begin_of_list
-                        found[wanted, 2] = list_end
+                name = name_ends[feature]
     return True
 
 
