@@ -302,8 +302,15 @@ def _store(out: Samples, values: np.ndarray) -> None:
     store_joined(out, np.trunc(values) if out.dtype.kind in "iu" else values)
 
 
-def _divided(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _divided(values: np.ndarray, counts: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return float64 sums divided by numbers of values, for results of a type.
+
+    For float32 as in DALI: the sum is rounded, and multiplied by the rounded 1/n. The mean of seven values of 3 is
+    3.0000002, and a condition such as ``mean > 3`` is true for the same samples.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):  # an empty reduction is NaN, as 0 / 0
+        if dtype == np.float32:
+            return values.astype(np.float32) * np.reciprocal(counts.astype(np.float32))
         return values / counts.astype(np.float64)
 
 
@@ -333,19 +340,19 @@ def total(out: Samples, x: Samples, axes: Sequence[int]) -> None:
 def mean(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with arithmetic means; NaN for an empty reduction."""
     flat = collapse(x, axes)
-    _store(out, _divided(_moments_along(flat)[0], flat.counts))
+    _store(out, _divided(_moments_along(flat)[0], flat.counts, out.dtype))
 
 
 def mean_square(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with means of squares."""
     flat = collapse(x, axes)
-    _store(out, _divided(_moments_along(flat)[1], flat.counts))
+    _store(out, _divided(_moments_along(flat)[1], flat.counts, out.dtype))
 
 
 def rms(out: Samples, x: Samples, axes: Sequence[int]) -> None:
     """Fill `out` with the roots of the means of squares."""
     flat = collapse(x, axes)
-    _store(out, np.sqrt(_divided(_moments_along(flat)[1], flat.counts)))
+    _store(out, np.sqrt(_divided(_moments_along(flat)[1], flat.counts, out.dtype)))
 
 
 def deviations(flat: Collapsed, mean: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -359,12 +366,12 @@ def deviations(flat: Collapsed, mean: np.ndarray | None) -> tuple[np.ndarray, np
     return center, _moments_along(flat, center, is_centered=mean is None)[1]
 
 
-def _variances(x: Samples, mean: Samples, axes: Sequence[int], ddof: int) -> np.ndarray:
+def _variances(out: Samples, x: Samples, mean: Samples, axes: Sequence[int], ddof: int) -> np.ndarray:
     values = joined(mean).reshape(-1).astype(np.float64)
     given, flat = mean.shapes.prod(1), collapse(x, axes)
     # One number per result, or one per sample.
     centers = np.repeat(values, np.repeat(np.where(given == 1, flat.sizes, 1), given))
-    return _divided(_moments_along(flat, centers)[1], flat.counts - ddof)
+    return _divided(_moments_along(flat, centers)[1], flat.counts - ddof, out.dtype)
 
 
 def variance(out: Samples, x: Samples, mean: Samples, axes: Sequence[int], ddof: int = 0) -> None:
@@ -377,13 +384,13 @@ def variance(out: Samples, x: Samples, mean: Samples, axes: Sequence[int], ddof:
         axes: axes of a sample to reduce.
         ddof: subtracted from the number of values before dividing by it.
     """
-    _store(out, _variances(x, mean, axes, ddof))
+    _store(out, _variances(out, x, mean, axes, ddof))
 
 
 def std_dev(out: Samples, x: Samples, mean: Samples, axes: Sequence[int], ddof: int = 0) -> None:
     """Fill `out` with the square roots of `variance`."""
     with np.errstate(invalid="ignore"):
-        _store(out, np.sqrt(_variances(x, mean, axes, ddof)))
+        _store(out, np.sqrt(_variances(out, x, mean, axes, ddof)))
 
 
 def minimum(out: Samples, x: Samples, axes: Sequence[int]) -> None:

@@ -61,9 +61,18 @@ def _sum(x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None
     return x.sum(dim=_over(axes)) if axes else x
 
 
-def _average(values: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None) -> torch.Tensor:
+def _average(
+    values: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None, dtype: torch.dtype | None = None
+) -> torch.Tensor:
     sums = _sum(values, axes, extents)
-    return sums / _count(values, axes, extents, sums.ndim)
+    return _divided(sums, _count(values, axes, extents, sums.ndim), dtype)
+
+
+def _divided(sums: torch.Tensor, count: int | torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
+    """Return sums divided by the number of values, for results of a type; see `dalify.kernels.arrays.reduce`."""
+    if isinstance(count, int):  # as a tensor: Python does not divide by zero
+        count = torch.full((), count, dtype=wide_dtype(sums.device), device=sums.device)
+    return sums.float() * count.float().reciprocal() if dtype == torch.float32 else sums / count
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
@@ -89,19 +98,19 @@ def total_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents
 
 def mean_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> None:
     """Fill `out` with arithmetic means."""
-    _store(out, _average(_wide(x), axes, extents))
+    _store(out, _average(_wide(x), axes, extents, out.dtype))
 
 
 def mean_square_torch(
     out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None
 ) -> None:
     """Fill `out` with means of squares."""
-    _store(out, _average(_wide(x).square(), axes, extents))
+    _store(out, _average(_wide(x).square(), axes, extents, out.dtype))
 
 
 def rms_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> None:
     """Fill `out` with the roots of the means of squares."""
-    _store(out, _average(_wide(x).square(), axes, extents).sqrt())
+    _store(out, _average(_wide(x).square(), axes, extents, out.dtype).sqrt())
 
 
 def deviations_torch(
@@ -132,7 +141,7 @@ def variance_torch(
     extents: np.ndarray | None = None,
 ) -> None:
     """Fill `out` with mean squared deviations from `mean`."""
-    _store(out, _variance(x, mean, axes, ddof, extents))
+    _store(out, _variance(out, x, mean, axes, ddof, extents))
 
 
 def std_dev_torch(
@@ -144,17 +153,19 @@ def std_dev_torch(
     extents: np.ndarray | None = None,
 ) -> None:
     """Fill `out` with the square roots of `variance_torch`."""
-    _store(out, _variance(x, mean, axes, ddof, extents).sqrt())
+    _store(out, _variance(out, x, mean, axes, ddof, extents).sqrt())
 
 
 def _variance(
-    x: torch.Tensor, mean: torch.Tensor, axes: Sequence[int], ddof: int, extents: np.ndarray | None
+    out: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    axes: Sequence[int],
+    ddof: int,
+    extents: np.ndarray | None,
 ) -> torch.Tensor:
     _, squares, count = deviations_torch(x, axes, mean, extents)
-    divisor = count - ddof
-    if isinstance(divisor, int):  # as a tensor: Python does not divide by zero
-        divisor = torch.full((), divisor, dtype=wide_dtype(x.device), device=x.device)
-    return squares / divisor
+    return _divided(squares, count - ddof, out.dtype)
 
 
 def minimum_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None) -> None:

@@ -51,6 +51,23 @@ def test_requested_types(device):
     assert_same_as_dali(graph, SAMPLES, device=device, rtol=1e-6)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "mean_square", "rms", "variance", "std_dev"])
+def test_means_of_integers_are_bit_identical(device, reduction):
+    """DALI multiplies by a rounded 1/n: the mean of seven 3s is above 3, and so a condition on it is true."""
+    samples = [np.full(7, 3, np.uint8), *(RNG.integers(0, 9, count, dtype=np.uint8) for count in range(1, 60))]
+
+    def graph(dali, x):
+        reduce = getattr(dali.fn.reductions, reduction)
+        if reduction not in ("variance", "std_dev"):
+            return [reduce(x)]
+        return [reduce(x, 4.0), reduce(x, 4.0, ddof=1)]
+
+    is_root_of_torch = device == "gpu" and reduction in ("rms", "std_dev")  # not always rounded to the nearest
+    assert_same_as_dali(graph, samples, device=device, rtol=2e-7 if is_root_of_torch else 0, atol=0)
+    ((_, means),) = run_here(lambda dali, x: [dali.fn.reductions.mean(x)], samples, device=device)
+    assert means[0] == np.float32(21) * (np.float32(1) / np.float32(7)) > 3
+
+
 def test_one_center_for_several_results(device):
     ((_, got),) = run_here(lambda dali, x: [dali.fn.reductions.variance(x, 7.0, axes=[0])], SAMPLES, device=device)
     for sample, result in zip(SAMPLES, got, strict=True):
