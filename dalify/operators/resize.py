@@ -40,7 +40,7 @@ def resize(
 
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, sequences with F first (or CFHW); any numeric dtype.
-        dtype: dtype of `x` (default) or FLOAT; uint8 is rounded half away from zero.
+        dtype: dtype of `x` (default) or FLOAT; integers are rounded half to even.
         save_attrs: also return the extents before the resize, int32 ``[spatial axes]``.
 
     Returns:

@@ -49,6 +49,24 @@ def triangle_matrix(n_in: int, n_out: int, start: float, end: float) -> np.ndarr
 
 
 @pytest.mark.parametrize("device", ["cpu", "torch"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint16])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize(("size", "out_size"), [((9, 12), (18, 24)), ((16, 24), (8, 12)), ((3, 2), (12, 4))])
+def test_halves_are_rounded_to_even(device, dtype, channels, size, out_size):
+    """The weights are binary fractions, so that many exact results are half way between two integers."""
+    x = np.random.default_rng(5).integers(0, 9, (4, *size, channels), dtype=dtype)
+    start, end = np.zeros((4, 2)), np.tile(size, (4, 1))
+    got = run(device, x, out_size, start, end, antialias=False)
+    rows, columns = (
+        triangle_matrix(n, m, 0, n) if m > n else np.kron(np.eye(m), [0.5, 0.5])
+        for n, m in zip(size, out_size, strict=True)
+    )
+    exact = np.einsum("oh,pw,nhwc->nopc", rows, columns, x.astype(np.float64))
+    assert (exact % 1 == 0.5).mean() > 0.02
+    np.testing.assert_array_equal(got, np.rint(exact))
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch"])
 @settings(max_examples=60)
 @given(data=st.data())
 def test_linear_is_the_formula(device, data):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError
+from tests.helpers.both import run_both
 from tests.helpers.one_operator import assert_equals_dali, run_dalify
 from tests.helpers.photos import drawn_photo
 from tests.helpers.real_dali import Each
@@ -133,3 +134,16 @@ def test_mistakes():
         run_dalify("resize", [PHOTOS[0][..., 0]], size=3)
     with pytest.raises(DTypeError, match="FLOAT"):
         run_dalify("resize", PHOTOS, layouts="HWC", size=3, dtype="INT16")
+
+
+@pytest.mark.parametrize(("size", "out_size"), [((56, 64), [112, 128]), ((112, 128), [56, 64])])
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_values_half_way_between_integers(dtype, size, out_size):
+    """They are rounded as in DALI, except that DALI rounds some of the last 15 pixels of a row away from zero."""
+    images = [np.random.default_rng(3).integers(0, 256, (*size, 3)).astype(dtype)]
+
+    def graph(dali, x):
+        return [dali.fn.resize(x, size=out_size, antialias=False)]
+
+    (((_, ours), (_, theirs)),) = run_both(graph, images, layouts="HWC")
+    np.testing.assert_array_equal(ours[0][:, 1:-15], theirs[0][:, 1:-15])

@@ -206,7 +206,7 @@ def _generate_filter(context: Any, builder: ir.IRBuilder, signature: Any, argume
 
 @intrinsic
 def blend_four_pixels(typing_context: Any, source: Any, offsets: Any, weights: Any, taps: Any, target: Any) -> Any:
-    """Store four RGB pixels of uint8, each the weighted sum of `taps` neighboring pixels of float32, rounded half up.
+    """Store four RGB pixels of uint8, weighted sums of `taps` neighboring pixels of float32, rounded half to even.
 
     For use inside numba functions. All arguments are ``uintp``: `source`, the address of a row of interleaved RGB,
     readable one float beyond the last pixel that is used; `offsets`, of four ``uintp``: where the first tap of each
@@ -253,13 +253,14 @@ def _generate_blend(context: Any, builder: ir.IRBuilder, signature: Any, argumen
         (count, taps, count_next),
         (step, ir.Constant(index, 0), step_next),
         (weights_at, weights, weights_next),
-        (total, constant(block, 0.5), total_next),  # half, because the conversion to integers truncates
+        (total, constant(block, 0.0), total_next),
     ):
         phi.add_incoming(first, before)
         phi.add_incoming(following, loop)
     builder.cbranch(builder.icmp_unsigned("!=", count_next, ir.Constant(index, 0)), loop, after)
     builder.position_at_end(after)
-    whole = builder.fptosi(total_next, integers)
+    rounds = builder.module.declare_intrinsic("llvm.rint.v16f32", fnty=ir.FunctionType(block, [block]))
+    whole = builder.fptosi(builder.call(rounds, [total_next]), integers)
     least, largest = constant(integers, 0), constant(integers, 255)
     whole = builder.select(builder.icmp_signed(">", whole, least), whole, least)
     whole = builder.select(builder.icmp_signed("<", whole, largest), whole, largest)

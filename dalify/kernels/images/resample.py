@@ -66,8 +66,8 @@ def resample(
     the image, its border is repeated.
 
     Args:
-        out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded half away from zero
-            and saturated.
+        out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded half to even and
+            saturated.
         x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty; may be windows with strides. uint8 and
             float32 are fast; others are converted to float32.
         start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
@@ -119,6 +119,9 @@ def resample_windows(
         windows = starts[numbers], ends[numbers], minify[numbers], magnify[numbers]
         found: Any = _describe(target.shapes, source.shapes, *windows)
         _resample_all(target, source, *windows, antialias, *found[3:])
+        if out.dtype.kind in "iu":
+            for values in target.arrays():
+                np.rint(values, out=values)
 
     in_float32(out, x, fill)
 
@@ -279,7 +282,7 @@ def _store_overload(target, row):
 
         def store_uint8(target, row):
             for j in range(target.size):
-                value = row[j] + np.float32(0.5)
+                value = np.rint(row[j])
                 value = value if value > 0 else np.float32(0)
                 value = value if value < 255 else np.float32(255)
                 target[j] = np.uint8(np.int32(value))

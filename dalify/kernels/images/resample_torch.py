@@ -81,7 +81,7 @@ def resample_torch(
         before, extent, after = _around(blended.shape, 1 + axis)
         product = matrix[:, None] @ blended.reshape(samples, before, extent, after)
         blended = product.reshape(*blended.shape[: 1 + axis], matrix.shape[1], *blended.shape[2 + axis :])
-    saturate_cast_torch(out, blended)
+    saturate_cast_torch(out, blended if out.is_floating_point() else blended.round())
 
 
 def _around(shape: torch.Size, axis: int) -> tuple[int, int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["saturated"]
+__all__ = ["saturated", "saturated_even"]
 
 
 @triton.jit
@@ -30,3 +30,13 @@ def saturated(value, target: constexpr):
         else:
             result = tl.minimum(tl.maximum(whole, -32768.0), 32767.0).to(tl.int32).to(target)
     return result
+
+
+@triton.jit
+def saturated_even(value, target: constexpr):
+    """`saturated` that rounds half to even."""
+    # 2 ** 23, from which on all float32 are integers: the addition rounds.
+    whole = tl.abs(value) + 8388608.0 - 8388608.0
+    whole = tl.where(tl.abs(value) < 8388608.0, whole, tl.abs(value))
+    even = tl.where(value < 0, -whole, whole)
+    return saturated(value if target.is_floating() else even, target)

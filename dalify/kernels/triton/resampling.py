@@ -24,7 +24,7 @@ from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.images.normalize_axes import multiplier_of
 from dalify.kernels.images.resample_filters import curve_tables, filter_radius, select_filter, tap_count
-from dalify.kernels.triton.conversion import saturated
+from dalify.kernels.triton.conversion import saturated, saturated_even
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
@@ -106,12 +106,14 @@ def _store(
     """Store one channel of pixels, normalized if wanted."""
     is_there = is_there & (channel < CHANNELS)
     if NORMALIZE:
-        value = saturated(value, X).to(tl.float32)  # as stored between the two operators
+        value = saturated_even(value, X).to(tl.float32)  # as stored between the two operators
         mean = tl.load(normalization + 1 + channel, mask=channel < CHANNELS, other=0)
         factor = tl.load(normalization + 1 + CHANNELS + channel, mask=channel < CHANNELS, other=0)
-        value = (value - mean) * factor + shift
+        value = saturated((value - mean) * factor + shift, OUT)
+    else:
+        value = saturated_even(value, OUT)
     at = (channel * rows + row) * width + i if PLANAR else (row * width + i) * CHANNELS + channel
-    tl.store(out + at, saturated(value, OUT), mask=is_there)
+    tl.store(out + at, value, mask=is_there)
 
 
 @triton.jit(do_not_specialize=["tiles"])
