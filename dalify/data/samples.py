@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dalify.base.optional import LazyModule
-from dalify.base.scratch import borrow
 from dalify.base.small_arrays import counting, rows_at, with_column
 from dalify.data.batch import Batch, block_offsets, contiguous_strides
 
@@ -142,13 +141,6 @@ class Samples:
         """Return uninitialized samples of the given shapes, int64 ``[N, ndim]``, in one block."""
         offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
         block = np.empty(size_bytes, np.uint8)
-        return Samples(_in_block(offsets, block), shapes, dtype, block)
-
-    @staticmethod
-    def borrowed(name: str, shapes: Integers, dtype: np.dtype[Any]) -> Samples:
-        """Return the same in memory that this thread uses again; see `dalify.base.scratch`."""
-        offsets, size_bytes = block_offsets(shapes, dtype.itemsize)
-        block = borrow(name, (size_bytes,))
         return Samples(_in_block(offsets, block), shapes, dtype, block)
 
     def converted(self, dtype: np.dtype[Any]) -> Samples:

@@ -83,15 +83,12 @@ def _(
     shift: float,
     windows: Windows,
 ) -> None:
-    is_normalized = axes is not None or axis_names is not None
-    # Normalization in place would not use SIMD.
-    found = Samples.borrowed("mel spectrograms", out.shapes, out.dtype) if is_normalized else out
-    spectrogram(found, x, **windows.options, bank=filters.bank(windows.length // 2 + 1))
+    spectrogram(out, x, **windows.options, bank=filters.bank(windows.length // 2 + 1))
     if multiplier is not None:
-        to_decibels(found, found, multiplier, cutoff_db, reference or None)
-    if is_normalized:
+        to_decibels(out, out, multiplier, cutoff_db, reference or None)
+    if axes is not None or axis_names is not None:
         chosen = chosen_axes(out_spec, axes, axis_names)
-        normalize(out, found, None, None, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+        normalize(out, out, None, None, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
 
 
 @_mel_spectrogram.before("to_decibels", "merges", into="_mel_spectrogram", takes=_OF_DECIBELS)

@@ -20,7 +20,7 @@ __all__ = ["MelFilters", "Windows", "frequency_axis"]
 _LAYOUTS = ("ft", "tf")
 
 
-@dataclass(slots=True)
+@dataclass
 class Windows(Parameters):
     """The windows of a spectrogram, and the form of the result.
 
@@ -48,16 +48,16 @@ class Windows(Parameters):
     window_length: int = 512
     window_step: int = 256
 
-    @property
+    @functools.cached_property
     def length(self) -> int:
         """Length of the transform in samples."""
         return self.window_length if self.nfft is None else self.nfft
 
-    @property
+    @functools.cached_property
     def options(self) -> dict[str, Any]:
         """The arguments of kernels, by name."""
         return {
-            "window": _weights(tuple(self.window_fn or ()), self.window_length),
+            "window": _weights(self.window_fn, self.window_length),
             "window_step": self.window_step,
             "length": self.length,
             "center_windows": self.center_windows,
@@ -192,8 +192,7 @@ def frequency_axis(x: Spec) -> int:
     return max(0, (x.ndim or 1) - 2)
 
 
-@functools.lru_cache(maxsize=64)
-def _weights(window_fn: tuple[float, ...], window_length: int) -> np.ndarray:
+def _weights(window_fn: list[float] | None, window_length: int) -> np.ndarray:
     if window_fn:
         return np.array(window_fn, np.float32)
     # Sampled at half-integers, as in DALI: symmetric, and no weight is 0.
