@@ -1,7 +1,8 @@
-"""Run two operators as one: a resize and the normalization after it, or a crop and the resize after it.
+"""Run two operators as one: a resize and the normalization after it, a crop and the resize after it, or a spectrogram
+and the filter bank after it.
 
-What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes. The first operator
-declares what it fuses with.
+What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes, nor spectra. The
+first operator declares what it fuses with.
 """
 
 from __future__ import annotations

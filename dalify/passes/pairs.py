@@ -85,7 +85,8 @@ def _arguments(pair: Pair, first: Node, second: Node) -> tuple[dict[str, Any], d
     """
     own = first.arguments
     kept = {name: own[name] for name in (own if pair.keeps is None else pair.keeps) if name in own}
-    new, taken = catalog.find(pair.into).parameters, {}
+    new = catalog.find(pair.into).parameters
+    taken: dict[str, Any] = {}
     for name in pair.takes:
         default = second.operator.parameters[name].default
         if name in second.arguments or default != new[name].default:
