@@ -1,4 +1,4 @@
-"""A spectrogram and the filter bank, decibels and normalization after it become one operator."""
+"""Operators on audio become one: spectrogram, filter bank, decibels and normalization; slice and pre-emphasis."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, fn, pipeline_def, types
-from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.errors import DalifyError, DTypeError, ShapeError
 from tests.helpers.both import assert_same_as_dali
 from tests.helpers.built_graph import names_in, omit_passes
 from tests.helpers.recordings import noisy_tones
 
-FUSED = "_mel_spectrogram"
-SEPARATE = {"spectrogram", "mel_filter_bank", "to_decibels", "normalize"}
+FUSED, FILTERED = "_mel_spectrogram", "_slice_preemphasis"
+SEPARATE = {"spectrogram", "mel_filter_bank", "to_decibels", "normalize", "slice", "preemphasis_filter"}
 # Fewer windows than SIMD lanes, as many, and more; reflected several times at both ends.
 LENGTHS = (1, 2, 37, 160, 960, 1024, 1025, 5003)
 RECORDINGS = [noisy_tones(samples, samples) for samples in LENGTHS]
@@ -35,11 +35,11 @@ def decibels(lib: Any, audio: Any, **arguments: Any) -> Any:
     return lib.fn.to_decibels(bands(lib, audio, **arguments), cutoff_db=-60.0)
 
 
-def pipeline(chain: Chain, samples: list[np.ndarray] = RECORDINGS, threads: int = 2) -> Pipeline:
+def pipeline(chain: Chain, samples: list[np.ndarray] = RECORDINGS, threads: int = 2, **declared: Any) -> Pipeline:
     @pipeline_def(batch_size=len(samples), num_threads=threads, seed=3)
     def define() -> Any:
         lib = type("lib", (), {"fn": fn, "types": types})
-        return chain(lib, fn.external_source(source=lambda: samples))
+        return chain(lib, fn.external_source(source=lambda: samples, **declared))
 
     return define()
 
@@ -47,11 +47,11 @@ def pipeline(chain: Chain, samples: list[np.ndarray] = RECORDINGS, threads: int 
 def check(patch: pytest.MonkeyPatch, define: Callable[[], Pipeline], operators: set[str]) -> Pipeline:
     """Check that results are those without the pass, and which operators there are."""
     pipe = define()
-    assert names_in(pipe) & {FUSED, *SEPARATE} == operators
+    assert names_in(pipe) & {FUSED, FILTERED, *SEPARATE} == operators
     with patch.context() as inside:
         omit_passes(inside, "fuse")
         separate = define()
-        assert FUSED not in names_in(separate)
+        assert not names_in(separate) & {FUSED, FILTERED}
     for _ in range(2):
         for found, wanted in zip(pipe.run(), separate.run(), strict=True):
             assert found.layout() == wanted.layout()
@@ -211,3 +211,82 @@ def test_errors_name_the_spectrogram(wrong: np.ndarray, kind: type[Exception], m
         assert caught.value.operator == "fn.spectrogram"
         assert caught.value.line is not None
         assert caught.value.sample == (None if wrong.dtype == np.int16 else 2)
+
+
+def recordings(chain: Callable[[Any], Any]) -> Pipeline:
+    return pipeline(lambda _, x: chain(x), dtype=types.FLOAT, ndim=1)
+
+
+def number(value: Any) -> Any:
+    """Return an input with one number for each recording, or what is one already."""
+    numbers = [np.array(value)] * len(RECORDINGS)
+    return fn.external_source(source=lambda: numbers) if isinstance(value, (int, float)) else value
+
+
+def cut(x: Any, begin: Any, length: Any, **arguments: Any) -> Any:
+    return fn.slice(x, number(begin), number(length), **{"axes": [0], **arguments})
+
+
+def speech(x: Any, **arguments: Any) -> Any:
+    begin, length = fn.nonsilent_region(x, cutoff_db=-3.0, window_length=16)
+    return fn.preemphasis_filter(fn.slice(x, begin, length, axes=[0]), **arguments)
+
+
+def filtered(x: Any, **arguments: Any) -> Any:
+    return fn.preemphasis_filter(cut(x, 0, 1), **arguments)
+
+
+SLICES: dict[str, Callable[[Any], Any]] = {
+    "without silence": speech,
+    "zero before": lambda x: speech(x, border="zero", preemph_coeff=0.5),
+    "reflected": lambda x: speech(x, border="reflect"),
+    "coefficients": lambda x: speech(x, preemph_coeff=fn.random.uniform(range=[0.0, 1.0])),
+    "doubles": lambda x: speech(x, dtype=types.FLOAT64),
+    "integers": lambda x: speech(fn.cast(10000 * x, dtype=types.INT16), dtype=types.INT32),
+    "one number": filtered,
+    "nothing": lambda x: fn.preemphasis_filter(cut(x, 1, 0)),
+    "some of them": lambda x: fn.preemphasis_filter(cut(x, 0, fn.cast(fn.random.coin_flip(), dtype=types.INT64))),
+    "fractions": lambda x: fn.preemphasis_filter(cut(x, 0.25, 0.5)),
+    "floats": lambda x: fn.preemphasis_filter(
+        cut(x, 0.0, 1.0, axes=[-1], normalized_anchor=False, normalized_shape=False)
+    ),
+}
+
+
+@pytest.mark.parametrize("chain", SLICES.values(), ids=SLICES)
+def test_slices_are_filtered_without_a_copy(monkeypatch: pytest.MonkeyPatch, chain: Callable[[Any], Any]) -> None:
+    pipe = check(monkeypatch, lambda: recordings(chain), {FILTERED})
+    assert "fn.slice at" in pipe.explain()
+
+
+NOT_FILTERED: dict[str, Callable[[Any], Any]] = {
+    "an output": lambda x: (part := cut(x, 0, 1), fn.preemphasis_filter(part)),
+    "arguments": lambda x: fn.preemphasis_filter(fn.slice(x, start=[0], shape=[1], axes=[0])),
+    "another type": lambda x: fn.preemphasis_filter(cut(x, 0, 1, dtype=types.FLOAT64)),
+    "values outside": lambda x: fn.preemphasis_filter(cut(x, 0, 5, out_of_bounds_policy="pad")),
+    "audio of unknown type": lambda x: fn.preemphasis_filter(cut(fn.external_source(source=lambda: RECORDINGS), 0, 1)),
+    "two axes": lambda x: fn.preemphasis_filter(cut(fn.expand_dims(x, axes=[1]), 0, 1)),
+}
+
+
+@pytest.mark.parametrize("chain", NOT_FILTERED.values(), ids=NOT_FILTERED)
+def test_other_slices_are_copied(monkeypatch: pytest.MonkeyPatch, chain: Callable[[Any], Any]) -> None:
+    check(monkeypatch, lambda: recordings(chain), {"slice", "preemphasis_filter"})
+
+
+@pytest.mark.parametrize(
+    ("chain", "operator", "message"),
+    [
+        (lambda x: fn.preemphasis_filter(cut(x, 0, 2)), "fn.slice", "extends outside"),
+        (lambda x: fn.preemphasis_filter(cut(x, 0.0, 1)), "fn.slice", "must both be integers, or both floats"),
+        (lambda x: filtered(x, preemph_coeff=x), "fn.preemphasis_filter", "preemph_coeff"),
+    ],
+)
+def test_errors_name_the_call(chain: Callable[[Any], Any], operator: str, message: str) -> None:
+    pipe = recordings(chain)
+    assert FILTERED in names_in(pipe)
+    for _ in range(2):
+        with pytest.raises(DalifyError, match=message) as caught:
+            pipe.run()
+        assert caught.value.operator == operator
+        assert caught.value.line is not None
