@@ -1,8 +1,7 @@
-"""Run two operators as one: a resize and the normalization after it, a crop and the resize after it, a spectrogram and
-the filter bank after it, or a slice of audio and the filter after it.
+"""Run two operators as one, for example a resize and the normalization after it.
 
 What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes or filters, nor
-spectra. The first operator declares what it fuses with.
+spectra that it sums in bands. The first operator declares what it fuses with.
 """
 
 from __future__ import annotations
