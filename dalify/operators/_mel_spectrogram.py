@@ -83,11 +83,12 @@ def _(
     shift: float,
     windows: Windows,
 ) -> None:
+    is_normalized = axes is not None or axis_names is not None
+    chosen = chosen_axes(out_spec, axes, axis_names)  # first: after a kernel, code in Python is not in the CPU cache
     spectrogram(out, x, **windows.options, bank=filters.bank(windows.length // 2 + 1))
     if multiplier is not None:
         to_decibels(out, out, multiplier, cutoff_db, reference or None)
-    if axes is not None or axis_names is not None:
-        chosen = chosen_axes(out_spec, axes, axis_names)
+    if is_normalized:
         normalize(out, out, None, None, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
 
 

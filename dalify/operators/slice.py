@@ -222,10 +222,10 @@ def slice_windows(
 
 def _whole_windows(data: Batch, anchor: Batch, shape_input: Batch, axes: np.ndarray | None) -> Any:
     """Return start and extents of slices by integers along `axes`, if all are inside the data; None for other cases."""
-    if data.device != "cpu" or axes is None or not (anchor.dtype.is_integer and shape_input.dtype.is_integer):
-        return None
     start, length = anchor.dense, shape_input.dense
-    if start is None or length is None or not start.size == length.size == axes.size:
+    if data.device != "cpu" or axes is None or start is None or length is None:
+        return None
+    if not (start.dtype.kind in "iu" and length.dtype.kind in "iu" and start.size == length.size == axes.size):
         return None
     return whole_windows(data.shape_array(), axes, start.reshape(axes.shape), length.reshape(axes.shape))
 
