@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +22,7 @@ from dalify.kernels.images.slice_geometry import slice_bounds, whole_windows
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 _POLICIES = (*POLICIES, *BORDERS)
+_BY_INPUTS = ("axes", "normalized_anchor", "normalized_shape")
 
 
 @operator
@@ -146,25 +148,31 @@ def _repeated(axes: tuple[int, ...], count: int) -> np.ndarray:
 
 
 @slice.prepare
-def _(
+def slice_windows(
     data: Batch,
     anchor: Batch | None,
     shape_input: Batch | None,
     *,
     spec: Spec,
     axes: np.ndarray | None,
-    axis_names: str | None,
-    start: Vectors | None,
-    rel_start: Vectors | None,
-    end: Vectors | None,
-    rel_end: Vectors | None,
-    shape: Vectors | None,
-    rel_shape: Vectors | None,
+    axis_names: str | None = None,
+    start: Vectors | None = None,
+    rel_start: Vectors | None = None,
+    end: Vectors | None = None,
+    rel_end: Vectors | None = None,
+    shape: Vectors | None = None,
+    rel_shape: Vectors | None = None,
     normalized_anchor: bool,
     normalized_shape: bool,
-    out_of_bounds_policy: str,
+    out_of_bounds_policy: str = "error",
     count: int,
 ) -> dict[str, Any]:
+    """Return start and extents of the slices of a chunk; see `slice` for the arguments.
+
+    Raises:
+        ArgumentValueError: coordinates that are not numbers, do not match the axes, or end before they start.
+        IndexingError: a slice extends outside the data, or an axis does not exist.
+    """
     found = None if anchor is None or shape_input is None else _whole_windows(data, anchor, shape_input, axes)
     if found is not None:
         return {"starts": found[0], "out_shapes": found[1]}
@@ -214,10 +222,10 @@ def _(
 
 def _whole_windows(data: Batch, anchor: Batch, shape_input: Batch, axes: np.ndarray | None) -> Any:
     """Return start and extents of slices by integers along `axes`, if all are inside the data; None for other cases."""
-    if data.device != "cpu" or axes is None or not (anchor.dtype.is_integer and shape_input.dtype.is_integer):
-        return None
     start, length = anchor.dense, shape_input.dense
-    if start is None or length is None or not start.size == length.size == axes.size:
+    if data.device != "cpu" or axes is None or start is None or length is None:
+        return None
+    if not (start.dtype.kind in "iu" and length.dtype.kind in "iu" and start.size == length.size == axes.size):
         return None
     return whole_windows(data.shape_array(), axes, start.reshape(axes.shape), length.reshape(axes.shape))
 
@@ -247,3 +255,15 @@ def _(
         check_fill_values(fill_values, data.shapes[:, axis])
     copy: Any = copy_windows if isinstance(data, Samples) else window_samples_torch
     copy(out, data, starts, fill_values=channel_fill(fill_values, layout, out_spec.dtype))
+
+
+@slice.before(
+    "preemphasis_filter",
+    "merges",
+    into="_slice_preemphasis",
+    takes=("border", "dtype", "preemph_coeff"),
+    keeps=_BY_INPUTS,
+)
+def _(slice: Mapping[str, Any], preemphasis: Mapping[str, Any], source: Spec, device: str) -> bool:
+    """Return whether inputs determine slices of one dimension; errors about the type of the data are found before."""
+    return device == "cpu" and source.ndim == 1 and source.dtype is not None and set(slice) <= set(_BY_INPUTS)

@@ -1,7 +1,7 @@
-"""Run two operators as one: a resize and the normalization after it, or a crop and the resize after it.
+"""Run two operators as one, for example a resize and the normalization after it.
 
-What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes. The first operator
-declares what it fuses with.
+What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes or filters, nor
+spectra that it sums in bands. The first operator declares what it fuses with.
 """
 
 from __future__ import annotations

@@ -52,12 +52,8 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
             return node
         note(node, second)
         own, taken = _arguments(pair, node, second)
-        number = node.number
-        if kind == "narrows":
-            # Also defaults, which may differ between the two. With the number of the second node, both draw the same
-            # random numbers.
-            taken = {name: taken.get(name, second.operator.parameters[name].default) for name in pair.takes}
-            number = second.number
+        # With the number of the second node, both draw the same random numbers.
+        number = second.number if kind == "narrows" else node.number
         calls = node.user_calls + second.user_calls
         operator = catalog.find(pair.into)
         return replace(node, operator=operator, arguments={**own, **taken}, number=number, calls=calls)
@@ -83,10 +79,19 @@ def _merged(pair: Pair, first: Node, second: Node, note: Callable[[Node, Node], 
 
 
 def _arguments(pair: Pair, first: Node, second: Node) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of the first node that are kept, and those that are taken from the second one."""
+    """Return the arguments of the first node that are kept, and those that are taken from the second one.
+
+    The latter include defaults that are different from those of the operator that replaces the node.
+    """
     own = first.arguments
     kept = {name: own[name] for name in (own if pair.keeps is None else pair.keeps) if name in own}
-    return kept, {name: second.arguments[name] for name in pair.takes if name in second.arguments}
+    new = catalog.find(pair.into).parameters
+    taken: dict[str, Any] = {}
+    for name in pair.takes:
+        default = second.operator.parameters[name].default
+        if name in second.arguments or default != new[name].default:
+            taken[name] = second.arguments.get(name, default)
+    return kept, taken
 
 
 def _key(node: Node) -> tuple[int, str]:

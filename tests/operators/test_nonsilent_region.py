@@ -53,6 +53,18 @@ def test_exact_sums(device, arguments):
     assert regions(samples, device=device, **arguments) == expected
 
 
+@pytest.mark.parametrize("loudest", ["first", "last"])
+def test_any_number_of_intervals(loudest):
+    """Intervals are summed four at a time; the last ones are fewer or shorter."""
+    samples = []
+    for size in range(1, 80):
+        audio = np.arange(1, size + 1, dtype=np.float32)  # exact squares
+        samples.append(audio if loudest == "last" else audio[::-1])
+    for interval in (4, 8, 12):
+        ours = regions(samples, window_length=4, reset_interval=interval, cutoff_db=-3.0)
+        assert ours == [exact(audio, 4, -3.0) for audio in samples]
+
+
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from([1, 64, 256, 2048]), st.sampled_from([-1, 1, 4, 8]), st.floats(-75, -55))
 def test_the_same_rounding_as_dali(seed, window, factor, cutoff_db):

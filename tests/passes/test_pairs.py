@@ -28,6 +28,10 @@ def test_declared_pairs_exist() -> None:
         ("resize_crop_mirror", "crop_mirror_normalize", "merges"),
         ("random_resized_crop", "crop_mirror_normalize", "merges"),
         ("_decode_for_crop", "_random_resized_crop_normalize", "merges"),
+        ("slice", "preemphasis_filter", "merges"),
+        ("spectrogram", "mel_filter_bank", "merges"),
+        ("_mel_spectrogram", "to_decibels", "merges"),
+        ("_mel_spectrogram", "normalize", "merges"),
         ("decoders.image", "random_resized_crop", "narrows"),
         ("decoders.image", "resize_crop_mirror", "narrows"),
     }

@@ -110,7 +110,8 @@ def _scale_factor(squares, count, ddof, epsilon, scale):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz", "reassoc"})
 def _normalize_rows(out, x, ddof, epsilon, scale, shift):
-    """Fill out [A, B] from the rows of x [A, B], each normalized by its own mean and deviation."""
+    """Fill out [A, B] from the rows of x [A, B], each normalized by its own mean and deviation; out may be x."""
+    is_in_place = out.ctypes.data == x.ctypes.data
     for a in range(x.shape[0]):
         row, target, count = x[a], out[a], x.shape[1]
         total = 0.0
@@ -122,8 +123,11 @@ def _normalize_rows(out, x, ddof, epsilon, scale, shift):
             squares += difference * difference
         factor = np.float32(_scale_factor(squares, count, ddof, epsilon, scale))
         center, offset = np.float32(mean), np.float32(shift)
-        for i in range(count):
-            target[i] = (row[i] - center) * factor + offset
+        if not is_in_place:
+            for i in range(count):
+                target[i] = row[i]
+        for i in range(count):  # of one array, because for two the code with SIMD would exclude that they are the same
+            target[i] = (target[i] - center) * factor + offset
 
 
 @njit(nogil=True, cache=True)
@@ -187,7 +191,7 @@ def normalize(
     """Fill `out` with (x - mean) * factor + shift.
 
     Args:
-        out: N samples.
+        out: N samples; it may be `x` if means and factors are measured along the last axes, of float32.
         x: N samples, not empty.
         mean: of each result of all samples, float64 [results]; None to measure.
         factor: like `mean`; None to measure.

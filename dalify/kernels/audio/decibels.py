@@ -91,7 +91,7 @@ def to_decibels(out: Samples, x: Samples, multiplier: float, cutoff_db: float, r
     """Fill out with ``multiplier * log10(max(10 ** (cutoff_db / multiplier), x / reference))``.
 
     Args:
-        out: N samples of float32, output.
+        out: N samples of float32, output; it may be `x`.
         x: N samples of float32.
         multiplier: 10 for powers, 20 for magnitudes.
         cutoff_db: minimum result.

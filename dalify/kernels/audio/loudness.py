@@ -29,49 +29,69 @@ def _first_sum(x: np.ndarray, last: int, window: int, zero: Any) -> Any:
     return total
 
 
+@njit(nogil=True, inline="always")
+def _next_sum(x: np.ndarray, last: int, window: int, total: Any, zero: Any) -> Any:
+    """Return the sum of squares of the window that ends with a sample, from that of the window before."""
+    # Unsigned, because others are checked: negative ones would count from the end.
+    new, old = zero + x[np.uintp(last)], zero + x[np.uintp(last - window)] if last >= window else zero
+    total -= old * old  # first, as in DALI: the rounding error after a loud part depends on the order
+    return total + new * new
+
+
+@njit(nogil=True, inline="always")
+def _larger(power: Any, largest: Any) -> Any:
+    """Return the larger one; the second one if the first one is NaN."""
+    return power if power > largest else largest
+
+
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _one_interval(out_at: Any, x: np.ndarray, window: int, begin: int, end: int, zero: Any) -> Any:
-    """Fill out[begin:end] and return the largest power; see `_powers`."""
-    out = array_at(out_at, (end,), _SINGLE)
+def _last_interval(out_at: Any, x: np.ndarray, window: int, begin: int, zero: Any) -> Any:
+    """Fill out[begin:] and return the largest power; see `_powers`."""
+    out = array_at(out_at, (x.size,), _SINGLE)
     scale, largest = np.float32(1) / np.float32(window), np.float32(0)
     total = _first_sum(x, begin, window, zero)
-    for last in range(begin, end):
+    for last in range(begin, x.size):
         if last > begin:
-            new, old = zero + x[last], zero + x[last - window] if last >= window else zero
-            total -= old * old  # first, as in DALI: the rounding error after a loud part depends on the order
-            total += new * new
-        power = np.float32(total) * scale
-        out[last] = power
-        largest = power if power > largest else largest
+            total = _next_sum(x, last, window, total, zero)
+        out[last] = np.float32(total) * scale
+        largest = _larger(out[last], largest)
     return largest
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _four_intervals(out_at: Any, x: np.ndarray, window: int, begin: int, interval: int, zero: Any) -> Any:
-    """Process four intervals in parallel, none the first, so that additions do not wait for each other."""
-    out = array_at(out_at, (begin + 4 * interval,), _SINGLE)
-    scale, a, b, c, d = np.float32(1) / np.float32(window), zero, zero, zero, zero
+def _four_intervals(out_at: Any, x: np.ndarray, window: int, first: int, interval: int, zero: Any) -> Any:
+    """Process two to four intervals in parallel, so that additions do not wait for each other.
+
+    The first one is processed several times if there are fewer than four, and when the last one has ended.
+    """
+    out = array_at(out_at, (x.size,), _SINGLE)
+    scale, second, third, fourth = np.float32(1) / np.float32(window), first + interval, first, first
+    rest = x.size - second
+    if rest > interval:
+        third, rest = second + interval, rest - interval
+        if rest > interval:
+            fourth, rest = third + interval, rest - interval
+    a, b = _first_sum(x, first, window, zero), _first_sum(x, second, window, zero)
+    c, d = _first_sum(x, third, window, zero), _first_sum(x, fourth, window, zero)
     largest_a, largest_b, largest_c, largest_d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    second, third, fourth = begin + interval, begin + 2 * interval, begin + 3 * interval
     for i in range(interval):
-        if i == 0:
-            a, b = _first_sum(x, begin, window, zero), _first_sum(x, second, window, zero)
-            c, d = _first_sum(x, third, window, zero), _first_sum(x, fourth, window, zero)
-        else:
-            old_a, old_b = x[begin + i - window], x[second + i - window]
-            old_c, old_d = x[third + i - window], x[fourth + i - window]
-            new_a, new_b, new_c, new_d = x[begin + i], x[second + i], x[third + i], x[fourth + i]
-            a, b, c, d = a - old_a * old_a, b - old_b * old_b, c - old_c * old_c, d - old_d * old_d
-            a, b, c, d = a + new_a * new_a, b + new_b * new_b, c + new_c * new_c, d + new_d * new_d
-        power_a, power_b, power_c, power_d = a * scale, b * scale, c * scale, d * scale
-        out[begin + i], out[second + i], out[third + i], out[fourth + i] = power_a, power_b, power_c, power_d
-        largest_a = power_a if power_a > largest_a else largest_a
-        largest_b = power_b if power_b > largest_b else largest_b
-        largest_c = power_c if power_c > largest_c else largest_c
-        largest_d = power_d if power_d > largest_d else largest_d
-    one = largest_a if largest_a > largest_b else largest_b
-    other = largest_c if largest_c > largest_d else largest_d
-    return one if one > other else other
+        if i == rest:
+            if fourth != first:
+                fourth, d = first, a
+            elif third != first:
+                third, c = first, a
+            else:
+                second, b = first, a
+        if i:
+            a, b = _next_sum(x, first + i, window, a, zero), _next_sum(x, second + i, window, b, zero)
+            c, d = _next_sum(x, third + i, window, c, zero), _next_sum(x, fourth + i, window, d, zero)
+        power_a, power_b = np.float32(a) * scale, np.float32(b) * scale
+        power_c, power_d = np.float32(c) * scale, np.float32(d) * scale
+        out[np.uintp(first + i)], out[np.uintp(second + i)] = power_a, power_b
+        out[np.uintp(third + i)], out[np.uintp(fourth + i)] = power_c, power_d
+        largest_a, largest_b = _larger(power_a, largest_a), _larger(power_b, largest_b)
+        largest_c, largest_d = _larger(power_c, largest_c), _larger(power_d, largest_d)
+    return _larger(_larger(largest_a, largest_b), _larger(largest_c, largest_d))
 
 
 @njit(nogil=True, inline="always")
@@ -83,14 +103,12 @@ def _powers(out_at: Any, x: np.ndarray, window: int, interval: int, zero: Any) -
     """
     largest, begin = np.float32(0), int(np.int64(0))  # one type: a literal would be another
     while begin < x.size:
-        if begin >= window and begin + 4 * interval <= x.size:
+        if begin + interval < x.size:
             found = _four_intervals(out_at, x, window, begin, interval, zero)
-            begin += 4 * interval
         else:
-            end = begin + interval if begin + interval < x.size else x.size
-            found = _one_interval(out_at, x, window, begin, end, zero)
-            begin += interval
-        largest = found if found > largest else largest
+            found = _last_interval(out_at, x, window, begin, zero)
+        begin += 4 * interval
+        largest = _larger(found, largest)
     return largest
 
 
@@ -118,7 +136,8 @@ def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_l
         x = array_at(x_at[n], (size,), x_like)
         window = window_length if window_length < size else size
         powers = new_array((size,), _SINGLE)
-        largest = _powers(np.int64(powers.ctypes.data), x, window, size if reset_interval < 0 else reset_interval, zero)
+        interval = size if reset_interval < 0 else reset_interval
+        largest = _powers(np.int64(powers.ctypes.data), x, window, interval, zero)
         threshold = (reference if reference != 0 else largest) * ratio
         begins[n], lengths[n] = _region(powers, threshold, window)
 

@@ -16,7 +16,7 @@ from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 
-__all__ = ["MEL_FORMULAS", "Bank", "apply_bank", "bank_of", "matrix_of"]
+__all__ = ["MEL_FORMULAS", "Bank", "add_bands", "apply_bank", "bank_of", "matrix_of"]
 
 MEL_FORMULAS = ("slaney", "htk")
 _LANES = 16
@@ -106,8 +106,8 @@ def matrix_of(bank: Bank, nfilter: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz"})
-def _add(out_at, x_at, filters, bins, size, falling_filter, falling, rising):
-    """Fill out [filters, size] from x [bins, size], both at addresses."""
+def add_bands(out_at, x_at, filters, bins, size, falling_filter, falling, rising):
+    """Fill out [filters, size] with the sums of x [bins, size], both at addresses; the rest is a `Bank`."""
     out = array_at(out_at, (filters * size,), _SINGLE)
     for i in range(filters * size):
         out[i] = 0
@@ -141,7 +141,7 @@ def _apply(out_at, x_at, x_shapes, axis, filters, falling_filter, falling, risin
         if after != 1:
             for a in range(before):
                 to, source = out_at[n] + 4 * a * filters * after, x_at[n] + 4 * a * bins * after
-                _add(to, source, filters, bins, after, falling_filter, falling, rising)
+                add_bands(to, source, filters, bins, after, falling_filter, falling, rising)
             continue
         lanes_at = np.int64(memory.ctypes.data)
         sums_at = lanes_at + 4 * bins * _LANES
@@ -152,7 +152,7 @@ def _apply(out_at, x_at, x_shapes, axis, filters, falling_filter, falling, risin
             for lane in range(count):
                 for k in range(bins):
                     lanes[k, lane] = x[first + lane, k]
-            _add(sums_at, lanes_at, filters, bins, np.int64(_LANES), falling_filter, falling, rising)
+            add_bands(sums_at, lanes_at, filters, bins, np.int64(_LANES), falling_filter, falling, rising)
             for lane in range(count):
                 for m in range(filters):
                     out[first + lane, m] = sums[m, lane]

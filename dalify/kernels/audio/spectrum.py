@@ -22,11 +22,13 @@ from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.audio.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose
+from dalify.kernels.audio.mel import Bank, add_bands
 
 __all__ = ["fill_shapes", "frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
 
 _SINGLE = np.empty(0, np.float32)
 _ROW_BYTES = 4 * LANES
+_NO_BANK = Bank(np.empty(0, np.int32), _SINGLE, _SINGLE)
 _OTHER_FRAMES = 256  # frames per chunk if NumPy transforms: some hundred kilobytes
 
 
@@ -86,9 +88,9 @@ def fill_shapes(out_shapes: Any, shapes: Any, window: int, window_step: int, bin
 
 
 @njit(nogil=True, inline="always")
-def _buffers_of(length):
-    """Return memory for two buffers of a transform and its result, float32 [rows, LANES]."""
-    return new_array(((2 * length + length // 2 + 2) * LANES,), _SINGLE)
+def _buffers_of(length, bands):
+    """Return memory for two buffers of a transform, its result, and sums in bands, float32 [rows, LANES]."""
+    return new_array(((2 * length + length // 2 + 2 + bands) * LANES,), _SINGLE)
 
 
 @njit(nogil=True, inline="always")
@@ -157,13 +159,19 @@ def _spectrogram_by_lanes(
     twiddles,
     unpacking,
     length,
+    bands,
+    falling_filter,
+    falling,
+    rising,
 ):
-    """Fill [bins, frames], or [frames, bins]."""
-    memory, bins = _buffers_of(length), length // 2 + 1
+    """Fill [bins, frames], or [frames, bins]; if there are bands, the spectra are summed and not stored."""
+    memory, bins = _buffers_of(length, bands), length // 2 + 1
+    results = bands if bands else bins
     for n in range(len(x_at)):
         rows_at = _first_row(memory)
         spare_at, spectrum_at = rows_at + length * _ROW_BYTES, rows_at + 2 * length * _ROW_BYTES
-        spectrum = array_at(spectrum_at, (bins, LANES), _SINGLE)
+        found_at = spectrum_at + bins * _ROW_BYTES if bands else spectrum_at
+        found = array_at(found_at, (results, LANES), _SINGLE)
         size = np.int64(1)
         for axis in range(x_shapes.shape[1]):
             size *= x_shapes[n, axis]
@@ -176,19 +184,21 @@ def _spectrogram_by_lanes(
                 rows_at, length, x_at[n], size, first, window_step, count, window_at, window.size, reflect_padding
             )  # fmt: skip
             spectrum_of_lanes(spectrum_at, rows_at, spare_at, length // 2, steps, twiddles, unpacking, is_magnitude)
+            if bands:
+                add_bands(found_at, spectrum_at, bands, bins, np.int64(LANES), falling_filter, falling, rising)
             if has_frames_first:
                 for lane in range(count):
-                    for k in range(bins):
-                        out[frame + lane, k] = spectrum[k, lane]
+                    for k in range(results):
+                        out[frame + lane, k] = found[k, lane]
             elif count == LANES:
-                for k in range(bins):
+                for k in range(results):
                     target = array_at(out_at[n] + 4 * (k * frames + frame), (LANES,), _SINGLE)
                     for lane in range(LANES):
-                        target[lane] = spectrum[k, lane]
+                        target[lane] = found[k, lane]
             else:
-                for k in range(bins):
+                for k in range(results):
                     for lane in range(count):
-                        out[k, frame + lane] = spectrum[k, lane]
+                        out[k, frame + lane] = found[k, lane]
 
 
 @njit(nogil=True, cache=True)
@@ -214,6 +224,7 @@ def spectrogram(
     reflect_padding: bool,
     power: int,
     has_frames_first: bool,
+    bank: Bank | None = None,
 ) -> None:
     """Compute the spectra of windows of signals.
 
@@ -228,14 +239,19 @@ def spectrogram(
         reflect_padding: whether the signal is reflected at its first and last sample; else it is padded with 0.
         power: 2 for squared magnitudes, 1 for magnitudes.
         has_frames_first: order of the axes of ``out``.
+        bank: sums the spectra in bands, which take the place of the bins in ``out``; only for lengths that
+            `transform_of` supports.
     """
     offset = -(window.size // 2) if center_windows else 0
     reflect_padding = reflect_padding and center_windows
     plan = transform_of(length)
     if plan is not None:
         options = window, window_step, offset, reflect_padding, power == 1, has_frames_first
-        _spectrogram_by_lanes(out.addresses, out.shapes, x.addresses, x.shapes, *options, *plan, length)
+        samples = out.addresses, out.shapes, x.addresses, x.shapes
+        bands = 0 if bank is None else out.shapes.item(0, int(has_frames_first))
+        _spectrogram_by_lanes(*samples, *options, *plan, length, bands, *(bank or _NO_BANK))
         return
+    assert bank is None, "dalify bug: bands of spectra that NumPy computes"
     for target, values in zip(out.arrays(), x.arrays(), strict=True):
         sample, signal = target.T if has_frames_first else target, values.reshape(-1)
         for first in range(0, sample.shape[1], _OTHER_FRAMES):
@@ -300,7 +316,7 @@ def _spectra_by_lanes(
     out_at, out_steps, bins_of, at, steps, sizes, like, is_magnitude, radices, twiddles, unpacking, length, window
 ):
     """Fill the spectra of signals, which may be in different samples; see `_Signals`. The window contains ones."""
-    bins, memory = length // 2 + 1, _buffers_of(length)
+    bins, memory = length // 2 + 1, _buffers_of(length, 0)
     for first in range(0, len(at), LANES):
         rows_at = _first_row(memory)
         spare_at, spectrum_at = rows_at + length * _ROW_BYTES, rows_at + 2 * length * _ROW_BYTES
