@@ -136,6 +136,55 @@ def test_results_on_the_cpu_are_bit_identical(
             np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
 
 
+def recolored(images: Any, **arguments: Any) -> Any:
+    return fn.color_twist(images, brightness=fn.random.uniform(range=[0.5, 1.5]), hue=20.0, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("resize", "operator"),
+    [
+        (lambda x: recolored(x, contrast=fn.random.uniform(range=[0.5, 1.5])), "_color_twist_normalize"),  # many sizes
+        (lambda x: recolored(random_crop(x)), "_color_twist_normalize"),
+        (lambda x: recolored(random_crop(x), saturation=0.0, dtype=types.UINT8), "_color_twist_normalize"),
+        (lambda x: recolored(fn.resize(x, size=[33, 44])), "_resize_twist_normalize"),
+        (lambda x: recolored(fn.resize(x, size=[33, 44], min_filter=types.INTERP_NN)), "_resize_twist_normalize"),
+        (lambda x: recolored(fn.resize(x, size=[20, 15])), "_resize_twist_normalize"),  # narrow
+        (lambda x: recolored(fn.resize(x, resize_shorter=30)), "_resize_twist_normalize"),
+        (lambda x: fn.color_twist(fn.resize(x, size=[33, 44]), hue=9.0), "_color_twist_normalize"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [{}, {"scale": 2.0, "shift": 1.0, "mean": [7.0], "mirror": 1}])
+def test_colors_between_a_resize_and_the_normalization_are_bit_identical(
+    photo_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    resize: Callable[[Any], Any],
+    operator: str,
+    arguments: dict[str, Any],
+) -> None:
+    merged = photographs(photo_folder, resize, "cpu", **arguments)
+    assert operator in names_in(merged)
+    assert not names_in(merged) & {"color_twist", "crop_mirror_normalize"}
+    with monkeypatch.context() as patch:
+        omit_passes(patch, "fuse")
+        separate = photographs(photo_folder, resize, "cpu", **arguments)
+        assert {"color_twist", "crop_mirror_normalize"} <= names_in(separate)
+    for _ in range(3):
+        for found, wanted in zip(merged.run()[0], separate.run()[0], strict=True):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+@pytest.mark.parametrize(
+    "resize",
+    [
+        lambda x: fn.color_twist(x, hue=9.0, dtype=types.FLOAT),
+        lambda x: fn.color_twist(fn.cast(x, dtype=types.FLOAT), hue=9.0),
+    ],
+)
+def test_other_colors_need_two_operators(photo_folder: Path, resize: Callable[[Any], Any]) -> None:
+    pipe = photographs(photo_folder, lambda x: resize(fn.resize(x, size=[33, 44])), "cpu")
+    assert "color_twist" in names_in(pipe)
+
+
 @pytest.mark.parametrize("arguments", [{"output_layout": "HWC"}, {"dtype": types.FLOAT16}, {"dtype": types.INT8}])
 def test_the_cpu_fuses_planes_of_float32(photo_folder: Path, arguments: dict[str, Any]) -> None:
     assert not names_in(photographs(photo_folder, random_crop, device="cpu", **arguments)) & MERGED
