@@ -57,7 +57,7 @@ def _resize_twist_normalize(
 @_resize_twist_normalize.geometry
 def _(x: Batch, *, target: ResizeSize, mean: Any, std: Any) -> dict[str, Any]:
     shapes = x.shape_array()
-    sizes, start, end = target.chunk(shapes[:, :2])
+    sizes, start, end = target.edges(shapes[:, :2])
     check_channels(shapes[:, 2], "brightness")
     check_channel_values(mean, std, shapes[:, 2])
     out_shapes = np.empty_like(shapes)

@@ -72,7 +72,7 @@ def resize(
 def _(x: Batch, *, spec: Spec, target: ResizeSize, save_attrs: bool) -> dict[str, Any]:
     first, last = spatial_axes(visual_layout(spec, VISUAL_LAYOUTS))
     shapes = x.shape_array()
-    sizes, start, end = target.chunk(shapes[:, first:last])
+    sizes, start, end = target.edges(shapes[:, first:last])
     windows = {"start": start, "end": end}
     if save_attrs:  # the outputs then have different shapes, which the rule computes
         return windows
