@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,11 @@ def _table_of(anchors: Sequence[float]) -> np.ndarray:
     return found[1]
 
 
+@lru_cache(64)  # nothing changes the array
+def _numbers(values: tuple[float, ...]) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
 @box_encoder.cpu_rows
 @box_encoder.gpu_rows
 def _(out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows, *, encoding: Encoding) -> None:
@@ -113,6 +119,6 @@ def _(out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows, *, encoding:
         criteria=encoding.criteria,
         offset=encoding.offset,
         scale=encoding.scale,
-        means=np.array(encoding.means, np.float32),
-        stds=np.array(encoding.stds, np.float32),
+        means=_numbers(tuple(encoding.means)),
+        stds=_numbers(tuple(encoding.stds)),
     )

@@ -60,7 +60,7 @@ def check_channel_values(mean: Any, std: Any, channels: np.ndarray) -> None:
         ShapeError: neither one number nor one for each channel.
     """
     for name, values in (("mean", mean), ("std", std)):
-        counts = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
+        counts: Any = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
         are_right = (channels == counts) | (counts == 1)
         if not all_of(are_right, None):
             sample = int(are_right.argmin())

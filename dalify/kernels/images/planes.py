@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base import scratch
+from dalify.base.recent import Recent
 from dalify.base.small_arrays import counting, zeros
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -22,7 +23,7 @@ from dalify.kernels.images.normalize_axes import multiplier_of, normalize_axes, 
 __all__ = ["normalize_mixed", "planes_of"]
 
 _CHANNELS = 3
-_BYTE = np.dtype(np.uint8)
+_BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
 
 
 def planes_of(out: Samples, normalization: Mapping[str, Any]) -> tuple[Samples, Any] | None:
@@ -39,36 +40,49 @@ def planes_of(out: Samples, normalization: Mapping[str, Any]) -> tuple[Samples, 
         None for results of different sizes, other numbers of channels, other element types and narrow images.
     """
     dense = out.dense
-    if dense is None or dense.dtype != np.float32:
+    if dense is None or dense.dtype != _FLOAT:
         return None
     count, channels, height, width = dense.shape
     if channels != _CHANNELS or width < PIXELS or not height:
         return None
     shapes, volumes, planes, offsets, start = _tables(count, height, width)
     last = scratch.borrow("image before its planes", (height * width * channels,))
-    addresses = offsets + (dense.__array_interface__["data"][0] + dense.nbytes)
+    out_at, addresses = offsets + dense.__array_interface__["data"][0]
     addresses[-1:] = last.__array_interface__["data"][0]
-    mean, std = (broadcast_to(rows_of(normalization[name]), (count, channels), np.float32) for name in ("mean", "std"))
-    normalizing = (
-        out.addresses,
-        planes,
-        addresses,
-        volumes,
-        start,
-        np.array(normalization["mirror"], np.bool_),
-        mean,
-        multiplier_of(std, normalization["scale"]),
-        np.float32(normalization["shift"]),
-    )
-    return Samples(addresses, shapes, _BYTE, (dense, last)), normalizing
+    mean, multiplier = _channel_values(normalization["mean"], normalization["std"], normalization["scale"], count)
+    mirror, shift = np.array(normalization["mirror"], np.bool_), np.float32(normalization["shift"])
+    images = Samples(addresses, shapes, _BYTE, (dense, last))
+    return images, (out_at, planes, addresses, volumes, start, mirror, mean, multiplier, shift)
 
 
 @lru_cache(64)  # nothing changes the tables
 def _tables(count: int, height: int, width: int) -> tuple[np.ndarray, ...]:
-    """Return shapes of images, of the same as volumes, and of planes; offsets from the end; and starts of windows."""
+    """Return shapes of images, of the same as volumes, and of planes; offsets of results and images; starts of windows.
+
+    The offsets in bytes, [2, N], are those from the start of all results.
+    """
     rows = [(height, width, _CHANNELS), (1, height, width, _CHANNELS), (_CHANNELS, 1, height, width)]
     shapes = [np.array([row] * count, np.int64).reshape(count, len(row)) for row in rows]
-    return (*shapes, (counting(count) - (count - 1)) * (height * width * _CHANNELS), np.zeros((count, 3), np.int64))
+    size_bytes = height * width * _CHANNELS
+    offsets = np.empty((2, count), np.int64)
+    offsets[0] = counting(count) * (size_bytes * _FLOAT.itemsize)
+    offsets[1] = counting(count) * size_bytes + (count * size_bytes * _FLOAT.itemsize - (count - 1) * size_bytes)
+    return (*shapes, offsets, np.zeros((count, 3), np.int64))
+
+
+def _channel_values(mean: Any, std: Any, scale: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and multipliers, float32 [N, 3]; those of constants, which are read-only arrays, are kept."""
+    key = id(mean), id(std), scale, count
+    found = _known_values.get(key)
+    if found is None or found[0] is not mean or found[1] is not std:
+        means, deviations = (broadcast_to(rows_of(values), (count, _CHANNELS), np.float32) for values in (mean, std))
+        found = mean, std, (means, multiplier_of(deviations, scale))
+        if all(isinstance(values, np.ndarray) and not values.flags.writeable for values in (mean, std)):
+            _known_values.put(key, found)
+    return found[2]
+
+
+_known_values: Recent[tuple[Any, Any, tuple[np.ndarray, np.ndarray]]] = Recent(64)
 
 
 def normalize_mixed(

@@ -17,12 +17,11 @@ from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.images.color_matrix import apply_matrix
 from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
 from dalify.kernels.images.planes import planes_of
-from dalify.kernels.images.resample import has_others, separable
+from dalify.kernels.images.resample import has_others, linear, separable
 
 __all__ = ["PIXELS", "has_resampled_planes", "spare_memory"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
-_LINEAR = int(DALIInterpType.INTERP_LINEAR)
 
 
 def has_resampled_planes(
@@ -56,24 +55,26 @@ def has_resampled_planes(
     found = planes_of(out, normalization)
     if found is None:
         return False
-    both = filters["interp_type"]
-    kinds: list[Any] = []
-    for name in ("min_filter", "mag_filter"):
+    count, both, others = len(x), filters["interp_type"], None
+    kinds = [linear(count)] * 2
+    for place, name in enumerate(("min_filter", "mag_filter")):
         kind = both if filters[name] is None else filters[name]
-        if kind is not None and _NEAREST in kind.tolist():
-            return False
-        kinds.append(broadcast_to(_LINEAR if kind is None else kind, (len(x),), np.int32))
+        if kind is not None:
+            if _NEAREST in kind.tolist():
+                return False
+            kinds[place] = broadcast_to(kind, (count,), np.int32)
+            others = others or has_others(kinds[place])
     images, normalizing = found
     resizing: Any = (
         *images.compiled,
         *x.compiled,
         x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0].copy(),
-        broadcast_to(start, (len(x), 2), np.float32),
-        broadcast_to(end, (len(x), 2), np.float32),
+        broadcast_to(start, (count, 2), np.float32),
+        broadcast_to(end, (count, 2), np.float32),
         *kinds,
         filters["antialias"],
         None,
-        has_others(*kinds),
+        others,
     )
     # With little between them: Python code is not in the cache after a compiled call. One compiled function for both
     # would take 1.4 s longer to compile, and is not faster.
