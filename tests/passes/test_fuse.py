@@ -261,3 +261,45 @@ def test_each_operator_is_joined_with_one_other() -> None:
     assert len(names_in(pipe) & {"_crop_resize", "_resize_crop_mirror_normalize"}) == 1
     assert pipe.explain().count("run as one operator") == 1
     pipe.run()
+
+
+def mirrored(layout: str, dtype: type[np.generic], levels: Callable[[Any], Any], sizes: list[int]) -> Pipeline:
+    random = np.random.default_rng(3)
+    samples = [random.integers(0, 200, [9 + n, 7, 8, 3, 2][: len(layout)]).astype(dtype) for n in sizes]
+
+    @pipeline_def(batch_size=len(samples), num_threads=2, seed=5)
+    def pipeline() -> Any:
+        x = fn.external_source(source=lambda: samples, layout=layout, ndim=len(layout))
+        flags = {name: fn.random.coin_flip() for name in ("horizontal", "vertical", "depthwise")}
+        return levels(fn.flip(x, **flags))
+
+    return pipeline()
+
+
+@pytest.mark.parametrize("sizes", [[0] * 5, [0, 3, 1, 2, 2]], ids=["equal", "different"])
+@pytest.mark.parametrize("layout", ["HWC", "DHWC", "FHWC"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+@pytest.mark.parametrize(
+    "levels",
+    [
+        lambda x: fn.brightness_contrast(x, brightness=fn.random.uniform(range=[0.5, 1.5])),
+        lambda x: fn.brightness_contrast(x, brightness=0.5, contrast=2.0, contrast_center=30.0, dtype=types.FLOAT),
+        lambda x: fn.brightness_contrast(x, brightness=1.25, brightness_shift=0.125, dtype=types.UINT8),
+    ],
+)
+def test_mirrored_samples_with_other_levels_are_bit_identical(
+    monkeypatch: pytest.MonkeyPatch,
+    layout: str,
+    dtype: type[np.generic],
+    levels: Callable[[Any], Any],
+    sizes: list[int],
+) -> None:
+    merged = mirrored(layout, dtype, levels, sizes)
+    assert "_flip_brightness_contrast" in names_in(merged)
+    with monkeypatch.context() as patch:
+        omit_passes(patch, "fuse")
+        separate = mirrored(layout, dtype, levels, sizes)
+        assert {"flip", "brightness_contrast"} <= names_in(separate)
+    for _ in range(2):
+        for found, wanted in zip(merged.run()[0], separate.run()[0], strict=True):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))

@@ -24,6 +24,7 @@ def test_declared_pairs_exist() -> None:
     assert {(name, *key) for name, (key, _) in DECLARED} == {
         ("crop", "resize", "merges"),
         ("color_twist", "crop_mirror_normalize", "merges"),
+        ("flip", "brightness_contrast", "merges"),
         ("resize", "_color_twist_normalize", "merges"),
         ("resize", "crop_mirror_normalize", "moves"),
         ("resize", "crop_mirror_normalize", "merges"),
