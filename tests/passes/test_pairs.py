@@ -23,6 +23,7 @@ DECLARED = [
 def test_declared_pairs_exist() -> None:
     assert {(name, *key) for name, (key, _) in DECLARED} == {
         ("crop", "resize", "merges"),
+        ("bb_flip", "box_encoder", "merges"),
         ("color_twist", "crop_mirror_normalize", "merges"),
         ("flip", "brightness_contrast", "merges"),
         ("resize", "_color_twist_normalize", "merges"),
