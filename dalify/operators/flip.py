@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,10 @@ import numpy as np
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import flip_axes
 from dalify.kernels.arrays.windows_torch import flip_samples_torch
-from dalify.kernels.images.frames import FLIP_LAYOUTS, flip_flags, visual_layout
+from dalify.kernels.images.frames import visual_layout
 from dalify.registry import AnySamples, PerSample, Spec, operator
 
-_FLAGS = ("depthwise", "horizontal", "vertical")
-_LEVELS = ("brightness", "brightness_shift", "contrast", "contrast_center", "dtype")
+_LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC", "CHW", "FCHW", "CDHW", "FCDHW", "CFHW", "HW", "DHW")
 
 
 @operator
@@ -43,7 +41,12 @@ def flip(
     Example:
         >>> images = fn.flip(images, horizontal=fn.random.coin_flip())  # doctest: +SKIP
     """
-    return x.replace(layout=visual_layout(x, FLIP_LAYOUTS))
+    return x.replace(layout=visual_layout(x, _LAYOUTS))
+
+
+def _flags(layout, horizontal, vertical, depthwise):
+    flags = {"W": horizontal, "H": vertical, "D": depthwise}
+    return {axis: flags[letter] for axis, letter in enumerate(layout) if letter in flags}
 
 
 @flip.cpu_samples
@@ -58,10 +61,4 @@ def _(
     out_spec: Spec,
 ) -> None:
     compute: Any = flip_axes if isinstance(x, Samples) else flip_samples_torch
-    compute(out, x, flip_flags(out_spec.layout or "", horizontal, vertical, depthwise))
-
-
-@flip.before("brightness_contrast", "merges", into="_flip_brightness_contrast", takes=_LEVELS, keeps=_FLAGS)
-def _(flip: Mapping[str, Any], levels: Mapping[str, Any], source: Spec, device: str) -> bool:
-    """Return whether both are on the CPU; errors name the call that has a brightness."""
-    return device == "cpu" and "brightness" in levels and set(levels) <= set(_LEVELS)
+    compute(out, x, _flags(out_spec.layout, horizontal, vertical, depthwise))

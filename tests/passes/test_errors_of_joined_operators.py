@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, fn, pipeline_def, types
-from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, LayoutError, LimitError, ShapeError
+from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, LimitError, ShapeError
 from tests.passes.test_push_crop_into_resize import names_in
 
 BATCH_SIZE = 24
@@ -21,7 +21,6 @@ JOINED = {
     "_crop_resize",
     "_decode_for_crop",
     "_decode_for_resize",
-    "_flip_brightness_contrast",
     "_random_resized_crop_normalize",
     "_resize_crop_mirror_normalize",
     "_resize_twist_normalize",
@@ -196,26 +195,3 @@ def test_a_damaged_file_is_an_error_of_the_decoder(photo_folder: Path) -> None:
     pipe = joined_pipeline("cpu", images, randomly_cropped, normalized)
     assert "_decode_for_crop" in names_in(pipe)
     check(pipe, DalifyError, "fn.decoders.image", None)
-
-
-@pytest.mark.parametrize(
-    ("layout", "brightness", "kind", "operator"),
-    [
-        ("CHW", [1.5], LayoutError, "fn.brightness_contrast"),
-        ("WHC", [1.5], LayoutError, "fn.flip"),
-        ("HWC", [1.5, 2.0], ShapeError, "fn.brightness_contrast"),
-    ],
-)
-def test_a_flip_and_the_levels_after_it_have_their_own_errors(
-    layout: str, brightness: list[float], kind: type[DalifyError], operator: str
-) -> None:
-    def images() -> Any:
-        return fn.external_source(source=lambda: [np.zeros((3, 4, 5), np.uint8)] * BATCH_SIZE, layout=None)
-
-    def flipped(image: Any) -> Any:
-        return fn.flip(fn.reshape(image, layout=layout))
-
-    def with_levels(image: Any) -> Any:
-        return fn.brightness_contrast(image, brightness=varying(brightness, brightness))
-
-    check(joined_pipeline("cpu", images, flipped, with_levels), kind, operator, None)

@@ -25,7 +25,6 @@ def test_declared_pairs_exist() -> None:
         ("crop", "resize", "merges"),
         ("bb_flip", "box_encoder", "merges"),
         ("color_twist", "crop_mirror_normalize", "merges"),
-        ("flip", "brightness_contrast", "merges"),
         ("resize", "_color_twist_normalize", "merges"),
         ("resize", "crop_mirror_normalize", "moves"),
         ("resize", "crop_mirror_normalize", "merges"),

@@ -19,9 +19,9 @@ from dalify.data.spec import Spec
 from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
-__all__ = ["LEVELS_LAYOUTS", "factors_and_summands", "levels_cpu", "levels_gpu", "levels_rule"]
+__all__ = ["levels_cpu", "levels_gpu", "levels_rule"]
 
-LEVELS_LAYOUTS = ("FHWC", "DHWC", "HWC")
+_LAYOUTS = ("FHWC", "DHWC", "HWC")
 
 
 def levels_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
@@ -31,7 +31,7 @@ def levels_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
         LayoutError: the layout is none of HWC, FHWC and DHWC.
         DTypeError: the dtype is boolean.
     """
-    x = x.replace(layout=visual_layout(x, LEVELS_LAYOUTS))
+    x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if DALIDataType.BOOL in (x.dtype, dtype):
         raise DTypeError("brightness and contrast do not support booleans.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)
@@ -44,7 +44,7 @@ def _highest(dtype: DALIDataType | None) -> float:
     return 1.0 if dtype.is_float else float(np.iinfo(dtype.numpy).max)
 
 
-def factors_and_summands(
+def _line(
     x: Samples | DeviceSamples,
     frames: int,
     spec: Spec,
@@ -54,8 +54,8 @@ def factors_and_summands(
     contrast: Any,
     contrast_center: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return factor and summand of each of all `frames`, float32 [frames]; the arguments are those of `levels_cpu`."""
-    layout = visual_layout(spec, LEVELS_LAYOUTS)
+    """Return factor and summand of each of all `frames`, float32."""
+    layout = visual_layout(spec, _LAYOUTS)
     highest = _highest(spec.dtype)
     given = (
         ("brightness", brightness, 1.0),
@@ -110,10 +110,10 @@ def levels_cpu(
         contrast: same shape; None for 1.
         contrast_center: same shape, in units of `x`; None for the middle of the positive range.
     """
-    layout = visual_layout(spec, LEVELS_LAYOUTS)
+    layout = visual_layout(spec, _LAYOUTS)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     levels = brightness, brightness_shift, contrast, contrast_center
-    scale_shift(target, source, *factors_and_summands(x, len(source), spec, out_spec, *levels))
+    scale_shift(target, source, *_line(x, len(source), spec, out_spec, *levels))
 
 
 def levels_gpu(
@@ -128,7 +128,7 @@ def levels_gpu(
     contrast_center: Any = None,
 ) -> None:
     """`levels_cpu` for samples on the device."""
-    layout = visual_layout(spec, LEVELS_LAYOUTS)
+    layout = visual_layout(spec, _LAYOUTS)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
     levels = brightness, brightness_shift, contrast, contrast_center
-    scale_shift_torch(target, source, *factors_and_summands(x, len(source), spec, out_spec, *levels))
+    scale_shift_torch(target, source, *_line(x, len(source), spec, out_spec, *levels))

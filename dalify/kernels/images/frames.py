@@ -17,10 +17,8 @@ from dalify.base.wording import counted
 from dalify.data import DALIDataType, Spec
 
 __all__ = [
-    "FLIP_LAYOUTS",
     "default_layout",
     "flat_frames",
-    "flip_flags",
     "folded_frames",
     "frame_counts",
     "per_axis",
@@ -30,8 +28,6 @@ __all__ = [
     "per_frame_of_shapes",
     "visual_layout",
 ]
-
-FLIP_LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC", "CHW", "FCHW", "CDHW", "FCDHW", "CFHW", "HW", "DHW")
 
 
 def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
@@ -91,16 +87,6 @@ def flat_frames(x: Any, layout: str) -> Any:
 def folded_frames(x: Any, layout: str) -> Any:
     """Return each frame of sequences (`Samples` or `DeviceSamples`) as a sample; single images are unchanged."""
     return x.folded(1)[0] if layout.startswith("F") else x
-
-
-def flip_flags(layout: str, horizontal: Any, vertical: Any, depthwise: Any) -> dict[int, Any]:
-    """Return the flags of the axes that can be mirrored, by axis of a sample."""
-    flags = {"W": horizontal, "H": vertical, "D": depthwise}
-    found: dict[int, Any] = {}
-    for axis, letter in enumerate(layout):
-        if letter in flags:
-            found[axis] = flags[letter]
-    return found
 
 
 def per_axis(values: Any, axes: int = 2) -> Any:
@@ -215,5 +201,5 @@ def per_frame(values: Any, frames: int, name: str, width: int | None = None) -> 
     else:
         what = "value" if width is None else f"list of {counted(width, 'value')}"
         more = f", or one for each of the {frames} frames" if frames > 1 else ""
-        raise ShapeError(f"{name} takes one {what} per sample{more}; got {given} values.", argument=name)
+        raise ShapeError(f"{name} takes one {what} per sample{more}; got {given} values.")
     return result[:, 0] if width is None else result
