@@ -2,7 +2,8 @@
 
 What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes. On the CPU, images
 that are normalized are in the memory of the results, and so their colors are changed there. Of short steps, the Python
-code takes more time than the kernel: a flip runs with what follows it. The first operator declares what it fuses with.
+code takes more time than the kernel, so boxes are mirrored by the step that reads them. The first operator declares what
+it fuses with.
 """
 
 from __future__ import annotations
