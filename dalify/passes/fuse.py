@@ -1,9 +1,8 @@
 """Run two operators as one: a resize and the normalization after it, or a crop and the resize after it.
 
 What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes. On the CPU, images
-that are normalized are in the memory of the results, and so their colors are changed there. Of short steps, the Python
-code takes more time than the kernel, so boxes are mirrored by the step that reads them. The first operator declares what
-it fuses with.
+that are normalized are in the memory of the results, and so their colors are changed there. Boxes are mirrored by the
+step that reads them, because the Python code of a step takes more time. The first operator declares what it fuses with.
 """
 
 from __future__ import annotations
