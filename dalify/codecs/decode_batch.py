@@ -87,10 +87,10 @@ def decoded_shapes(
     shapes = headers.shapes(adjust_orientation)
     if output_type != DALIImageType.ANY_DATA:
         shapes[:, 2] = channels_of(output_type, 3)
-    others = (~(headers.is_known & headers.are_within_limits())).nonzero()[0]
-    if len(others):
+    others = headers.others()
+    if others:
         samples = encoded.samples
-        for index in others.tolist():
+        for index in others:
             try:
                 shapes[index] = image_shape(samples[index], output_type, adjust_orientation, headers[index])
             except Exception as error:
@@ -136,18 +136,19 @@ def decode_group(
     Raises:
         Exception: any error of ``decode_image`` and the libraries, with the index of the sample in the batch.
     """
-    is_plain = np.zeros(len(headers), np.bool_)
-    if dtype == DALIDataType.UINT8 and output_type != DALIImageType.YCbCr:
-        is_plain = _plain_images(headers, adjust_orientation, windows)
-    is_decoded = np.zeros(len(headers), np.bool_)
-    if any_of(is_plain, None) and not use_fast_idct:
+    is_usual = dtype == DALIDataType.UINT8 and output_type != DALIImageType.YCbCr
+    is_plain = headers.are_plain(adjust_orientation) if is_usual else np.zeros(len(headers), np.bool_)
+    is_decoded: np.ndarray[Any, Any] | None = None
+    if not use_fast_idct and any_of(is_plain, None):
         is_decoded = _decode_compiled(out, encoded, output_type, headers, is_plain, windows, needed)
         if all_of(is_decoded, None):
             return
+    if windows is not None:
+        is_plain &= headers.contain(windows)
     first_rows = None if needed is None else needed[:, 0] + needed[:, 2]
     plain = _PlainImages(headers, output_type, use_fast_idct, windows, first_rows)
     for index, (target, data) in enumerate(zip(out.arrays(), encoded.arrays(), strict=True)):
-        if is_decoded[index]:
+        if is_decoded is not None and is_decoded[index]:
             continue
         try:
             if is_plain[index] and plain.has_decoded(index, data, target):
@@ -168,14 +169,6 @@ def decode_group(
             raise
 
 
-def _plain_images(
-    headers: JpegHeaders, adjust_orientation: bool, windows: np.ndarray[Any, Any] | None
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which images are upright sequential JPEG files that contain their windows, bool ``[N]``."""
-    plain = headers.are_plain(adjust_orientation)
-    return plain if windows is None else plain & headers.contain(windows)
-
-
 def _decode_compiled(
     out: Samples,
     encoded: Samples,
@@ -185,20 +178,18 @@ def _decode_compiled(
     windows: np.ndarray[Any, Any] | None,
     needed: np.ndarray[Any, Any] | None,
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Decode plain images in one compiled call; return which ones were decoded, bool ``[N]``."""
-    stored = headers.shapes(adjust_orientation=False)
-    components = stored[:, 2]
-    first = int(components[is_plain.nonzero()[0][0]])
-    wanted = is_plain
+    """Decode plain images that contain their windows in one compiled call; return which were decoded, bool ``[N]``."""
+    components, wanted = 3, is_plain
     if output_type == DALIImageType.ANY_DATA:  # images with another number of channels are left to the library
-        wanted = wanted & (components == first)
-    corners = None
+        components = int(headers.components[is_plain.argmax()])
+        wanted = is_plain & (headers.components == components)
+    colors, is_placed = jpeg_color_space(components, output_type), needed is not None
     if needed is not None:
-        windows, corners = needed, needed[:, :2]
+        windows = needed
     elif windows is None:
         windows = zeros((len(encoded), 4), np.int64)
-        windows[:, 2:] = stored[:, :2]
-    return jpeg_decoder.decode(encoded, out, jpeg_color_space(first, output_type), wanted, windows, corners)
+        windows[:, 2:] = headers.shapes(adjust_orientation=False)[:, :2]
+    return jpeg_decoder.decode(encoded, out, colors, wanted, windows, is_placed=is_placed)
 
 
 class _PlainImages:

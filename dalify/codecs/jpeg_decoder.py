@@ -232,19 +232,20 @@ def _write_gray(facts, window, places, out, stride, channels):
 
 
 @njit(nogil=True, cache=True)
-def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigzag, status):
+def _decode(addresses, sizes, windows, out_at, out_shapes, channels, is_bgr, is_placed, zigzag, status):
     """Decode parts of JPEG files; see `JpegDecoder.decode`.
 
     Args:
         addresses: int64 ``[N]``: addresses of the files.
-        sizes: int64 ``[N]``: sizes of the files in bytes.
+        sizes: int64 ``[N, 1]``: sizes of the files in bytes.
         windows: int64 ``[N, 4]``.
-        targets: int64 ``[N]``: addresses of the first pixels.
-        strides: int64 ``[N]``: row strides of the pixels in bytes.
+        out_at: int64 ``[N]``: addresses of the images.
+        out_shapes: int64 ``[N, 3]``: shapes of the images.
         channels: 3 or 1.
         is_bgr: whether blue is first.
+        is_placed: whether each part is at its place in the image.
         zigzag: uint8 ``[64]``: natural indices of coefficients.
-        status: uint8 ``[N]``: input: which files to decode; output: which were decoded.
+        status: bool ``[N]``: input: which files to decode; output: which were decoded.
     """
     facts = np.empty(FACTS, np.int64)
     places = np.empty(_PLACES, np.int64)
@@ -257,8 +258,8 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
     for n in range(len(addresses)):
         if not status[n]:
             continue
-        status[n] = 0
-        end = addresses[n] + sizes[n]
+        status[n] = False
+        end = addresses[n] + sizes[n, 0]
         if not read_header(addresses[n], end, facts, quantizers, tables, order):
             continue
         height, width, across, down = facts[HEIGHT], facts[WIDTH], facts[ACROSS], facts[DOWN]
@@ -302,6 +303,9 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
             for k in range(BLOCK):
                 coefficients[k] = 0
             continue
+        stride, target = out_shapes[n, 1] * channels, out_at[n]
+        if is_placed:
+            target += window[0] * stride + window[1] * channels
         if has_chroma:
             if across == 2:
                 last = -(-width // 2) - places[_LEFT] * 8
@@ -310,10 +314,10 @@ def _decode(addresses, sizes, windows, targets, strides, channels, is_bgr, zigza
                 for first in (places[_BLUE], places[_RED]):
                     _extend_rows(first, chroma_stride, units_down * 8, 0, last)
             line = base + luma_bytes + 2 * chroma_bytes
-            _write_pixels(facts, window, places, targets[n], strides[n], is_bgr, line)
+            _write_pixels(facts, window, places, target, stride, is_bgr, line)
         else:
-            _write_gray(facts, window, places, targets[n], strides[n], channels)
-        status[n] = 1
+            _write_gray(facts, window, places, target, stride, channels)
+        status[n] = True
 
 
 class JpegDecoder:
@@ -341,7 +345,8 @@ class JpegDecoder:
         colors: str,
         wanted: NDArray[np.bool_],
         windows: NDArray[np.int64],
-        corners: NDArray[np.int64] | None = None,
+        *,
+        is_placed: bool = False,
     ) -> NDArray[np.bool_]:
         """Decode the valid and supported files of a chunk.
 
@@ -351,22 +356,22 @@ class JpegDecoder:
             colors: ``"RGB"``, ``"BGR"``, or ``"GRAY"``, which has one channel.
             wanted: bool ``[N]``: files to decode.
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image that is decoded.
-            corners: int64 ``[N, 2]``: row and column of `out` at which the part starts; None for 0.
+            is_placed: whether this part is at the same place in `out`; otherwise at its start.
 
         Returns:
             bool ``[N]``: which files were decoded. The results of the others are undefined.
         """
         self._seen += len(encoded)
-        arguments = _arguments(encoded, out, colors, wanted, windows, corners)
+        arguments = _arguments(encoded, out, colors, wanted, windows, is_placed)
         if not self._is_ready and not self._can_begin(arguments):
             return np.zeros(len(encoded), np.bool_)
         _decode(*arguments)
-        return arguments[-1] != 0
+        return arguments[-1]
 
     def compile(self) -> None:
         """Compile the decoder, or load its compiled code."""
         empty = Samples(np.zeros(0, np.int64), np.zeros((0, 3), np.int64), np.dtype(np.uint8), None)
-        _decode(*_arguments(empty, empty, "RGB", np.zeros(0, np.bool_), np.zeros((0, 4), np.int64), None))
+        _decode(*_arguments(empty, empty, "RGB", np.zeros(0, np.bool_), np.zeros((0, 4), np.int64), False))
         self._is_ready = True
 
     def compile_if_used(self) -> None:
@@ -393,24 +398,18 @@ def _arguments(
     colors: str,
     wanted: NDArray[np.bool_],
     windows: NDArray[np.int64],
-    corners: NDArray[np.int64] | None,
+    is_placed: bool,
 ) -> tuple[Any, ...]:
-    """Return the arguments of the compiled function; the last one is modified."""
-    channels = 1 if colors == "GRAY" else 3
-    strides = out.extents(1) * channels
-    targets = out.addresses
-    if corners is not None:
-        targets = targets + corners[:, 0] * strides + corners[:, 1] * channels
-    sizes = np.ascontiguousarray(encoded.extents(0))
-    windows = np.ascontiguousarray(windows)
+    """Return the arguments of the compiled function; the last one, a copy, is modified."""
     return (
         encoded.addresses,
-        sizes,
-        windows,
-        targets,
-        strides,
-        channels,
+        np.ascontiguousarray(encoded.shapes),
+        np.ascontiguousarray(windows),
+        out.addresses,
+        np.ascontiguousarray(out.shapes),
+        1 if colors == "GRAY" else 3,
         colors == "BGR",
+        is_placed,
         ZIGZAG,
-        wanted.astype(np.uint8),
+        wanted.copy(),
     )

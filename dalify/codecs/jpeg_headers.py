@@ -20,10 +20,10 @@ __all__ = ["JpegHeaders", "read_jpeg_headers"]
 
 # Columns of the table; those of a `JpegHeader`, in its order, come first.
 _HEIGHT, _WIDTH, _COMPONENTS, _BITS, _FRAME, _ORIENTATION, _ADOBE, _POSITION, _UNIT, _SINGLE = range(10)
-# Whether the header was read; offset of the first segment that may be EXIF, and the number of such segments.
-_IS_KNOWN, _NOTE, _NOTES = range(10, 13)
-_COLUMNS = 13
-_SEQUENTIAL = (0xC0, 0xC1)
+# Whether the header was read; offset of the first segment that may be EXIF, and the number of such segments; whether
+# the image is sequential, 8-bit, and gray or color.
+_IS_KNOWN, _NOTE, _NOTES, _IS_SEQUENTIAL = range(10, 14)
+_COLUMNS = 14
 _PROGRESSIVE = 0xC2
 _EXIF = b"Exif\0\0"
 
@@ -32,17 +32,22 @@ class JpegHeaders:
     """The headers of a chunk of encoded images.
 
     Args:
-        table: int64 ``[N, 13]``.
-
-    Attributes:
-        is_known: bool ``[N]``: a gray or color JPEG with a valid header. Others are parsed one by one.
+        table: int64 ``[N, 14]``.
+        most_pixels: the largest number of pixels of an image if all are known; otherwise None.
+        has_turned: whether an image may have to be rotated by 90 degrees.
     """
 
-    __slots__ = ("_table", "is_known")
+    __slots__ = ("_has_turned", "_most_pixels", "_table")
 
-    def __init__(self, table: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    def __init__(
+        self,
+        table: np.ndarray[Any, np.dtype[np.int64]],
+        most_pixels: int | None = None,
+        has_turned: bool = True,
+    ) -> None:
         self._table = table
-        self.is_known = table[:, _IS_KNOWN] != 0
+        self._most_pixels = most_pixels
+        self._has_turned = has_turned
 
     def __len__(self) -> int:
         """Return N."""
@@ -50,11 +55,29 @@ class JpegHeaders:
 
     def __getitem__(self, index: int) -> JpegHeader | None:
         """Return one header; None if it is unknown."""
-        if not self.is_known[index]:
-            return None
         row: list[Any] = self._table[index].tolist()
+        if not row[_IS_KNOWN]:
+            return None
         row[_ADOBE], row[_SINGLE] = bool(row[_ADOBE]), bool(row[_SINGLE])
         return JpegHeader._make(row[:_IS_KNOWN])
+
+    @property
+    def is_known(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which images are gray or color JPEG files with a valid header, bool ``[N]``."""
+        return self._table[:, _IS_KNOWN] != 0
+
+    def others(self) -> list[int]:
+        """Return the images that are parsed one by one: of unknown headers, or with more pixels than allowed."""
+        most = current().max_image_pixels
+        if self._most_pixels is not None and self._most_pixels <= most:
+            return []
+        table = self._table
+        return ((table[:, _IS_KNOWN] == 0) | (table[:, _HEIGHT] * table[:, _WIDTH] > most)).nonzero()[0].tolist()
+
+    @property
+    def components(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Stored components of known headers, int64 ``[N]``."""
+        return self._table[:, _COMPONENTS]
 
     def take(self, indices: np.ndarray[Any, Any]) -> JpegHeaders:
         """Return the headers of some of the images."""
@@ -67,7 +90,7 @@ class JpegHeaders:
             adjust_orientation: return height and width of the upright image.
         """
         shapes = self._table[:, : _COMPONENTS + 1].copy()
-        if adjust_orientation:
+        if adjust_orientation and self._has_turned:
             turned = self._table[:, _ORIENTATION] >= 5
             if any_of(turned, None):
                 shapes[turned, 0], shapes[turned, 1] = self._table[turned, _WIDTH], self._table[turned, _HEIGHT]
@@ -82,16 +105,10 @@ class JpegHeaders:
         extents = self._table[:, _HEIGHT : _WIDTH + 1]
         return all_of(windows >= 0, 1) & all_of(windows[:, :2] + windows[:, 2:] <= extents, 1)
 
-    def are_within_limits(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which images have no more pixels than allowed, bool ``[N]``."""
-        return self._table[:, _HEIGHT] * self._table[:, _WIDTH] <= current().max_image_pixels
-
     def are_plain(self, adjust_orientation: bool) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which images are sequential, 8-bit, gray or color, and upright, bool ``[N]``."""
-        table = self._table
-        plain = self.is_known & (table[:, _BITS] == 8)
-        plain &= (table[:, _FRAME] == _SEQUENTIAL[0]) | (table[:, _FRAME] == _SEQUENTIAL[1])
-        return plain & (table[:, _ORIENTATION] == 1) if adjust_orientation else plain
+        plain = self._table[:, _IS_SEQUENTIAL] != 0
+        return plain & (self._table[:, _ORIENTATION] == 1) if adjust_orientation else plain
 
     def are_ordinary(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which images are sequential or progressive, 8-bit, gray or color, bool ``[N]``."""
@@ -132,10 +149,14 @@ def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
     table = zeros((len(encoded), _COLUMNS), np.int64)
     if encoded.ndim == 1 and encoded.dtype.numpy.itemsize == 1:
         samples = Samples.of_batch(encoded)
-        _read_headers(samples.addresses, samples.shapes, table)
-        for index in (table[:, _IS_KNOWN] & (table[:, _NOTES] > 0)).nonzero()[0].tolist():
-            note, notes = table[index, _NOTE], table[index, _NOTES]
-            table[index, _ORIENTATION] = _orientation(as_bytes_array(encoded.samples[index]), int(note), int(notes))
+        found: Any = _read_headers(samples.addresses, samples.shapes, table)
+        known, most_pixels, has_notes = found
+        if has_notes:
+            for index in (table[:, _IS_KNOWN] & (table[:, _NOTES] > 0)).nonzero()[0].tolist():
+                note, notes = table[index, _NOTE], table[index, _NOTES]
+                data = as_bytes_array(encoded.samples[index])
+                table[index, _ORIENTATION] = _orientation(data, int(note), int(notes))
+        return JpegHeaders(table, most_pixels if known == len(table) else None, has_notes)
     return JpegHeaders(table)
 
 
@@ -153,7 +174,11 @@ def _read_headers(addresses, sizes, table):
     """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown.
 
     The table must contain zeros.
+
+    Returns:
+        how many are known, the largest number of pixels of these, and whether one has segments that may be EXIF.
     """
+    known, most_pixels, has_notes = 0, np.int64(0), False
     for n in range(addresses.size):
         start, size, row = addresses[n], sizes[n, 0], table[n]
         if size < 4 or pair_at(start) != 0xFFD8 or byte_at(start + 2) != 0xFF:
@@ -195,7 +220,15 @@ def _read_headers(addresses, sizes, table):
                 row[_SINGLE] = contents < size and byte_at(at) == row[_COMPONENTS]
                 row[_ORIENTATION] = 1
                 # CMYK needs the Adobe segment: such images are also parsed one by one.
-                row[_IS_KNOWN] = row[_HEIGHT] > 0 and row[_WIDTH] > 0 and row[_COMPONENTS] != 4
+                pixels = row[_HEIGHT] * row[_WIDTH]
+                if pixels > 0 and row[_COMPONENTS] != 4:
+                    row[_IS_KNOWN] = 1
+                    is_sequential = row[_FRAME] == 0xC0 or row[_FRAME] == 0xC1
+                    row[_IS_SEQUENTIAL] = row[_BITS] == 8 and is_sequential
+                    known += 1
+                    most_pixels = pixels if pixels > most_pixels else most_pixels
+                    has_notes |= row[_NOTES] > 0
                 break
             elif marker == 0xDA or marker == 0xD9:
                 break
+    return known, most_pixels, has_notes

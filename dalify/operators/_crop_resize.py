@@ -63,7 +63,7 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize) -> dict[s
     crop_start, extents = window.windows(shapes, layout, "error")
     first, last = spatial_axes(layout)
     out_shapes = extents.copy()
-    out_shapes[:, first:last], start, end = target.chunk(extents[:, first:last])
+    out_shapes[:, first:last], start, end = target.edges(extents[:, first:last])
     return {"crop_start": crop_start, "extents": extents, "start": start, "end": end, "out_shapes": out_shapes}
 
 

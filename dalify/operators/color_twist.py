@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
+from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+
+_COLORS = ("brightness", "contrast", "hue", "saturation")
 
 
 @operator
@@ -67,3 +71,8 @@ def _(
 ) -> None:
     compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
     compute(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
+
+
+@color_twist.before("crop_mirror_normalize", "merges", into="_color_twist_normalize", takes=AFTER_RESIZE, keeps=_COLORS)
+def _(twist: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
+    return device == "cpu" and can_follow_resize(twist, normalize, source, device, None)

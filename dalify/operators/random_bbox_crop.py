@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.small_arrays import all_of
 from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.rows import Rows
@@ -137,6 +139,39 @@ def _extents(values: Any, axes: int, shape_layout: str | None, name: str) -> np.
     return np.ascontiguousarray(values[:, [layout.index(letter) for letter in expected]], np.float64)
 
 
+@lru_cache(64)  # nothing changes it
+def _unknown_extents(count: int, axes: int) -> np.ndarray:
+    return np.ones((count, axes))
+
+
+@lru_cache(64)
+def _rules(
+    thresholds: tuple[float, ...],
+    allow_no_crop: bool,
+    is_overlap: bool,
+    all_boxes_above_threshold: bool,
+    scaling: tuple[float, ...],
+    aspect_ratio: tuple[float, ...],
+    pairs: int,
+    num_attempts: int,
+    total_num_attempts: int,
+    bbox_prune_threshold: float | None,
+) -> CropRules:
+    """Return the criteria for windows; the same range of aspect ratios for all pairs of axes, or one each."""
+    ranges = tuple(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=True))
+    return CropRules(
+        thresholds,
+        allow_no_crop,
+        is_overlap,
+        all_boxes_above_threshold,
+        (scaling[0], scaling[1]),
+        ranges * pairs if len(ranges) == 1 else ranges[:pairs],
+        num_attempts,
+        total_num_attempts,
+        bbox_prune_threshold,
+    )
+
+
 @random_bbox_crop.cpu_new_rows
 def _(
     boxes: Rows,
@@ -162,18 +197,17 @@ def _(
 ) -> Any:
     axes = boxes.values.shape[1] // 2
     layout = bbox_layout or ("xyzXYZ" if axes == 3 else "xyXY" if ltrb else "xyWH")
-    ranges = tuple(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=True))
-    pairs = 1 if axes == 2 else 3
-    rules = CropRules(
-        thresholds=thresholds,
-        allow_no_crop=allow_no_crop and crop_shape is None,
-        is_overlap=threshold_type == "overlap",
-        all_boxes_above_threshold=all_boxes_above_threshold,
-        scaling=(scaling[0], scaling[1]),
-        aspect_ratio=ranges * pairs if len(ranges) == 1 else ranges[:pairs],
-        num_attempts=num_attempts,
-        total_num_attempts=total_num_attempts if total_num_attempts > 0 else _MAX_CANDIDATES,
-        bbox_prune_threshold=bbox_prune_threshold,
+    rules = _rules(
+        thresholds,
+        allow_no_crop and crop_shape is None,
+        threshold_type == "overlap",
+        all_boxes_above_threshold,
+        scaling,
+        aspect_ratio,
+        1 if axes == 2 else 3,
+        num_attempts,
+        total_num_attempts if total_num_attempts > 0 else _MAX_CANDIDATES,
+        bbox_prune_threshold,
     )
     corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
     row = first_outside(corners.values, _SLACK)
@@ -184,21 +218,23 @@ def _(
             "width, height].",
             sample=int(np.searchsorted(boxes.starts, row, side="right")) - 1,
         )
-    extents = np.ones((len(boxes), axes))
+    count = len(boxes.starts) - 1
+    extents = _unknown_extents(count, axes)
     if input_shape is not None:
         extents = _extents(input_shape, axes, shape_layout, "input_shape")
     fixed = None if crop_shape is None else _extents(crop_shape, axes, shape_layout, "crop_shape")
     found = search(corners, draws.draws.numba_arguments(draws.samples), rules, extents, fixed)
-    if not quiet and not found.is_valid.all():
+    if not quiet and not all_of(found.is_valid, None):
         failed = int(np.argmin(found.is_valid))
         warnings.warn(
             f"random_bbox_crop found no window for {counted(boxes.lengths[failed], 'box')} after "
             f"{rules.total_num_attempts} candidates and uses the best one; pass quiet=True if that is expected.",
             stacklevel=2,
         )
-    unit = 1.0 if fixed is None else extents
-    starts = found.boxes.starts
-    results: list[Any] = [(found.anchors * unit).astype(np.float32), (found.shapes * unit).astype(np.float32)]
+    starts, window = found.boxes.starts, (found.anchors, found.shapes)
+    if fixed is not None:
+        window = found.anchors * extents, found.shapes * extents
+    results: list[Any] = [values.astype(np.float32) for values in window]
     results.append(Rows(from_corners(found.boxes.values, layout).astype(np.float32), starts))
     if labels is not None:
         results.append(Rows(labels.values[found.kept], starts))

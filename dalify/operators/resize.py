@@ -20,6 +20,7 @@ from dalify.registry import VARIES, Spec, argument_names, operator
 
 _OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
 _EXACT_PARTS = 256
+_COLORS = ("brightness", "contrast", "hue", "saturation")
 _MERGED = argument_names(Filters, ResizeSize)
 
 
@@ -71,7 +72,7 @@ def resize(
 def _(x: Batch, *, spec: Spec, target: ResizeSize, save_attrs: bool) -> dict[str, Any]:
     first, last = spatial_axes(visual_layout(spec, VISUAL_LAYOUTS))
     shapes = x.shape_array()
-    sizes, start, end = target.chunk(shapes[:, first:last])
+    sizes, start, end = target.edges(shapes[:, first:last])
     windows = {"start": start, "end": end}
     if save_attrs:  # the outputs then have different shapes, which the rule computes
         return windows
@@ -102,6 +103,15 @@ def _(
 )
 def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
     return set(resize) <= {*_MERGED, "dtype"} and can_follow_resize(resize, normalize, source, device, None)
+
+
+@resize.before(
+    "_color_twist_normalize", "merges", into="_resize_twist_normalize", takes=(*_COLORS, *AFTER_RESIZE), keeps=_MERGED
+)
+def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
+    """Return whether no other option prevents fusion; an error of the channels names the call that has a brightness."""
+    is_usual = device == "cpu" and source.layout == "HWC" and "brightness" in normalize
+    return is_usual and set(resize) <= {*_MERGED, "dtype"}
 
 
 @resize.before("crop_mirror_normalize", "moves", into="resize_crop_mirror", takes=_OF_CROP)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ShapeError
+from dalify.base.small_arrays import all_of
 from dalify.data.dtypes import DALIDataType
 from dalify.registry import VARIES, Parameters, PerSample, Spec, argument_names
 
@@ -59,10 +60,10 @@ def check_channel_values(mean: Any, std: Any, channels: np.ndarray) -> None:
         ShapeError: neither one number nor one for each channel.
     """
     for name, values in (("mean", mean), ("std", std)):
-        counts = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
-        wrong = np.flatnonzero((counts != 1) & (counts != channels))
-        if len(wrong):
-            sample = int(wrong[0])
+        counts: Any = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
+        are_right = (channels == counts) | (counts == 1)
+        if not all_of(are_right, None):
+            sample = int(are_right.argmin())
             raise ShapeError(
                 f"{name} must be one number or one for each of the {channels[sample]} channels; got "
                 f"{len(values[sample])}.",

@@ -112,6 +112,21 @@ class ResizeSize(ResizeRegion):
             self._last[0] = content, found
         return found
 
+    def edges(self, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the same, with starts and ends in float32, as `resample_axes` needs them. Do not modify them."""
+        found = self.chunk(extents)
+        known, rounded = self._last_edges[0]
+        if rounded is None or found is not known:
+            sizes, start, end = found
+            rounded = sizes, start.astype(np.float32), end.astype(np.float32)
+            self._last_edges[0] = found, rounded
+        return rounded
+
+    @cached_property
+    def _last_edges(self) -> list[tuple[Any, tuple[np.ndarray, np.ndarray, np.ndarray] | None]]:
+        """The last result of `chunk`, and that of `edges` for it."""
+        return [(None, None)]
+
     @cached_property
     def _last(self) -> list[tuple[bytes, tuple[np.ndarray, np.ndarray, np.ndarray] | None]]:
         """The last extents, often those of a constant crop, and their result."""

@@ -17,11 +17,13 @@ from tests.passes.test_push_crop_into_resize import names_in
 BATCH_SIZE = 24
 BAD = 17  # position of the bad sample in the batch
 JOINED = {
+    "_color_twist_normalize",
     "_crop_resize",
     "_decode_for_crop",
     "_decode_for_resize",
     "_random_resized_crop_normalize",
     "_resize_crop_mirror_normalize",
+    "_resize_twist_normalize",
 }
 
 
@@ -155,6 +157,21 @@ def test_crop_and_resize_have_their_own_errors(
     crop: Callable[[Any], Any], resize: Callable[[Any], Any], kind: type[DalifyError], operator: str
 ) -> None:
     check(joined_pipeline("cpu", arrays, crop, resize), kind, operator, BAD)
+
+
+@pytest.mark.parametrize("first", [resized, lambda image: image], ids=["resized", "whole"])
+@pytest.mark.parametrize("normalize", [normalized, normalized_by_varying_means])
+def test_the_colors_of_gray_images_are_an_error_of_the_colors(first: Callable[[Any], Any], normalize: Any) -> None:
+    channels = [1 if position == BAD else 3 for position in range(BATCH_SIZE)]
+
+    def images() -> Any:
+        samples = [np.zeros((40, 50, count), np.uint8) for count in channels]
+        return fn.external_source(source=lambda: samples, layout="HWC", dtype=types.UINT8, ndim=3)
+
+    def recolored(image: Any) -> Any:
+        return fn.color_twist(first(image), brightness=1.5)
+
+    check(joined_pipeline("cpu", images, recolored, normalize), ShapeError, "fn.color_twist", BAD)
 
 
 @pytest.mark.parametrize("resize", [cropped_beyond, cropped_at_nan])

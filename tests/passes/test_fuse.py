@@ -136,6 +136,55 @@ def test_results_on_the_cpu_are_bit_identical(
             np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
 
 
+def recolored(images: Any, **arguments: Any) -> Any:
+    return fn.color_twist(images, brightness=fn.random.uniform(range=[0.5, 1.5]), hue=20.0, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("resize", "operator"),
+    [
+        (lambda x: recolored(x, contrast=fn.random.uniform(range=[0.5, 1.5])), "_color_twist_normalize"),  # many sizes
+        (lambda x: recolored(random_crop(x)), "_color_twist_normalize"),
+        (lambda x: recolored(random_crop(x), saturation=0.0, dtype=types.UINT8), "_color_twist_normalize"),
+        (lambda x: recolored(fn.resize(x, size=[33, 44])), "_resize_twist_normalize"),
+        (lambda x: recolored(fn.resize(x, size=[33, 44], min_filter=types.INTERP_NN)), "_resize_twist_normalize"),
+        (lambda x: recolored(fn.resize(x, size=[20, 15])), "_resize_twist_normalize"),  # narrow
+        (lambda x: recolored(fn.resize(x, resize_shorter=30)), "_resize_twist_normalize"),
+        (lambda x: fn.color_twist(fn.resize(x, size=[33, 44]), hue=9.0), "_color_twist_normalize"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [{}, {"scale": 2.0, "shift": 1.0, "mean": [7.0], "mirror": 1}])
+def test_colors_between_a_resize_and_the_normalization_are_bit_identical(
+    photo_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    resize: Callable[[Any], Any],
+    operator: str,
+    arguments: dict[str, Any],
+) -> None:
+    merged = photographs(photo_folder, resize, "cpu", **arguments)
+    assert operator in names_in(merged)
+    assert not names_in(merged) & {"color_twist", "crop_mirror_normalize"}
+    with monkeypatch.context() as patch:
+        omit_passes(patch, "fuse")
+        separate = photographs(photo_folder, resize, "cpu", **arguments)
+        assert {"color_twist", "crop_mirror_normalize"} <= names_in(separate)
+    for _ in range(3):
+        for found, wanted in zip(merged.run()[0], separate.run()[0], strict=True):
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+@pytest.mark.parametrize(
+    "resize",
+    [
+        lambda x: fn.color_twist(x, hue=9.0, dtype=types.FLOAT),
+        lambda x: fn.color_twist(fn.cast(x, dtype=types.FLOAT), hue=9.0),
+    ],
+)
+def test_other_colors_need_two_operators(photo_folder: Path, resize: Callable[[Any], Any]) -> None:
+    pipe = photographs(photo_folder, lambda x: resize(fn.resize(x, size=[33, 44])), "cpu")
+    assert "color_twist" in names_in(pipe)
+
+
 @pytest.mark.parametrize("arguments", [{"output_layout": "HWC"}, {"dtype": types.FLOAT16}, {"dtype": types.INT8}])
 def test_the_cpu_fuses_planes_of_float32(photo_folder: Path, arguments: dict[str, Any]) -> None:
     assert not names_in(photographs(photo_folder, random_crop, device="cpu", **arguments)) & MERGED
@@ -212,3 +261,44 @@ def test_each_operator_is_joined_with_one_other() -> None:
     assert len(names_in(pipe) & {"_crop_resize", "_resize_crop_mirror_normalize"}) == 1
     assert pipe.explain().count("run as one operator") == 1
     pipe.run()
+
+
+def encoded_boxes(sizes: list[int], flip: dict[str, Any], labels: Callable[[Any], Any] = lambda x: x) -> Pipeline:
+    random = np.random.default_rng(3)
+    corners = [np.sort(random.random((size, 2, 2)), 1).reshape(-1, 4).astype(np.float32) for size in sizes]
+    numbers = [np.arange(1, size + 1, dtype=np.int32) for size in sizes]
+    anchors = np.sort(random.random((50, 2, 2)), 1).ravel().tolist()
+
+    @pipeline_def(batch_size=len(sizes), num_threads=2, seed=5)
+    def pipeline() -> Any:
+        boxes = fn.external_source(source=lambda: corners, ndim=2, dtype=types.FLOAT)
+        found = labels(fn.external_source(source=lambda: numbers, ndim=1, dtype=types.INT32))
+        flipped = fn.bb_flip(boxes, horizontal=fn.random.coin_flip(), **flip)
+        return fn.box_encoder(flipped, found, anchors=anchors, criteria=0.2, offset=True)
+
+    return pipeline()
+
+
+@pytest.mark.parametrize("sizes", [[3] * 5, [4, 0, 9, 1, 2], [0, 0]])
+@pytest.mark.parametrize("flip", [{"ltrb": True}, {"vertical": 1}])
+def test_mirrored_boxes_are_encoded_as_in_two_steps(
+    monkeypatch: pytest.MonkeyPatch, sizes: list[int], flip: dict[str, Any]
+) -> None:
+    merged = encoded_boxes(sizes, flip)
+    assert "_flip_box_encoder" in names_in(merged)
+    with monkeypatch.context() as patch:
+        omit_passes(patch, "fuse")
+        separate = encoded_boxes(sizes, flip)
+        assert {"bb_flip", "box_encoder"} <= names_in(separate)
+    for _ in range(3):
+        for one, other in zip(merged.run(), separate.run(), strict=True):
+            for found, wanted in zip(one, other, strict=True):
+                np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+def test_a_missing_label_is_an_error_of_the_encoder() -> None:
+    pipe = encoded_boxes([3, 2], {"ltrb": True}, lambda labels: labels[1:])
+    assert "_flip_box_encoder" in names_in(pipe)
+    with pytest.raises(ShapeError, match="there must be one label per box") as caught:
+        pipe.run()
+    assert caught.value.operator == "fn.box_encoder"

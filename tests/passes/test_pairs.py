@@ -23,6 +23,9 @@ DECLARED = [
 def test_declared_pairs_exist() -> None:
     assert {(name, *key) for name, (key, _) in DECLARED} == {
         ("crop", "resize", "merges"),
+        ("bb_flip", "box_encoder", "merges"),
+        ("color_twist", "crop_mirror_normalize", "merges"),
+        ("resize", "_color_twist_normalize", "merges"),
         ("resize", "crop_mirror_normalize", "moves"),
         ("resize", "crop_mirror_normalize", "merges"),
         ("resize_crop_mirror", "crop_mirror_normalize", "merges"),

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.addresses import fill_in_block
 from dalify.base.compiling import njit
 from dalify.base.errors import DalifyError
 from dalify.base.limits import current
@@ -61,7 +60,9 @@ def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, h
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any, places: Any) -> Any:
+def _parse(
+    heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any, starts: Any, places: Any
+) -> Any:
     """Parse the shapes of arrays whose headers are, as ``numpy.save`` writes them, equal to the first one up to there.
 
     Args:
@@ -71,6 +72,7 @@ def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, sha
         offset: place of the first element of the array.
         item_bytes: size of an element.
         shapes: output, ``[N, ndim]``.
+        starts: output, `offset` for each file, ``[N]``.
         places: output, the offset of each array in a block of memory, ``[N]``.
 
     Returns:
@@ -114,16 +116,20 @@ def _parse(heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, sha
                 return -1
         if head[offset - 1] != _LINE_END:
             return -1
-        places[file] = end
+        starts[file], places[file] = offset, end
         end += total + -total % ALIGNMENT_BYTES
     return end
 
 
 @njit(nogil=True, cache=True)
-def _read_all(descriptors: Any, offsets: Any, sizes: Any, addresses: Any) -> bool:
-    """Read each file from an offset to its end and close it; return False at the first one that cannot be read."""
+def _read_all(descriptors: Any, starts: Any, sizes: Any, address: int, places: Any) -> bool:
+    """Read each file from its start to its end to a place after an address, and close it.
+
+    Returns:
+        False at the first file that cannot be read.
+    """
     for file in range(descriptors.size):
-        if not read_part(descriptors[file], offsets[file], sizes[file] - offsets[file], addresses[file]):
+        if not read_part(descriptors[file], starts[file], sizes[file] - starts[file], address + places[file]):
             return False
         close_file(descriptors[file])
         descriptors[file] = -1
@@ -166,7 +172,7 @@ def read_ragged(paths: Paths) -> Batch | list[NDArray[Any]] | None:
 
 def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
     """Return the arrays of a few files; see ``read_ragged``."""
-    count = len(paths)
+    count, is_read = len(paths), False
     descriptors, sizes = np.empty(count, np.int32), np.empty(count, np.int64)
     descriptors.fill(-1)
     heads = np.empty((count, _HEAD_BYTES), np.uint8)
@@ -181,16 +187,16 @@ def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
         if total <= LARGE_BYTES:
             block = file_memory(total)
             arrays = Batch(None, None, dtype=from_numpy(dtype), ragged=(block, offsets, shapes))
-            addresses = np.empty(count, np.int64)
-            fill_in_block(addresses, offsets, block)
+            address, places = block.__array_interface__["data"][0], offsets
         else:
             arrays = [
                 file_memory(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape) for shape in shapes.tolist()
             ]
-            addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
-        return arrays if _read_all(descriptors, starts, sizes, addresses) else None
+            address, places = 0, np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
+        is_read = _read_all(descriptors, starts, sizes, address, places)
+        return arrays if is_read else None
     finally:
-        if max(descriptors.tolist()) >= 0:
+        if not is_read:
             _close_all(descriptors)
 
 
@@ -208,20 +214,17 @@ def _described(
         block of memory, ``[N]``, and the size of the block. None if the dtype or number of dimensions of a file
         differs, or an array is not plain.
     """
-    start = heads[0].tobytes()
-    first = _plain_header(start, int(sizes[0]))
+    first, begin = _plain_header(heads[0].tobytes(), int(sizes[0]))
     if first is None or len(first.shape) > current().max_dimensions:
         return None
     count = len(sizes)
     starts, places = np.empty(count, np.int64), np.empty(count, np.int64)
     shapes = np.empty((count, len(first.shape)), np.int64)
-    begin = start.find(_BEFORE_SHAPE) + len(_BEFORE_SHAPE)
-    total = _parse(heads, sizes, begin, first.offset, first.dtype.itemsize, shapes, places)
+    total = _parse(heads, sizes, begin, first.offset, first.dtype.itemsize, shapes, starts, places)
     if total >= 0:
-        starts.fill(first.offset)
         return first.native, shapes, starts, places, total
     for number, size in enumerate(sizes.tolist()):
-        header = _plain_header(heads[number].tobytes(), size)
+        header, _ = _plain_header(heads[number].tobytes(), size)
         if header is None or header.native != first.native or len(header.shape) != len(first.shape):
             return None
         starts[number], shapes[number] = header.offset, header.shape
@@ -229,11 +232,14 @@ def _described(
 
 
 @lru_cache(maxsize=1024)
-def _plain_header(head: bytes, size: int) -> NumpyHeader | None:
-    """Return the header of an array in native byte order and C order; None if the file is different or damaged."""
+def _plain_header(head: bytes, size: int) -> tuple[NumpyHeader | None, int]:
+    """Return the header of an array in native byte order and C order, and the place of the shape in it.
+
+    The header is None if the file is different or damaged.
+    """
     try:
         header = numpy_header(np.frombuffer(head, np.uint8)[:size], size)
     except DalifyError:
-        return None
+        return None, 0
     is_plain = header.dtype.isnative and not (header.is_fortran and len(header.shape) > 1) and 0 not in header.shape
-    return header if is_plain else None
+    return header if is_plain else None, head.find(_BEFORE_SHAPE) + len(_BEFORE_SHAPE)

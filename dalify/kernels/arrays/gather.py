@@ -7,13 +7,13 @@ values outside, NumPy's strided copy is as fast, for every dtype and number of d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalify.base.array_at import array_at, copy_bytes, new_array
 from dalify.base.compiling import njit
-from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -433,25 +433,30 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
         x: N samples.
         flags: axis of a sample to [N]: non-zero reverses it.
     """
-    is_reversed = zeros((len(x), max(flags) + 1), np.bool_)
-    for axis, values in flags.items():
-        _mark(is_reversed, axis, values)
-    _flip_all(out.addresses, x.addresses, x.shapes, is_reversed, _UNITS[x.dtype.itemsize])
+    rows = np.concatenate(list(flags.values())).reshape(len(flags), len(x))
+    _flip_all(out.addresses, x.addresses, x.shapes, _axes(tuple(flags)), rows, _UNITS[x.dtype.itemsize])
 
 
-# It keeps the GIL: it takes less time than releasing it.
-@njit(cache=True)
-def _mark(marks, column, values):
-    """Set a column of bool [N, columns] to whether values [N] are not 0."""
-    for n in range(values.size):
-        marks[n, column] = values[n] != 0
+@lru_cache(64)
+def _axes(axes: tuple[int, ...]) -> np.ndarray:
+    return np.array(axes, np.int64)
 
 
 @njit(nogil=True, cache=True)
-def _flip_all(out_at, x_at, shapes, is_reversed, like):
-    """Copy the rows along the last axis of `is_reversed` [N, axes]; `like` has integers of the size of the elements."""
-    last = is_reversed.shape[1] - 1
+def _flip_all(out_at, x_at, shapes, axes, flags, like):
+    """Copy the rows along the last of some axes [k], which are reversed if their flags [k, N] are not 0.
+
+    `like` has integers of the size of the elements.
+    """
+    last = axes[0]
+    for k in range(axes.size):
+        last = axes[k] if axes[k] > last else last
+    is_reversed = new_array((last + 1,), flags)
     for n in range(len(out_at)):
+        for axis in range(last + 1):
+            is_reversed[axis] = 0
+        for k in range(axes.size):
+            is_reversed[axes[k]] = flags[k, n]
         units, rows = np.int64(1), np.int64(1)
         for axis in range(last + 1, shapes.shape[1]):
             units *= shapes[n, axis]
@@ -466,9 +471,9 @@ def _flip_all(out_at, x_at, shapes, is_reversed, like):
                 extent = shapes[n, axis]
                 place = rest % extent
                 rest //= extent
-                row += (extent - 1 - place if is_reversed[n, axis] else place) * step
+                row += (extent - 1 - place if is_reversed[axis] else place) * step
                 step *= extent
-            if is_reversed[n, last]:
+            if is_reversed[last]:
                 _reverse_pixels(out[i], x[row], units)
             else:
                 copy_bytes(out_at[n] + i * size_bytes, x_at[n] + row * size_bytes, size_bytes)

@@ -7,7 +7,7 @@ processed in one call.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,12 @@ class CropRules:
     num_attempts: int
     total_num_attempts: int
     bbox_prune_threshold: float | None
+
+    @cached_property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Thresholds, scaling and aspect ratios, float64."""
+        values = self.thresholds, self.scaling, self.aspect_ratio
+        return tuple([np.array(each, np.float64) for each in values])  # pyright: ignore[reportReturnType]
 
 
 @dataclass(frozen=True)
@@ -245,11 +251,9 @@ def _search(
         out_starts[n + 1] = filled
 
 
-@lru_cache(64)
-def _arrays(rules: CropRules) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return thresholds, scaling and aspect ratios, float64."""
-    values = rules.thresholds, rules.scaling, rules.aspect_ratio
-    return tuple([np.array(each, np.float64) for each in values])  # pyright: ignore[reportReturnType]
+@lru_cache(64)  # nothing changes it
+def _no_extents(count: int) -> np.ndarray:
+    return np.empty((count, 0))
 
 
 @njit(cache=True)  # it keeps the GIL: it takes less time than releasing it
@@ -279,7 +283,7 @@ def search(
     """
     count, axes, total = len(boxes), extents.shape[1], len(boxes.values)
     samples, _, k0, k1, step = draw_arguments
-    thresholds, scaling, ratios = _arrays(rules)
+    thresholds, scaling, ratios = rules.arrays
     anchors, shapes = np.empty((count, axes)), np.empty((count, axes))
     kept, is_valid = np.empty(total, np.bool_), np.empty(count, np.bool_)
     out, out_starts = np.empty((total, 2 * axes)), np.empty(count + 1, np.int64)
@@ -288,7 +292,7 @@ def search(
         rules.is_overlap, rules.all_boxes_above_threshold, scaling, ratios, rules.num_attempts,
         rules.total_num_attempts,
         -1.0 if rules.bbox_prune_threshold is None else rules.bbox_prune_threshold, extents,
-        np.empty((count, 0)) if fixed_shapes is None else fixed_shapes, anchors, shapes, kept, is_valid, out,
+        _no_extents(count) if fixed_shapes is None else fixed_shapes, anchors, shapes, kept, is_valid, out,
         out_starts,
     )  # fmt: skip
     return Found(anchors, shapes, Rows(out[: out_starts[-1]], out_starts), kept, is_valid)

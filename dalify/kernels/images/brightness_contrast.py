@@ -5,7 +5,7 @@ Brightness, contrast and brightness_contrast are the same operation with differe
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
-from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
@@ -57,29 +56,35 @@ def _line(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return factor and summand of each of all `frames`, float32."""
     layout = visual_layout(spec, _LAYOUTS)
-    if contrast_center is None:  # half of the positive range: 0.5, 128, 16384 …
-        highest = _highest(spec.dtype)
-        center: Any = 0.5 if highest == 1.0 else (highest + 1) / 2
-    else:
-        center = per_frame_of_samples(contrast_center, x, layout, "contrast_center")
-    bright: Any = 1 if brightness is None else per_frame_of_samples(brightness, x, layout, "brightness")
-    shift: Any = (
-        0 if brightness_shift is None else per_frame_of_samples(brightness_shift, x, layout, "brightness_shift")
+    highest = _highest(spec.dtype)
+    given = (
+        ("brightness", brightness, 1.0),
+        ("brightness_shift", brightness_shift, 0.0),
+        ("contrast", contrast, 1.0),
+        # Half of the positive range: 0.5, 128, 16384 …
+        ("contrast_center", contrast_center, 0.5 if highest == 1.0 else (highest + 1) / 2),
     )
-    around: Any = 1 if contrast is None else per_frame_of_samples(contrast, x, layout, "contrast")
-    bright, shift = broadcast_to(bright, (frames,), np.float32), broadcast_to(shift, (frames,), np.float32)
-    around, center = broadcast_to(around, (frames,), np.float32), broadcast_to(center, (frames,), np.float32)
-    factors, summands = np.empty(frames, np.float32), np.empty(frames, np.float32)
-    _fill_lines(factors, summands, bright, shift, around, center, np.float32(_highest(out_spec.dtype)))
-    return factors, summands
+    rows: list[np.ndarray] = []
+    for name, values, neutral in given:
+        rows.append(_repeated(neutral, frames) if values is None else per_frame_of_samples(values, x, layout, name))
+    lines = np.empty((2, frames), np.float32)
+    _fill_lines(lines, np.concatenate(rows).reshape(len(rows), frames), np.float32(_highest(out_spec.dtype)))
+    return lines[0], lines[1]
+
+
+@lru_cache(64)
+def _repeated(value: float, count: int) -> np.ndarray:
+    return np.full(count, value, np.float32)
 
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _fill_lines(factors, summands, bright, shift, around, center, highest):
-    for n in range(bright.size):
-        factors[n] = bright[n] * around[n]
-        summands[n] = shift[n] * highest + bright[n] * (center[n] - around[n] * center[n])
+def _fill_lines(lines, levels, highest):
+    """Fill factors and summands [2, N] from brightness, its shift, contrast and its center [4, N]."""
+    for n in range(lines.shape[1]):
+        bright, shift, around, center = levels[0, n], levels[1, n], levels[2, n], levels[3, n]
+        lines[0, n] = bright * around
+        lines[1, n] = shift * highest + bright * (center - around * center)
 
 
 def levels_cpu(

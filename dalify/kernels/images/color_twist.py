@@ -5,12 +5,13 @@ Hue, saturation, hsv and color_twist are one operation with other arguments left
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.small_arrays import all_of
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
@@ -18,9 +19,10 @@ from dalify.data.spec import Spec
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch, twist_matrix
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
-__all__ = ["twist_cpu", "twist_gpu", "twist_rule"]
+__all__ = ["check_channels", "twist_cpu", "twist_gpu", "twist_matrices", "twist_rule"]
 
 _LAYOUTS = ("HWC", "FHWC", "DHWC")
+_CHANNELS = 3
 _NEUTRAL = {"hue": 0.0, "saturation": 1.0, "value": 1.0, "brightness": 1.0, "contrast": 1.0}
 
 
@@ -33,23 +35,49 @@ def twist_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
         DTypeError: the dtype is boolean.
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
-    if x.shape is not None and x.shape[-1] != 3:
-        raise ShapeError(
-            f"color operators need 3 channels; the image has {x.shape[-1]}.",
-            hint="Decode with output_type=types.RGB, or use fn.brightness_contrast, for any number of channels.",
-        )
+    if x.shape is not None and x.shape[-1] != _CHANNELS:
+        raise _wrong_channels(x.shape[-1])
     if DALIDataType.BOOL in (x.dtype, dtype):
         raise DTypeError("color operators do not support booleans.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)
 
 
-def _matrices(rows: Mapping[str, np.ndarray], spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+def check_channels(channels: np.ndarray, argument: str | None = None) -> None:
+    """Raise the same ShapeError, with the sample, unless all images have three channels.
+
+    Args:
+        channels: int64 [N].
+        argument: of joined operators, an argument that only the color operator has.
+    """
+    if all_of(channels == _CHANNELS, None):
+        return
+    error = _wrong_channels(int(channels[channels != _CHANNELS][0]))
+    error.sample, error.argument = int((channels != _CHANNELS).argmax()), argument
+    raise error
+
+
+def _wrong_channels(channels: int) -> ShapeError:
+    return ShapeError(
+        f"color operators need 3 channels; the image has {channels}.",
+        hint="Decode with output_type=types.RGB, or use fn.brightness_contrast, for any number of channels.",
+    )
+
+
+def twist_matrices(x: Samples | DeviceSamples, spec: Spec, **arguments: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the matrix and the constants of each frame of `x`; see `twist_cpu` and `twist_matrix`."""
+    layout = visual_layout(spec, _LAYOUTS)
+    rows = {name: per_frame_of_samples(values, x, layout, name) for name, values in arguments.items()}
     count = len(next(iter(rows.values())))
-    columns = [
-        rows[name] if name in rows else np.full(count, neutral, np.float32) for name, neutral in _NEUTRAL.items()
-    ]
+    columns: list[Any] = []
+    for name, neutral in _NEUTRAL.items():
+        columns.append(rows[name] if name in rows else _repeated(neutral, count))
     is_float = spec.dtype is not None and spec.dtype.is_float
     return twist_matrix(*columns, half_range=0.5 if is_float else 128.0)
+
+
+@lru_cache(64)  # nothing changes the array
+def _repeated(value: float, count: int) -> np.ndarray:
+    return np.full(count, value, np.float32)
 
 
 def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:
@@ -62,12 +90,12 @@ def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:
         arguments: any of hue (degrees), saturation, value, brightness, contrast: [N, k], k = 1 or the number of frames.
     """
     layout = visual_layout(spec, _LAYOUTS)
-    rows = {name: per_frame_of_samples(values, x, layout, name) for name, values in arguments.items()}
-    apply_matrix(folded_frames(out, layout), folded_frames(x, layout), *_matrices(rows, spec))
+    colors = twist_matrices(x, spec, **arguments)
+    apply_matrix(folded_frames(out, layout), folded_frames(x, layout), *colors)
 
 
 def twist_gpu(out: DeviceSamples, x: DeviceSamples, spec: Spec, **arguments: Any) -> None:
     """`twist_cpu` for samples on the device."""
     layout = visual_layout(spec, _LAYOUTS)
-    rows = {name: per_frame_of_samples(values, x, layout, name) for name, values in arguments.items()}
-    apply_matrix_torch(folded_frames(out, layout), folded_frames(x, layout), *_matrices(rows, spec))
+    colors = twist_matrices(x, spec, **arguments)
+    apply_matrix_torch(folded_frames(out, layout), folded_frames(x, layout), *colors)

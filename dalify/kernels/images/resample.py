@@ -11,6 +11,7 @@ that the window needs are read. Sums are float32; the result is rounded once.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from dalify.kernels.arrays.simd_rows import WIDE, sum_of_rows, wide_sum_of_rows
 from dalify.kernels.arrays.strided import contiguous
 from dalify.kernels.images.resample_filters import axis_taps, new_taps
 
-__all__ = ["has_others", "resample", "resample_windows", "separable"]
+__all__ = ["has_others", "linear", "resample", "resample_windows", "separable"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -174,6 +175,12 @@ def _resample_some(
     except ShapeError as error:
         error.sample = int(at[error.sample or 0])
         raise
+
+
+@lru_cache(64)  # chunks have few numbers of samples, and nothing changes the array
+def linear(count: int) -> np.ndarray:
+    """Return the filters of `count` samples if none are specified, int32 [N]."""
+    return np.full(count, _LINEAR, np.int32)
 
 
 def has_others(*filters: np.ndarray) -> bool | None:

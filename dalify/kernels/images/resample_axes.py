@@ -6,17 +6,15 @@ Shared by all resizing operators, so that kernels do not need to know layouts.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
-from dalify.kernels.images.resample import resample_windows
+from dalify.kernels.images.resample import linear, resample_windows
 from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import spatial_axes
@@ -53,7 +51,7 @@ def resample_axes(
     """
     first, last = spatial_axes(layout)
     samples = len(x)
-    both = _linear(samples) if interp_type is None else broadcast_to(interp_type, (samples,), np.int32)
+    both = linear(samples) if interp_type is None else broadcast_to(interp_type, (samples,), np.int32)
     smaller = both if min_filter is None else broadcast_to(min_filter, (samples,), np.int32)
     larger = both if mag_filter is None else broadcast_to(mag_filter, (samples,), np.int32)
     edges = samples, last - first
@@ -90,8 +88,3 @@ def resample_axes(
 
     filters = {"min_filter": repeated(smaller), "mag_filter": repeated(larger)}
     resample_torch(folded(out), folded(x), repeated(starts), repeated(ends), **filters, antialias=antialias)
-
-
-@lru_cache(64)  # chunks have few numbers of samples, and nothing changes the array
-def _linear(count: int) -> np.ndarray:
-    return np.full(count, int(DALIInterpType.INTERP_LINEAR), np.int32)

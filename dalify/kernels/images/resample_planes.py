@@ -10,20 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base import scratch
-from dalify.base.small_arrays import counting, zeros
+from dalify.base.small_arrays import all_of
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.images.color_matrix import apply_matrix
 from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
-from dalify.kernels.images.normalize_axes import multiplier_of, rows_of
-from dalify.kernels.images.resample import has_others, separable
+from dalify.kernels.images.planes import planes_of
+from dalify.kernels.images.resample import has_others, linear, separable
 
 __all__ = ["PIXELS", "has_resampled_planes", "spare_memory"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
-_LINEAR = int(DALIInterpType.INTERP_LINEAR)
-_CHANNELS = 3
 
 
 def has_resampled_planes(
@@ -34,6 +32,7 @@ def has_resampled_planes(
     filters: Mapping[str, Any],
     normalization: Mapping[str, Any],
     fill: Callable[[], None] | None = None,
+    colors: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> bool:
     """Set ``out = scale * (resampled x - mean) / std + shift``; resampled pixels are rounded.
 
@@ -45,42 +44,29 @@ def has_resampled_planes(
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
         fill: called when `x` is needed.
+        colors: matrices and constants of `apply_matrix` for the resampled images; None to leave their colors.
 
     Returns:
         False, with nothing computed, for results of different sizes, other numbers of channels, other element types,
         narrow images and nearest-neighbor interpolation.
     """
-    if out.dense is None or out.dtype != np.float32 or x.dtype != np.uint8 or not x.shapes.all():
+    if x.dtype != np.uint8 or not all_of(x.shapes, None):
         return False
-    count, channels, height, width = out.dense.shape
-    if channels != _CHANNELS or width < PIXELS or not height:
+    found = planes_of(out, normalization)
+    if found is None:
         return False
-    both = filters["interp_type"]
-    kinds: list[Any] = []
-    for name in ("min_filter", "mag_filter"):
+    count, both, others = len(x), filters["interp_type"], None
+    kinds = [linear(count)] * 2
+    for place, name in enumerate(("min_filter", "mag_filter")):
         kind = both if filters[name] is None else filters[name]
-        if kind is not None and _NEAREST in kind.tolist():
-            return False
-        kinds.append(broadcast_to(_LINEAR if kind is None else kind, (count,), np.int32))
-    means, deviations = (
-        broadcast_to(rows_of(normalization[name]), (count, _CHANNELS), np.float32) for name in ("mean", "std")
-    )
-    images = np.empty((count, 3), np.int64)
-    volumes, planes = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64)
-    images[:] = height, width, channels
-    volumes[:] = 1, height, width, channels
-    planes[:] = channels, 1, height, width
-    # Resized images are stored at the end of the results, where each is read before it is overwritten. The last one has
-    # its own memory.
-    size_bytes = height * width * channels
-    last = scratch.borrow("resized image", (size_bytes,))
-    resized_at = (counting(count) - (count - 1)) * size_bytes
-    resized_at += out.dense.__array_interface__["data"][0] + out.dense.nbytes
-    resized_at[-1:] = last.__array_interface__["data"][0]
+        if kind is not None:
+            if _NEAREST in kind.tolist():
+                return False
+            kinds[place] = broadcast_to(kind, (count,), np.int32)
+            others = others or has_others(kinds[place])
+    images, normalizing = found
     resizing: Any = (
-        resized_at,
-        images,
-        x.like,
+        *images.compiled,
         *x.compiled,
         x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0].copy(),
         broadcast_to(start, (count, 2), np.float32),
@@ -88,24 +74,15 @@ def has_resampled_planes(
         *kinds,
         filters["antialias"],
         None,
-        has_others(*kinds),
+        others,
     )
-    normalizing: Any = (
-        out.addresses,
-        planes,
-        resized_at,
-        volumes,
-        zeros((count, 3), np.int64),
-        np.array(normalization["mirror"], np.bool_),
-        means,
-        multiplier_of(deviations, normalization["scale"]),
-        np.float32(normalization["shift"]),
-    )
-    # With nothing between them: Python code is not in the cache after a compiled call. One compiled function for both
+    # With little between them: Python code is not in the cache after a compiled call. One compiled function for both
     # would take 1.4 s longer to compile, and is not faster.
     if fill is not None:
         fill()
     separable(*resizing)
+    if colors is not None:
+        apply_matrix(images, images, *colors)
     normalize_rgb(*normalizing)
     return True
 

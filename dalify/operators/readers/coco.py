@@ -242,7 +242,7 @@ def _(images: _Images, numbers: NDArray[np.int64], *, returned: _Outputs) -> tup
     if contents is None:
         return None
     columns: list[Any] = [contents, boxes, labels]
-    if returned.specs:
+    if returned.image_ids or returned.pixelwise_masks or returned.has_polygons:
         others = [_more_annotations(images[number], returned) for number in numbers.tolist()]
         columns += map(list, zip(*others, strict=True))
     return tuple(columns)

@@ -1,0 +1,109 @@
+"""Normalizes RGB images of bytes into planes, with the images in memory of the results, on the CPU.
+
+Operators that are joined with `crop_mirror_normalize` compute its input there, so that it needs no memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dalify.base import scratch
+from dalify.base.recent import Recent
+from dalify.base.small_arrays import counting, zeros
+from dalify.data.samples import Samples
+from dalify.kernels.arrays.frozen import broadcast_to
+from dalify.kernels.images.color_matrix import apply_matrix
+from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
+from dalify.kernels.images.normalize_axes import multiplier_of, normalize_axes, rows_of
+
+__all__ = ["normalize_mixed", "planes_of"]
+
+_CHANNELS = 3
+_BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
+
+
+def planes_of(out: Samples, normalization: Mapping[str, Any]) -> tuple[Samples, Any] | None:
+    """Return memory for images, N samples [h, w, 3] of bytes, and the arguments of `normalize_rgb` that reads them.
+
+    They are stored at the end of the results, where each is read before it is overwritten. The last one has its own
+    memory.
+
+    Args:
+        out: N samples [3, h, w], the results.
+        normalization: arguments of `normalize_axes` by name.
+
+    Returns:
+        None for results of different sizes, other numbers of channels, other element types and narrow images.
+    """
+    dense = out.dense
+    if dense is None or dense.dtype != _FLOAT:
+        return None
+    count, channels, height, width = dense.shape
+    if channels != _CHANNELS or width < PIXELS or not height:
+        return None
+    shapes, volumes, planes, offsets, start = _tables(count, height, width)
+    last = scratch.borrow("image before its planes", (height * width * channels,))
+    out_at, addresses = offsets + dense.__array_interface__["data"][0]
+    addresses[-1:] = last.__array_interface__["data"][0]
+    mean, multiplier = _channel_values(normalization["mean"], normalization["std"], normalization["scale"], count)
+    mirror, shift = np.array(normalization["mirror"], np.bool_), np.float32(normalization["shift"])
+    images = Samples(addresses, shapes, _BYTE, (dense, last))
+    return images, (out_at, planes, addresses, volumes, start, mirror, mean, multiplier, shift)
+
+
+@lru_cache(64)  # nothing changes the tables
+def _tables(count: int, height: int, width: int) -> tuple[np.ndarray, ...]:
+    """Return shapes of images, of the same as volumes, and of planes; offsets of results and images; starts of windows.
+
+    The offsets in bytes, [2, N], are those from the start of all results.
+    """
+    rows = [(height, width, _CHANNELS), (1, height, width, _CHANNELS), (_CHANNELS, 1, height, width)]
+    shapes = [np.array([row] * count, np.int64).reshape(count, len(row)) for row in rows]
+    size_bytes = height * width * _CHANNELS
+    offsets = np.empty((2, count), np.int64)
+    offsets[0] = counting(count) * (size_bytes * _FLOAT.itemsize)
+    offsets[1] = counting(count) * size_bytes + (count * size_bytes * _FLOAT.itemsize - (count - 1) * size_bytes)
+    return (*shapes, offsets, np.zeros((count, 3), np.int64))
+
+
+def _channel_values(mean: Any, std: Any, scale: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and multipliers, float32 [N, 3]; those of constants, which are read-only arrays, are kept."""
+    key = id(mean), id(std), scale, count
+    found = _known_values.get(key)
+    if found is None or found[0] is not mean or found[1] is not std:
+        means, deviations = (broadcast_to(rows_of(values), (count, _CHANNELS), np.float32) for values in (mean, std))
+        found = mean, std, (means, multiplier_of(deviations, scale))
+        if all(isinstance(values, np.ndarray) and not values.flags.writeable for values in (mean, std)):
+            _known_values.put(key, found)
+    return found[2]
+
+
+_known_values: Recent[tuple[Any, Any, tuple[np.ndarray, np.ndarray]]] = Recent(64)
+
+
+def normalize_mixed(
+    out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray, normalization: Mapping[str, Any]
+) -> None:
+    """Set ``out = scale * (mixed x - mean) / std + shift``; mixed pixels are rounded.
+
+    Args:
+        out: N samples [3, H, W], output, float32.
+        x: N images [H, W, 3], uint8.
+        matrix: see `apply_matrix`, like `offset`.
+        offset: float32 [N, 3].
+        normalization: arguments of `normalize_axes` by name.
+    """
+    found = planes_of(out, normalization)
+    if found is not None:
+        images, normalizing = found
+        apply_matrix(images, x, matrix, offset)
+        normalize_rgb(*normalizing)
+        return
+    mixed = Samples.empty(x.shapes, x.dtype)
+    apply_matrix(mixed, x, matrix, offset)
+    whole = {letter: zeros(len(x), np.int64) for letter in "HW"}
+    normalize_axes(out, mixed, "HWC", "CHW", whole, fill_values=[0.0], **normalization)

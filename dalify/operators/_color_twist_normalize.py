@@ -1,0 +1,70 @@
+"""Change the colors of images, mirror and normalize them, on the CPU.
+
+The pass ``fuse`` inserts it; users do not call it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dalify.data import Batch
+from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
+from dalify.kernels.images.color_twist import check_channels, twist_matrices
+from dalify.kernels.images.planes import normalize_mixed
+from dalify.kernels.images.resample_normalized import in_order
+from dalify.parameter_groups.normalization import Normalization, check_channel_values
+from dalify.registry import PerSample, Spec, Vectors, operator
+
+
+@operator
+def _color_twist_normalize(
+    x: Spec,
+    /,
+    *,
+    brightness: PerSample[float | list[float]] = 1.0,
+    contrast: PerSample[float | list[float]] = 1.0,
+    hue: PerSample[float | list[float]] = 0.0,
+    saturation: PerSample[float | list[float]] = 1.0,
+    dtype: DALIDataType = DALIDataType.FLOAT,
+    normalization: Normalization,
+) -> Spec:
+    """Change hue, saturation, contrast and brightness of images, mirror and normalize them.
+
+    Args:
+        x: images HWC, uint8.
+        brightness: see ``color_twist``.
+        contrast: see ``color_twist``.
+        hue: see ``color_twist``.
+        saturation: see ``color_twist``.
+        dtype: FLOAT.
+
+    Returns:
+        dtype `dtype`, layout CHW, extents of `x`.
+    """
+    shape = None if x.shape is None else tuple(in_order(x.shape, "CHW"))
+    return Spec(dtype, 3, "CHW", shape, x.device)
+
+
+@_color_twist_normalize.geometry
+def _(x: Batch, *, mean: Any, std: Any) -> dict[str, Any]:
+    shapes = x.shape_array()
+    check_channels(shapes[:, 2])
+    check_channel_values(mean, std, shapes[:, 2])
+    return {"out_shapes": shapes[:, [2, 0, 1]]}
+
+
+@_color_twist_normalize.cpu_samples
+def _(
+    out: Samples,
+    x: Samples,
+    *,
+    brightness: Vectors,
+    contrast: Vectors,
+    hue: Vectors,
+    saturation: Vectors,
+    normalization: Normalization,
+    spec: Spec,
+) -> None:
+    colors = twist_matrices(x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
+    normalize_mixed(out, x, *colors, normalization.values)

@@ -1,0 +1,88 @@
+"""Resize images, change their colors, mirror and normalize them, on the CPU.
+
+The pass ``fuse`` inserts it; users do not call it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalify.data import Batch
+from dalify.data.dtypes import DALIDataType
+from dalify.data.samples import Samples
+from dalify.kernels.images.color_twist import check_channels, twist_matrices
+from dalify.kernels.images.planes import normalize_mixed
+from dalify.kernels.images.resample_normalized import in_order
+from dalify.kernels.images.resample_planes import has_resampled_planes
+from dalify.parameter_groups.normalization import Normalization, check_channel_values
+from dalify.parameter_groups.resize import Filters, ResizeSize
+from dalify.registry import PerSample, Spec, Vectors, operator
+
+
+@operator
+def _resize_twist_normalize(
+    x: Spec,
+    /,
+    *,
+    filters: Filters,
+    target: ResizeSize,
+    brightness: PerSample[float | list[float]] = 1.0,
+    contrast: PerSample[float | list[float]] = 1.0,
+    hue: PerSample[float | list[float]] = 0.0,
+    saturation: PerSample[float | list[float]] = 1.0,
+    dtype: DALIDataType = DALIDataType.FLOAT,
+    normalization: Normalization,
+) -> Spec:
+    """Resize images, change hue, saturation, contrast and brightness, mirror and normalize them.
+
+    Args:
+        x: images HWC, uint8.
+        brightness: see ``color_twist``.
+        contrast: see ``color_twist``.
+        hue: see ``color_twist``.
+        saturation: see ``color_twist``.
+        dtype: FLOAT.
+
+    Returns:
+        dtype `dtype`, layout CHW, extents of the resized images.
+    """
+    if x.shape is None:
+        return Spec(dtype, 3, "CHW", None, x.device)
+    height, width = target.geometry(x.shape[:2]).size
+    return Spec(dtype, 3, "CHW", tuple(in_order((height, width, x.shape[2]), "CHW")), x.device)
+
+
+@_resize_twist_normalize.geometry
+def _(x: Batch, *, target: ResizeSize, mean: Any, std: Any) -> dict[str, Any]:
+    shapes = x.shape_array()
+    sizes, start, end = target.edges(shapes[:, :2])
+    check_channels(shapes[:, 2], "brightness")
+    check_channel_values(mean, std, shapes[:, 2])
+    out_shapes = np.empty_like(shapes)
+    out_shapes[:, 0], out_shapes[:, 1:] = shapes[:, 2], sizes
+    return {"start": start, "end": end, "out_shapes": out_shapes}
+
+
+@_resize_twist_normalize.cpu_samples
+def _(
+    out: Samples,
+    x: Samples,
+    *,
+    start: np.ndarray,
+    end: np.ndarray,
+    filters: Filters,
+    brightness: Vectors,
+    contrast: Vectors,
+    hue: Vectors,
+    saturation: Vectors,
+    normalization: Normalization,
+    spec: Spec,
+) -> None:
+    colors = twist_matrices(x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
+    if has_resampled_planes(out, x, start, end, filters.values, normalization.values, colors=colors):
+        return
+    resized = Samples.empty(out.shapes[:, [1, 2, 0]], x.dtype)
+    filters.resample(resized, x, "HWC", start, end)
+    normalize_mixed(out, resized, *colors, normalization.values)

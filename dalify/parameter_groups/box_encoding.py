@@ -1,0 +1,107 @@
+"""Anchors to which boxes are assigned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.recent import Recent
+from dalify.base.wording import counted
+from dalify.data.dtypes import DALIDataType
+from dalify.data.rows import Rows
+from dalify.kernels.boxes.box_matching import anchor_table, match, match_on_device
+from dalify.registry import Parameters, Spec
+
+__all__ = ["BoxEncoding"]
+
+
+@dataclass(slots=True)
+class BoxEncoding(Parameters):
+    """Anchors, and how boxes are assigned to them and encoded.
+
+    Attributes:
+        anchors: boxes in the same format, concatenated.
+        criteria: threshold for the intersection over union, in [0, 1].
+        means: subtracted from the offsets, in the order x, y, w, h.
+        offset: return offsets from the anchors: ``(x - x_anchor) / w_anchor``, ``log(w / w_anchor)``, minus the means
+            and divided by `stds`.
+        scale: scales boxes and anchors before offsets are computed; it cancels out.
+        stds: divisors of the offsets.
+    """
+
+    anchors: list[float]
+    criteria: float = 0.5
+    means: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
+    offset: bool = False
+    scale: float = 1.0
+    stds: list[float] = field(default_factory=lambda: [1.0, 1.0, 1.0, 1.0])
+
+    def specs(self, boxes: Spec, labels: Spec) -> tuple[Spec, Spec]:
+        """Return the specs of encoded boxes and labels.
+
+        Raises:
+            ArgumentValueError: see ``box_encoder``, like the others.
+            DTypeError: the boxes are not float32.
+            ShapeError: the boxes are not [n, 4], or the number of labels differs.
+        """
+        if boxes.dtype not in (None, DALIDataType.FLOAT):
+            raise DTypeError(f"boxes must be float32; got {boxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
+        if not self.anchors or len(self.anchors) % 4:
+            raise ArgumentValueError(f"anchors must be boxes of 4 numbers; got {counted(len(self.anchors), 'number')}.")
+        if not 0 <= self.criteria <= 1:
+            raise ArgumentValueError(f"criteria must be between 0 and 1; got {self.criteria:g}.")
+        if len(self.means) != 4 or len(self.stds) != 4:
+            raise ArgumentValueError(
+                f"means and stds must have 4 numbers each; got {len(self.means)} and {len(self.stds)}."
+            )
+        count = len(self.anchors) // 4
+        if boxes.shape is not None and labels.shape is not None:
+            if len(boxes.shape) != 2 or boxes.shape[1] != 4:
+                raise ShapeError(f"boxes must be [n, 4]; got {boxes.shape}.")
+            is_row = labels.shape[0:1] == boxes.shape[0:1] and math.prod(labels.shape[1:]) == 1
+            if not is_row and math.prod(labels.shape) != boxes.shape[0]:
+                raise ShapeError(
+                    f"there must be one label per box; got {counted(boxes.shape[0], 'box')} and labels of "
+                    f"shape {labels.shape}."
+                )
+        return Spec(DALIDataType.FLOAT, 2, "", (count, 4)), Spec(DALIDataType.INT32, 1, "", (count,))
+
+    def match(self, out_boxes: Rows, out_labels: Rows, boxes: Rows, labels: Rows) -> None:
+        """Assign boxes to anchors, on the device of the boxes."""
+        kernel: Any = match if isinstance(boxes.values, np.ndarray) else match_on_device
+        kernel(
+            out_boxes.dense(),
+            out_labels.dense(),
+            boxes,
+            labels.values.reshape(-1),
+            _table_of(self.anchors),
+            criteria=self.criteria,
+            offset=self.offset,
+            scale=self.scale,
+            means=_numbers(tuple(self.means)),
+            stds=_numbers(tuple(self.stds)),
+        )
+
+
+_tables: Recent[tuple[Any, np.ndarray]] = Recent(16)
+
+
+def _table_of(anchors: Sequence[float]) -> np.ndarray:
+    """Return the table of a tuple of anchors, cached by identity: each step passes the same large tuple."""
+    found = _tables.get(id(anchors))
+    if found is None or found[0] is not anchors:
+        table = anchor_table(np.array(anchors, np.float32).reshape(-1, 4))
+        found = anchors, table
+        _tables.put(id(anchors), found)
+    return found[1]
+
+
+@lru_cache(64)  # nothing changes the array
+def _numbers(values: tuple[float, ...]) -> np.ndarray:
+    return np.array(values, np.float32)
