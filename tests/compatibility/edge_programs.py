@@ -136,6 +136,17 @@ def _constants_of(fn: Any, shape: list[int]) -> Any:
     return fn.constant(idata=3, shape=shape), fn.constant(fdata=[1.5], shape=shape)
 
 
+def _changed_array(dali: Any, x: Any) -> Any:
+    """One array with other values for each use: a constant has those of the line that uses it."""
+    weights, found = np.zeros((3, 3), np.float32), []
+    for number in range(3):
+        weights[:] = number / 4
+        constant = dali.types.Constant(weights, device="cpu")
+        found += [x[:3, :3, 0] + weights, dali.fn.filter(x, weights), constant + 1]
+    weights[:] = 100
+    return tuple(found)
+
+
 def _enumerations_are_true(dali: Any) -> Any:
     types = dali.types
     return bool(types.UINT8), bool(types.RGB), bool(types.INTERP_NN)
@@ -190,6 +201,7 @@ EDGES: dict[str, Program] = {
         f"outside of a crop: {name}": _photo("crop", crop=[9, 8], out_of_bounds_policy=name)
         for name in ("const", "fill")
     },
+    "an array that changes while the graph is built": on(_PHOTO, "HWC", _changed_array),
     "sizes of half a pixel": _sizes_of_half_a_pixel,
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
 }

@@ -504,6 +504,17 @@ def test_a_condition_must_be_one_value() -> None:
     assert "fn.reductions.max" in text
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_line_of_a_condition_without_operators_in_its_branches(debug: bool) -> None:
+    def graph() -> Any:
+        image = data(OURS)
+        other = image * 2
+        return image if image else other
+
+    (error,) = runs(pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=debug)(graph)(), 1)
+    assert "return image if image else other" in check_text(error)
+
+
 def test_a_batch_that_is_too_large(oracle: Any) -> None:
     def pipe(library: Any) -> Any:
         def source(iteration: int) -> np.ndarray:
