@@ -148,7 +148,10 @@ class Interpreter(Evaluator):
         values: list[Batch | None] = [None] * (1 + len(sides))
         if decision is not None:
             pairs = zip(sides, node.sides, strict=True)
-            values = [decision, *(self._samples_at(edge, positions[taking(decision, s, node, node.line)]) for edge, s in pairs)]
+            values = [
+                decision,
+                *(self._samples_at(edge, positions[taking(decision, s, node, node.line)]) for edge, s in pairs),
+            ]
         slots = tuple(range(len(values)))
         step = MergeStep(node, slots, (len(slots),))
         frame = Frame(

@@ -67,9 +67,7 @@ class _Splitter:
             self._reduced(branch.condition, parent, branch.condition.node), branch.taken, parent, branch.line
         )
 
-    def _side(
-        self, predicate: Edge, taken: bool | int, parent: Branch | None, line: SourceLine | None
-    ) -> Branch:
+    def _side(self, predicate: Edge, taken: bool | int, parent: Branch | None, line: SourceLine | None) -> Branch:
         # True, a side of a condition, and 1, a branch of a choice, are equal in Python.
         key = (predicate, isinstance(taken, bool), taken, parent)
         found = self._branches.get(key)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import BatchSizeError, DalifyError, DTypeError, LayoutError, ShapeError, SourceError
+from dalify.base.narrow import is_array
 from dalify.base.optional import is_loaded, torch
 from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch
@@ -301,7 +302,8 @@ class BatchConverter:
         if len(batch) > self.batch_size:
             raise BatchSizeError(
                 f"the batch has {counted(len(batch), 'sample')}, but the pipeline's batch_size is {self.batch_size}.",
-                hint="Pass at most batch_size samples, or build the pipeline with a larger batch_size.",
+                hint="Pass at most batch_size samples, or build the pipeline with a larger batch_size."
+                + (" The first axis of an array counts the samples: for a single one, write [array]." * is_array(data)),
             )
         found = f"{counted(batch.ndim, 'dimension')} {batch.shapes()[0]}"
         if self.layout and batch.ndim != len(self.layout):
