@@ -18,6 +18,7 @@ from dalify.base.optional import is_loaded, torch
 from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch
 from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.tensor import shared_layout
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
 from dalify.sources.declaration import Declaration
 
@@ -113,7 +114,7 @@ def to_batch(
             as ``{"bytes": ...}``, the form of images and audio that Hugging Face does not decode.
         copy: copy the data, so that the user may modify the buffers immediately. Otherwise contiguous arrays are used
             without a copy, and a list of samples stays a list.
-        layout: letters of a sample's dimensions; "" keeps the layout of a tensor list.
+        layout: letters of a sample's dimensions; "" keeps the layout of a tensor list, or of tensors.
         allocate: allocates the memory of dense host batches: ``allocate(shape, dtype)``.
 
     Returns:
@@ -200,6 +201,8 @@ def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Alloca
     uniform = shapes.count(shapes[0]) == len(samples)
     if not uniform:
         _check_ndims(shapes)
+    if not plain and not layout:
+        layout = shared_layout(data)
     return _join_samples(samples, uniform, copy, layout, allocate)
 
 

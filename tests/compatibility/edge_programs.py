@@ -147,6 +147,28 @@ def _changed_array(dali: Any, x: Any) -> Any:
     return tuple(found)
 
 
+def _tensors_with_layouts(dali: Any) -> Any:
+    """Samples that are tensors, for instance those of another pipeline's output."""
+    tensor = dali.tensors.TensorCPU
+    rows = [tensor(PHOTO[0, 0], "WC"), tensor(PHOTO[1, 1], "")]
+
+    def pipeline() -> Any:
+        batches, named = (dali.fn.external_source(lambda: rows, layout=layout) for layout in (None, "XY"))
+        return (
+            batches,
+            named,
+            dali.fn.external_source(lambda _: rows[0], batch=False),
+            dali.fn.external_source(name="fed"),
+        )
+
+    pipe = dali.pipeline_def(pipeline)(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    pipe.build()
+    pipe.feed_input("fed", rows)
+    first, *outputs = pipe.run()
+    pipe.feed_input("fed", [first[1], first[0]])
+    return first, *outputs, pipe.run()[-1]
+
+
 def _enumerations_are_true(dali: Any) -> Any:
     types = dali.types
     return bool(types.UINT8), bool(types.RGB), bool(types.INTERP_NN)
@@ -202,6 +224,7 @@ EDGES: dict[str, Program] = {
         for name in ("const", "fill")
     },
     "an array that changes while the graph is built": on(_PHOTO, "HWC", _changed_array),
+    "tensors with layouts as samples": _tensors_with_layouts,
     "sizes of half a pixel": _sizes_of_half_a_pixel,
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
 }

@@ -30,6 +30,11 @@ def _twice_a_name(dali: Any) -> Any:
     return run(dali, lambda: (dali.fn.random.uniform(name="a"), dali.fn.random.normal(name="a")))
 
 
+def _tensors_of_two_layouts(dali: Any) -> Any:
+    rows = [dali.tensors.TensorCPU(np.zeros((2, 3), np.uint8), layout) for layout in ("HW", "WC")]
+    return run(dali, lambda: dali.fn.external_source(source=lambda: rows))
+
+
 def _no_graph(dali: Any) -> Any:
     dali.Pipeline(2, 1, None).build()
 
@@ -140,6 +145,7 @@ MISTAKES: dict[str, Program] = {
     "another output_dtype": _expecting(output_dtype=lambda dali: dali.types.INT32),
     "parallel without workers": _parallel,
     "a name twice": _twice_a_name,
+    "tensors of two layouts": _tensors_of_two_layouts,
     "no graph": _no_graph,
     "no schema": _no_schema,
     "a ragged batch as a tensor": _ragged,
