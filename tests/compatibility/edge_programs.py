@@ -147,6 +147,14 @@ def _changed_array(dali: Any, x: Any) -> Any:
     return tuple(found)
 
 
+def _changed_list(dali: Any, x: Any) -> Any:
+    """The list of a constructor, changed before the call of the operator."""
+    mean, matrix = [1.0, 2.0, 3.0], [1.0, 0, 0, 0, 1, 0]
+    normalize, warp = dali.ops.CropMirrorNormalize(mean=mean), dali.ops.WarpAffine(matrix=matrix)
+    mean[0], matrix[2] = 100.0, 2.0
+    return normalize(x), warp(x)
+
+
 def _tensors_with_layouts(dali: Any) -> Any:
     """Samples that are tensors, for instance those of another pipeline's output."""
     tensor = dali.tensors.TensorCPU
@@ -224,6 +232,7 @@ EDGES: dict[str, Program] = {
         for name in ("const", "fill")
     },
     "an array that changes while the graph is built": on(_PHOTO, "HWC", _changed_array),
+    "a list that changes after a constructor": on(_PHOTO, "HWC", _changed_list),
     "tensors with layouts as samples": _tensors_with_layouts,
     "sizes of half a pixel": _sizes_of_half_a_pixel,
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
