@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from dalify.api.functions import apply_operator, input_parameters, keyword_parameters
 from dalify.base.errors import ArgumentTypeError, DalifyError
+from dalify.base.narrow import is_list
 from dalify.base.source_line import SourceLine
 from dalify.registry import Operator
 from dalify.registry.op_spec import OpSpec
@@ -36,7 +37,13 @@ class OperatorInstance:
         except DalifyError as error:
             error.locate(line=SourceLine.capture())
             raise
-        self.arguments = arguments
+        # As in DALI, a list that the program changes before the call is the one that the constructor got.
+        self.arguments = {name: self._copied(name, value) for name, value in arguments.items()}
+
+    def _copied(self, name: str, value: Any) -> Any:
+        parameter = self.operator.parameters.get(name)
+        is_plain = parameter is not None and parameter.is_list and parameter.element is not object
+        return list(value) if is_plain and is_list(value) else value
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Call the operator; arguments of the call override those of the constructor."""

@@ -73,23 +73,27 @@ class Namespace(ModuleType):
         if modern == old or old in HIDDEN_NAMES:
             self.__dict__[name] = member  # cached: the next access does not call __getattr__
         else:
-            kind = self._public.partition(".")[0]
-            head, _, tail = modern.rpartition(".")
-            spelled = f"{kind}.{head}.{self._spell(tail)}" if head else f"{kind}.{self._spell(tail)}"
-            warn_deprecated(f"{self._public}.{name} is now called {spelled}.")
+            warn_deprecated(f"{self._public}.{name} is now called {self._spelled(modern)}.")
             member = _called_as(member, operator, f"fn.{old}")
         return member
+
+    def _spelled(self, operator_name: str) -> str:
+        """Return the public name of an operator in any namespace of this API."""
+        *path, own = operator_name.split(".")
+        return ".".join([self._public.partition(".")[0], *path, self._spell(own)])
 
     def _find(self, name: str) -> str:
         members = self._members()
         found = members.get(_plain(name))
         exact = self._spell("a_b") == "a_b"  # names of functions are exact, names of classes ignore case
         if found is None or (exact and found[len(self._prefix) :] != name):
-            public = [self._spell(full[len(self._prefix) :]) for full in members.values()]
-            public = [item for item in public if not item.startswith("_")]
+            public = dir(self)  # also the namespaces in this one, and no old names
+            names = (self._spelled(full) for full in catalog.names())
+            same = sorted(full for full in names if full.endswith(f".{name}") and ".experimental." not in full)
+            similar = f" Did you mean {' or '.join(same)}?" if same else suggestion(name, public)
             raise UnknownOperatorError(
-                f"there is no operator {self._public}.{name}.{suggestion(name, public)}",
-                hint=f"{self._public} has: {', '.join(sorted(public))}." if len(public) < 12 else "",
+                f"there is no operator {self._public}.{name}.{similar}",
+                hint=f"{self._public} has: {', '.join(public)}." if len(public) < 12 else "",
             )
         return found
 

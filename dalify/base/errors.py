@@ -204,7 +204,7 @@ class UnsupportedSyntaxError(DalifyError, TypeError, RuntimeError):
     """A Python construct that graphs do not support."""
 
 
-class DivergentBranchesError(DalifyError, ValueError, RuntimeError):
+class DivergentBranchesError(DalifyError, TypeError, ValueError, RuntimeError):
     """Values of the two branches of a condition that cannot be merged."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DecodeError
+from dalify.base.wording import counted
 
 __all__ = ["Bytes", "as_bytes_array", "image_format"]
 
@@ -100,7 +101,7 @@ def _why_not(size_bytes: int, head: bytes) -> str:
     if size_bytes == 0:
         return "not an image: the data is empty (0 bytes)."
     if size_bytes < 3:
-        return f"not an image: only {size_bytes} bytes of data."
+        return f"not an image: only {counted(size_bytes, 'byte')} of data."
     for prefix, name in _OTHER_FORMATS:
         if head.startswith(prefix):
             return f"not an image: the data is {name}; it starts with {head!r}."

@@ -6,7 +6,7 @@ gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ __all__ = [
     "on_device",
     "origin_of",
     "reinterpreted",
+    "shared_layout",
 ]
 
 _Origin = str | Callable[[], str | None] | None
@@ -260,6 +261,25 @@ def check_layout(layout: str, ndim: int) -> None:
 def layout_of(value: Any) -> str:
     """Return the layout of a tensor of this module; "" for other values."""
     return value.layout() if isinstance(value, Tensor) else ""
+
+
+def shared_layout(samples: Iterable[Any]) -> str:
+    """Return the layout of the tensors of this module among the samples of a batch; "" if none has one.
+
+    Raises:
+        LayoutError: tensors have different layouts.
+    """
+    layout = ""
+    for index, sample in enumerate(samples):
+        own = layout_of(sample)
+        if own and layout and own != layout:
+            raise LayoutError(
+                f"the samples of a batch must have the same layout: sample {index} has {own!r}, others {layout!r}.",
+                hint="Transpose the samples, or specify layout= if the letters are wrong.",
+                sample=index,
+            )
+        layout = layout or own
+    return layout
 
 
 def origin_of(value: Any) -> str | None:

@@ -30,6 +30,7 @@ from dalify.data.tensor import (
     on_device,
     origin_of,
     reinterpreted,
+    shared_layout,
 )
 
 __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "batch_of", "tensor_list"]
@@ -321,7 +322,7 @@ def _batch_of(source: Any, layout: str, device: str) -> Batch:
                     f"all samples must have {counted(samples[0].ndim, 'dimension')} like sample 0; sample {index} has "
                     f"{sample.ndim}."
                 )
-        layout = layout or next((layout_of(item) for item in source), "")
+        layout = layout or shared_layout(source)
         origins = [origin_of(item) for item in source]
         batch = Batch(None, samples, layout, device, origins if any(origins) else None)
     check_layout(layout, len(layout) if batch.ndim is None else batch.ndim)

@@ -13,6 +13,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ConditionError, DalifyError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data import Batch, stack_samples
 from dalify.data.agreement import check_agreement, check_index
@@ -40,7 +41,7 @@ class SplitStep(Step):
         outer = frame.positions(branch.parent)
         if not frame.has_positions(branch):
             index = frame.values[self.inputs[1] or 0]
-            inner = outer[:0] if index is None else outer[taking(index, branch.taken, self.node)]
+            inner = outer[:0] if index is None else outer[taking(index, branch.taken, self.node, branch.line)]
             frame.set_positions(branch, inner)
         inner = frame.positions(branch)
         value = frame.values[self.inputs[0] or 0]
@@ -80,7 +81,7 @@ class MergeStep(Step):
         except DalifyError as error:
             raise located(error, self.node) from None
         if numbers is None:
-            numbers = ~_truth(index, self.node)  # 0 is the true branch
+            numbers = ~_truth(index, self.node.line)  # 0 is the true branch
         frame.values[slot] = _merged(numbers, present, frame, slot)
 
     def _checked_numbers(self, index: Batch, count: int, frame: Frame) -> np.ndarray[Any, Any]:
@@ -141,23 +142,24 @@ def _any_shape(batch: Batch) -> Any:
     return batch.spec_of(0).replace(shape=None)
 
 
-def taking(index: Batch, taken: bool | int, node: Node) -> np.ndarray[Any, Any]:
+def taking(index: Batch, taken: bool | int, node: Node, line: SourceLine | None) -> np.ndarray[Any, Any]:
     """Return which samples are in a branch, bool ``[N]``.
 
     Args:
         index: the condition, or the index of the choice, on the CPU.
         taken: see ``Branch``.
         node: the node that needs it, for messages.
+        line: the user's line of the condition, for messages.
     """
-    return (_truth(index, node) if isinstance(taken, bool) else _numbers(index, node)) == taken
+    return (_truth(index, line) if isinstance(taken, bool) else _numbers(index, node)) == taken
 
 
-def _truth(predicate: Batch, node: Node) -> np.ndarray[Any, Any]:
+def _truth(predicate: Batch, line: SourceLine | None) -> np.ndarray[Any, Any]:
     """Return the predicate of a condition as booleans ``[N]``."""
     if predicate.ndim:
         raise ConditionError(
             f"the condition has {counted(predicate.ndim, 'dimension')} per sample; it must be a single value.",
-            line=node.line,
+            line=line,
             hint="Take one element, x[0], or reduce it, for instance with fn.reductions.max(x).",
         )
     return np.asarray(predicate.stacked()) != 0

@@ -234,14 +234,21 @@ class Merger:
             f"if the condition is {side}: {_shape(value)}" + (f"  ({line})\n  " if line else "\n  ")
             for side, value, line in (("true", one, lines[0]), ("false", other, lines[1]))
         )
+        different = "structures"
         advice = (
             "Give both branches the same structure: the same keys, the same lengths, "
             "and numbers or graph values at the same positions."
         )
         if one is None or other is None:
             advice = "A sample cannot be None: return data in both branches, for instance zeros of the same type."
+        elif not any(_is_leaf(value) or _is_container(value) for value in (one, other)):
+            different = "values"
+            advice = (
+                "Only numbers and graph values can differ between samples: use the value within each branch, and merge "
+                "the graph value that is computed with it."
+            )
         raise DivergentBranchesError(
-            f"the branches of this `{self.construct}` assign different structures to {what}, which cannot be merged.",
+            f"the branches of this `{self.construct}` assign different {different} to {what}, which cannot be merged.",
             line=self.line,
             hint=places + advice,
         )
@@ -268,6 +275,8 @@ def _shape(value: Any) -> str:
         return "(" + ", ".join(map(_shape, value)) + ("," if len(value) == 1 else "") + ")"
     if value is None or isinstance(value, str):
         return repr(value)
+    if isinstance(value, Enum):
+        return str(value)
     if is_array(value):
         return f"array{list(value.shape)}"
     return "number" if _is_leaf(value) else type(value).__name__

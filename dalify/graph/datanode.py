@@ -159,7 +159,10 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
         )
 
     def __len__(self) -> NoReturn:
-        self._reject("the argument of len()", "Use x.shape()[0], which is a graph value.")
+        self._reject(
+            "the argument of len()",
+            "Use x.shape()[0], which is a graph value. Functions of torch need data: call them in fn.python_function.",
+        )
 
     def __int__(self) -> NoReturn:
         self._reject("converted with int()", "Use fn.cast(x, dtype=types.INT32).")
@@ -207,6 +210,10 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
             f"an argument of {function.__module__}.{function.__name__}()",
             "Use operators of dalify.fn, such as fn.reductions.mean, or call NumPy in fn.python_function.",
         )
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        # Otherwise NumPy makes an array of one object.
+        self._reject("converted to an array", "Omit the conversion, or do it in fn.python_function.")
 
     def get(self) -> Any:
         """Return the value for the samples of this run: a tensor list. In debug mode only.

@@ -342,7 +342,7 @@ def constant_edge(value: Any, dtype: DALIDataType | None = None, layout: str = "
     if isinstance(value, Expression):  # a typed constant or a graph value
         edge = value.node().edge
     else:
-        array = constant_array(value, dtype)
+        array = constant_array(value, dtype).copy()  # the program may change its array before the graph runs
         array.flags.writeable = False
         edge = new_edge("_literal", (), {"value": array, "layout": layout}, line=SourceLine.capture())
     return transferred_edge(edge, device) if device == "gpu" else edge

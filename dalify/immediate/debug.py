@@ -148,7 +148,10 @@ class Interpreter(Evaluator):
         values: list[Batch | None] = [None] * (1 + len(sides))
         if decision is not None:
             pairs = zip(sides, node.sides, strict=True)
-            values = [decision, *(self._samples_at(edge, positions[taking(decision, s, node)]) for edge, s in pairs)]
+            values = [
+                decision,
+                *(self._samples_at(edge, positions[taking(decision, s, node, node.line)]) for edge, s in pairs),
+            ]
         slots = tuple(range(len(values)))
         step = MergeStep(node, slots, (len(slots),))
         frame = Frame(
@@ -168,7 +171,7 @@ class Interpreter(Evaluator):
             decision = _on_cpu(self._value_in(branch.condition, branch.parent))
             found = outer[:0]
             if decision is not None:
-                found = outer[taking(decision, branch.taken, branch.condition.node)]
+                found = outer[taking(decision, branch.taken, branch.condition.node, branch.line)]
             self._positions[branch] = found
         return found
 

@@ -25,7 +25,7 @@ from dalify.data import (
     memory_of,
     tensor_list,
 )
-from dalify.data.tensor import check_layout, layout_of, origin_of
+from dalify.data.tensor import check_layout, layout_of, origin_of, shared_layout
 from dalify.graph import DataNode, Expression
 from dalify.graph.constants import constant_array
 from dalify.registry import Role
@@ -163,8 +163,7 @@ def value_of(item: Any) -> Value:
     if isinstance(item, (list, tuple)) and is_batch(item):
         samples = [one.get() if isinstance(one, Deferred) else one for one in item]
         samples = [_bytes(one) if isinstance(one, (bytes, bytearray, memoryview, str)) else one for one in samples]
-        tensors = [one for one in samples if isinstance(one, (TensorCPU, TensorGPU))]
-        layout = layout_of(tensors[0]) if tensors else ""
+        layout = shared_layout(samples)
         samples = [memory_of(one) if isinstance(one, (TensorCPU, TensorGPU)) else one for one in samples]
         return Value(to_batch(samples, layout=layout), "batch")
     if isinstance(item, Expression):

@@ -14,7 +14,6 @@ from dalify.base.errors import DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.graph import Branch, Edge, Graph, Node, is_within, new_edge, rewrite
 from dalify.passes.report import Report
-from dalify.registry import Role
 
 __all__ = ["split_branches"]
 
@@ -52,9 +51,8 @@ class _Splitter:
         if node.ends_branches:
             predicate, *values = (edge for edge in node.inputs if edge is not None)
             predicate = self._reduced(predicate, branch, node)
-            line = node.line if node.role is Role.JOIN else None
             parts = [
-                self._reduced(edge, self._side(predicate, side, branch, line), node)
+                self._reduced(edge, self._side(predicate, side, branch, node.line), node)
                 for edge, side in zip(values, node.sides, strict=True)
             ]
             return replace(node, inputs=(predicate, *parts), branch=branch)
@@ -69,9 +67,7 @@ class _Splitter:
             self._reduced(branch.condition, parent, branch.condition.node), branch.taken, parent, branch.line
         )
 
-    def _side(
-        self, predicate: Edge, taken: bool | int, parent: Branch | None, line: SourceLine | None = None
-    ) -> Branch:
+    def _side(self, predicate: Edge, taken: bool | int, parent: Branch | None, line: SourceLine | None) -> Branch:
         # True, a side of a condition, and 1, a branch of a choice, are equal in Python.
         key = (predicate, isinstance(taken, bool), taken, parent)
         found = self._branches.get(key)

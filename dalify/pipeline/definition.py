@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from dalify import frontend
-from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentError, suggestion
+from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentError, short_repr, suggestion
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
@@ -65,6 +65,12 @@ def pipeline_def(
     """
 
     def decorate(function: Callable[..., Any]) -> PipelineFactory:
+        if not callable(function):
+            raise ArgumentTypeError(
+                f"@pipeline_def decorates a function; got {short_repr(function)}.",
+                line=SourceLine.capture(),
+                hint="Pass options by name: @pipeline_def(batch_size=32).",
+            )
         own_names = set(inspect.signature(function).parameters)
 
         @functools.wraps(function)

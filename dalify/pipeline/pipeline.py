@@ -139,6 +139,17 @@ class Pipeline:
         if checked.checkpoint is not None:
             self._parts.checkpoints.take(checked.checkpoint)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name == "_parts":
+                raise PipelineStateError(
+                    "the pipeline is not initialized.",
+                    line=SourceLine.capture(),
+                    hint=f"Call super().__init__(batch_size, num_threads) in {type(self).__name__}.__init__.",
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
     def _new_parts(self, context: PipelineContext) -> Parts:
         return Parts.of(context)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from dalify.base.errors import CheckpointError
 from dalify.base.narrow import is_array, is_dictionary, is_list, is_list_or_tuple
+from dalify.base.wording import counted
 from dalify.executor.assembly import shard_of
 from dalify.graph import Edge, FedSource, Graph, Node, Reader, Role, rule_arguments
 from dalify.passes import CACHE_ARGUMENTS
@@ -230,7 +231,7 @@ def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None
     for name in sorted({*saved, *now}):
         before, after = (int(texts.get(name, "0").split("-")[0]) for texts in (saved, now))
         if before != after:
-            problems.append(f"{name} was used {before} times, now {after}")
+            problems.append(f"{name} was used {counted(before, 'time')}, now {after}")
         elif saved[name] != now[name]:
             problems.append(f"{name} has different arguments")
     if not problems:

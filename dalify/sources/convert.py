@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import BatchSizeError, DalifyError, DTypeError, LayoutError, ShapeError, SourceError
+from dalify.base.narrow import is_array
 from dalify.base.optional import is_loaded, torch
 from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch
 from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.tensor import shared_layout
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
 from dalify.sources.declaration import Declaration
 
@@ -112,7 +114,7 @@ def to_batch(
             as ``{"bytes": ...}``, the form of images and audio that Hugging Face does not decode.
         copy: copy the data, so that the user may modify the buffers immediately. Otherwise contiguous arrays are used
             without a copy, and a list of samples stays a list.
-        layout: letters of a sample's dimensions; "" keeps the layout of a tensor list.
+        layout: letters of a sample's dimensions; "" keeps the layout of a tensor list, or of tensors.
         allocate: allocates the memory of dense host batches: ``allocate(shape, dtype)``.
 
     Returns:
@@ -199,6 +201,8 @@ def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Alloca
     uniform = shapes.count(shapes[0]) == len(samples)
     if not uniform:
         _check_ndims(shapes)
+    if not plain and not layout:
+        layout = shared_layout(data)
     return _join_samples(samples, uniform, copy, layout, allocate)
 
 
@@ -301,7 +305,8 @@ class BatchConverter:
         if len(batch) > self.batch_size:
             raise BatchSizeError(
                 f"the batch has {counted(len(batch), 'sample')}, but the pipeline's batch_size is {self.batch_size}.",
-                hint="Pass at most batch_size samples, or build the pipeline with a larger batch_size.",
+                hint="Pass at most batch_size samples, or build the pipeline with a larger batch_size."
+                + (" The first axis of an array counts the samples: for a single one, write [array]." * is_array(data)),
             )
         found = f"{counted(batch.ndim, 'dimension')} {batch.shapes()[0]}"
         if self.layout and batch.ndim != len(self.layout):

@@ -136,6 +136,47 @@ def _constants_of(fn: Any, shape: list[int]) -> Any:
     return fn.constant(idata=3, shape=shape), fn.constant(fdata=[1.5], shape=shape)
 
 
+def _changed_array(dali: Any, x: Any) -> Any:
+    """One array with other values for each use: a constant has those of the line that uses it."""
+    weights, found = np.zeros((3, 3), np.float32), []
+    for number in range(3):
+        weights[:] = number / 4
+        constant = dali.types.Constant(weights, device="cpu")
+        found += [x[:3, :3, 0] + weights, dali.fn.filter(x, weights), constant + 1]
+    weights[:] = 100
+    return tuple(found)
+
+
+def _changed_list(dali: Any, x: Any) -> Any:
+    """The list of a constructor, changed before the call of the operator."""
+    mean, matrix = [1.0, 2.0, 3.0], [1.0, 0, 0, 0, 1, 0]
+    normalize, warp = dali.ops.CropMirrorNormalize(mean=mean), dali.ops.WarpAffine(matrix=matrix)
+    mean[0], matrix[2] = 100.0, 2.0
+    return normalize(x), warp(x)
+
+
+def _tensors_with_layouts(dali: Any) -> Any:
+    """Samples that are tensors, for instance those of another pipeline's output."""
+    tensor = dali.tensors.TensorCPU
+    rows = [tensor(PHOTO[0, 0], "WC"), tensor(PHOTO[1, 1], "")]
+
+    def pipeline() -> Any:
+        batches, named = (dali.fn.external_source(lambda: rows, layout=layout) for layout in (None, "XY"))
+        return (
+            batches,
+            named,
+            dali.fn.external_source(lambda _: rows[0], batch=False),
+            dali.fn.external_source(name="fed"),
+        )
+
+    pipe = dali.pipeline_def(pipeline)(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    pipe.build()
+    pipe.feed_input("fed", rows)
+    first, *outputs = pipe.run()
+    pipe.feed_input("fed", [first[1], first[0]])
+    return first, *outputs, pipe.run()[-1]
+
+
 def _enumerations_are_true(dali: Any) -> Any:
     types = dali.types
     return bool(types.UINT8), bool(types.RGB), bool(types.INTERP_NN)
@@ -190,6 +231,9 @@ EDGES: dict[str, Program] = {
         f"outside of a crop: {name}": _photo("crop", crop=[9, 8], out_of_bounds_policy=name)
         for name in ("const", "fill")
     },
+    "an array that changes while the graph is built": on(_PHOTO, "HWC", _changed_array),
+    "a list that changes after a constructor": on(_PHOTO, "HWC", _changed_list),
+    "tensors with layouts as samples": _tensors_with_layouts,
     "sizes of half a pixel": _sizes_of_half_a_pixel,
     "masks with layouts": on(np.int32([[1], [0]]), None, _selected_masks),
 }

@@ -30,6 +30,22 @@ def _twice_a_name(dali: Any) -> Any:
     return run(dali, lambda: (dali.fn.random.uniform(name="a"), dali.fn.random.normal(name="a")))
 
 
+def _name_from_a_branch(dali: Any) -> Any:
+    @dali.pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_conditionals=True)
+    def pipeline() -> Any:
+        name = "a"
+        if dali.fn.random.coin_flip(probability=0.5):
+            name = "b"
+        return dali.fn.random.uniform(name=name)
+
+    return pipeline()
+
+
+def _tensors_of_two_layouts(dali: Any) -> Any:
+    rows = [dali.tensors.TensorCPU(np.zeros((2, 3), np.uint8), layout) for layout in ("HW", "WC")]
+    return run(dali, lambda: dali.fn.external_source(source=lambda: rows))
+
+
 def _no_graph(dali: Any) -> Any:
     dali.Pipeline(2, 1, None).build()
 
@@ -140,6 +156,8 @@ MISTAKES: dict[str, Program] = {
     "another output_dtype": _expecting(output_dtype=lambda dali: dali.types.INT32),
     "parallel without workers": _parallel,
     "a name twice": _twice_a_name,
+    "a string that depends on a condition": _name_from_a_branch,
+    "tensors of two layouts": _tensors_of_two_layouts,
     "no graph": _no_graph,
     "no schema": _no_schema,
     "a ragged batch as a tensor": _ragged,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dalify import types
 from dalify.base.errors import DalifyError
 from tests.frontend.fake_graph import traced
 
@@ -202,6 +203,21 @@ def none(x):
 
 def text(x):
     return x if x > 1 else "small"
+
+
+def enumerations(x):
+    kind = types.FLOAT
+    if x > 1:
+        kind = types.INT32
+    return kind
+
+
+def functions(x):
+    if x > 1:
+        change = len
+    else:
+        change = max
+    return change(x)
 
 
 def missing_return(x):
@@ -439,6 +455,22 @@ DivergentBranchesError: the branches of this `if … else` assign different stru
   if the condition is true: node  (train.py:1 in text())
   if the condition is false: 'small'  (train.py:1 in text())
   Give both branches the same structure: the same keys, the same lengths, and numbers or graph values at the same positions.
+""",
+    enumerations: """
+DivergentBranchesError: the branches of this `if` assign different values to `kind`, which cannot be merged.
+  train.py:2 in enumerations()
+      if x > 1:
+  if the condition is true: DALIDataType.INT32  (train.py:3 in enumerations())
+  if the condition is false: DALIDataType.FLOAT
+  Only numbers and graph values can differ between samples: use the value within each branch, and merge the graph value that is computed with it.
+""",
+    functions: """
+DivergentBranchesError: the branches of this `if` assign different values to `change`, which cannot be merged.
+  train.py:1 in functions()
+      if x > 1:
+  if the condition is true: builtin_function_or_method  (train.py:2 in functions())
+  if the condition is false: builtin_function_or_method  (train.py:4 in functions())
+  Only numbers and graph values can differ between samples: use the value within each branch, and merge the graph value that is computed with it.
 """,
     missing_return: """
 DivergentBranchesError: if the condition of this `if` is false, the function ends without `return`; otherwise it returns a value.

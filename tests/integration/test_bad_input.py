@@ -27,6 +27,7 @@ from dalify.base.errors import (
     IndexingError,
     LayoutError,
     NoGraphError,
+    PipelineStateError,
     ReaderError,
     ShapeError,
     UnknownArgumentError,
@@ -504,6 +505,17 @@ def test_a_condition_must_be_one_value() -> None:
     assert "fn.reductions.max" in text
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_line_of_a_condition_without_operators_in_its_branches(debug: bool) -> None:
+    def graph() -> Any:
+        image = data(OURS)
+        other = image * 2
+        return image if image else other
+
+    (error,) = runs(pipeline_def(batch_size=2, num_threads=1, device_id=None, debug=debug)(graph)(), 1)
+    assert "return image if image else other" in check_text(error)
+
+
 def test_a_batch_that_is_too_large(oracle: Any) -> None:
     def pipe(library: Any) -> Any:
         def source(iteration: int) -> np.ndarray:
@@ -515,6 +527,7 @@ def test_a_batch_that_is_too_large(oracle: Any) -> None:
 
     first, error, after = runs(pipe(OURS), 3)
     assert isinstance(error, BatchSizeError)
+    assert "for a single one, write [array]" in str(error)
     assert "the batch has 3 samples, but the pipeline's batch_size is 2" in check_text(error, "fn.external_source")
     assert len(first[0]) == len(after[0]) == 2
     theirs = runs(pipe(oracle), 2)
@@ -533,6 +546,10 @@ def test_a_batch_that_is_too_large(oracle: Any) -> None:
             r"no operator fn\.decoders\.imag\. Did you mean 'image'\?\n  fn\.decoders has: .*\bimage\b",
         ),
         (lambda: dalify.ops.Rotae, r"there is no operator ops\.Rotae\. Did you mean 'Rotate'"),
+        (lambda: fn.reader, r"no operator fn\.reader\. Did you mean 'readers'\?"),
+        (lambda: fn.mean, r"no operator fn\.mean\. Did you mean fn\.reductions\.mean\?"),
+        (lambda: fn.video, r"no operator fn\.video\. Did you mean fn\.decoders\.video or fn\.readers\.video\?"),
+        (lambda: dalify.ops.Webdataset, r"no operator ops\.Webdataset\. Did you mean ops\.readers\.Webdataset\?"),
     ],
 )
 def test_unknown_operators(use: Callable[[], Any], message: str) -> None:
@@ -544,6 +561,33 @@ def test_unknown_operators(use: Callable[[], Any], message: str) -> None:
 def test_inputs_passed_to_the_constructor_of_an_operator() -> None:
     with pytest.raises(ArgumentTypeError, match=r"(?s)ops\.decoders\.Image\(\) takes no inputs.*Write ops") as caught:
         dalify.ops.decoders.Image(data(OURS))
+    check_text(caught.value)
+
+
+def test_a_decorator_of_a_number() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"(?s)decorates a function; got 32\..*batch_size=32") as caught:
+        pipeline_def(32)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    check_text(caught.value)
+
+
+def test_a_subclass_without_the_initialization_of_its_base() -> None:
+    class Photos(dalify.Pipeline):
+        def __init__(self) -> None:
+            pass
+
+    for use in (lambda: Photos().run(), lambda: Photos().build(), lambda: Photos().__enter__()):
+        with pytest.raises(PipelineStateError, match=r"(?s)not initialized.*super\(\).*Photos\.__init__") as caught:
+            use()
+        check_text(caught.value)
+    with pytest.raises(AttributeError, match="'Pipeline' object has no attribute 'rum'"):
+        dalify.Pipeline(2, 1).rum()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.array, lambda x: np.array([x, x])])
+def test_a_graph_value_as_an_array(convert: Callable[[Any], Any]) -> None:
+    """NumPy would make an array of one object, which an operator rejects elsewhere."""
+    with pytest.raises(ConditionError, match="cannot be converted to an array") as caught:
+        pipeline_def(lambda: convert(data(OURS)))(batch_size=2, num_threads=1)
     check_text(caught.value)
 
 

@@ -225,10 +225,10 @@ def _(allow_outside_root: bool, source: _Source, returned: _Outputs) -> _Images:
 
 
 @coco.read
-def _(image: _Image, *, returned: _Outputs) -> tuple[NDArray[Any], ...]:
+def _(image: _Image, *, source: _Source, returned: _Outputs) -> tuple[NDArray[Any], ...]:
     problem = image.images.annotations.problems.get(image.number)
     if problem is not None:
-        raise ReaderError(problem)
+        raise ReaderError(f"{source.annotations!r}: {problem}")
     return read_file(_path(image)), *_annotations(image, returned)
 
 
