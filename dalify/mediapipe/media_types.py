@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.data import DALIDataType
+from dalify.data.dtypes import BY_NAME
 
 __all__ = [
     "MetadataOps",
@@ -104,20 +105,9 @@ class MetadataOps:
     encode = 2
 
 
-_TYPES = {
-    "int8": DALIDataType.INT8,
-    "uint8": DALIDataType.UINT8,
-    "int16": DALIDataType.INT16,
-    "uint16": DALIDataType.UINT16,
-    "int32": DALIDataType.INT32,
-    "uint32": DALIDataType.UINT32,
-    "int64": DALIDataType.INT64,
-    "uint64": DALIDataType.UINT64,
-    "float16": DALIDataType.FLOAT16,
-    # Computed in float32 and rounded at the output of the pipeline: NumPy has no bfloat16.
-    "bfloat16": DALIDataType.FLOAT,
-    "float32": DALIDataType.FLOAT,
-}
+_TYPES = {name: BY_NAME[name] for key, name in vars(dtype).items() if key.isupper() and name}
+# Computed in float32 and rounded at the output of the pipeline: NumPy has no bfloat16.
+_TYPES[dtype.BFLOAT16] = DALIDataType.FLOAT
 
 
 def to_dalify_type(name: str) -> DALIDataType:

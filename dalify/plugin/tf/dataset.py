@@ -28,22 +28,8 @@ tf = framework("tensorflow", plugin="tf")
 class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClass] -- the package may be absent
     """The base class of ``DALIDataset`` and ``experimental.DALIDatasetWithInputs``.
 
-    Args:
-        pipeline: see ``DALIDataset`` for all arguments.
-        output_dtypes: element types of the outputs.
-        output_shapes: shapes of the outputs.
-        fail_on_device_mismatch: accepted.
-        inputs: datasets by the names of external sources.
-        batch_size: maximum number of samples in a batch.
-        num_threads: number of worker threads.
-        device_id: index of the accelerator.
-        prefetch_queue_depth: number of batches in progress.
-        cpu_prefetch_queue_depth: accepted.
-        gpu_prefetch_queue_depth: accepted.
-        exec_separated: accepted.
-        exec_dynamic: accepted.
-        dtypes: deprecated name of ``output_dtypes``.
-        shapes: deprecated name of ``output_shapes``.
+    The arguments are those of ``DALIDataset``; `inputs` has datasets by the names of external sources, and `dtypes` and
+    `shapes` are deprecated names of `output_dtypes` and `output_shapes`.
     """
 
     def __init__(
