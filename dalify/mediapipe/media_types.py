@@ -6,8 +6,7 @@ Programs import them from here: ``from dalify.mediapipe.media_types import dtype
 from __future__ import annotations
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.data import DALIDataType
-from dalify.data.dtypes import BY_NAME
+from dalify.data import DALIDataType, from_numpy
 
 __all__ = [
     "MetadataOps",
@@ -105,9 +104,12 @@ class MetadataOps:
     encode = 2
 
 
-_TYPES = {name: BY_NAME[name] for key, name in vars(dtype).items() if key.isupper() and name}
-# Computed in float32 and rounded at the output of the pipeline: NumPy has no bfloat16.
-_TYPES[dtype.BFLOAT16] = DALIDataType.FLOAT
+# NumPy has no bfloat16: it is computed in float32 and rounded at the output of the pipeline.
+_TYPES = {
+    name: from_numpy("float32" if name == dtype.BFLOAT16 else name)
+    for key, name in vars(dtype).items()
+    if key.isupper() and name
+}
 
 
 def to_dalify_type(name: str) -> DALIDataType:
