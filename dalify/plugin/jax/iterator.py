@@ -105,10 +105,6 @@ class DALIGenericIterator(GenericIterator):
                 joined[name] = join(name, arrays)
         return joined
 
-    def next(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the next batch, like ``next(iterator)``."""
-        return self.__next__()
-
 
 class DALIClassificationIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""

@@ -186,15 +186,8 @@ def dataset_options() -> Any:
 
 
 def dataset_compatible_tensorflow() -> bool:
-    """Return whether this TensorFlow supports ``DALIDataset``."""
+    """Return whether this TensorFlow supports ``DALIDataset``, inputs of it, and its distribution: always True."""
     return True
 
 
-def dataset_inputs_compatible_tensorflow() -> bool:
-    """Return whether this TensorFlow supports ``experimental.DALIDatasetWithInputs``."""
-    return True
-
-
-def dataset_distributed_compatible_tensorflow() -> bool:
-    """Return whether this TensorFlow can distribute a ``DALIDataset``."""
-    return True
+dataset_inputs_compatible_tensorflow = dataset_distributed_compatible_tensorflow = dataset_compatible_tensorflow
