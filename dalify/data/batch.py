@@ -17,7 +17,7 @@ import numpy as np
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType, from_numpy, is_bfloat16
+from dalify.data.dtypes import BY_NAME, DALIDataType, from_numpy, is_bfloat16
 from dalify.data.rows import Rows
 from dalify.data.spec import Spec
 
@@ -50,21 +50,7 @@ Array = Any
 # with several images as one array of pixels.
 ALIGNMENT_BYTES = 192
 
-_TORCH_NAMES = {
-    "torch.uint8": DALIDataType.UINT8,
-    "torch.uint16": DALIDataType.UINT16,
-    "torch.uint32": DALIDataType.UINT32,
-    "torch.uint64": DALIDataType.UINT64,
-    "torch.int8": DALIDataType.INT8,
-    "torch.int16": DALIDataType.INT16,
-    "torch.int32": DALIDataType.INT32,
-    "torch.int64": DALIDataType.INT64,
-    "torch.float16": DALIDataType.FLOAT16,
-    "torch.float32": DALIDataType.FLOAT,
-    "torch.float64": DALIDataType.FLOAT64,
-    "torch.bool": DALIDataType.BOOL,
-    "torch.bfloat16": DALIDataType.BFLOAT16,
-}
+_TORCH_NAMES = {f"torch.{name}": dtype for name, dtype in BY_NAME.items()}
 
 
 def torch_dtype(dtype: DALIDataType) -> Any:

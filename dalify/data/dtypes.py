@@ -18,6 +18,7 @@ else:
     ml_dtypes = LazyModule("ml_dtypes", "precision='bf16'")
 
 __all__ = [
+    "BY_NAME",
     "DALIDataType",
     "DALIImageType",
     "DALIInterpType",
@@ -148,6 +149,8 @@ _TO_NUMPY: dict[DALIDataType, np.dtype[Any]] = {
     DALIDataType.FLOAT64: np.dtype(np.float64),
     DALIDataType.BOOL: np.dtype(np.bool_),
 }
+BY_NAME = {str(dtype): kind for kind, dtype in _TO_NUMPY.items()} | {"bfloat16": DALIDataType.BFLOAT16}
+"""The element types of arrays by their names in NumPy, torch, and other frameworks."""
 _ENUM_KEY = "dalify"  # key of the metadata, which NumPy keeps in views, slices and copies, and ignores in comparisons
 _ENUMS: dict[DALIDataType, np.dtype[Any]] = {
     kind: np.dtype(np.int32, metadata={_ENUM_KEY: kind})

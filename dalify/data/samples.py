@@ -41,10 +41,6 @@ class Samples:
             the functions for such windows support it.
 
     Attributes:
-        addresses: see above.
-        shapes: see above.
-        dtype: see above.
-        strides: see above; None for contiguous samples.
         like: an empty array, which carries the element type for compiled code.
         array: the samples as one array ``[N, ...]`` if they are one; each is contiguous. Otherwise None.
         dense: `array` if it is contiguous, otherwise None.

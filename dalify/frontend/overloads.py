@@ -9,7 +9,7 @@ import builtins
 import functools
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType
 from typing import Any
 
@@ -105,29 +105,24 @@ class Overloads:
 
     def and_(self, first: Any, *others: Callable[[], Any]) -> Any:
         """Evaluate ``first and other and …``."""
-        result = first
-        for other in others:
-            if isinstance(result, DataNode):
-                result = self._logical("and", result, other)
-            elif not result:
-                return result
-            else:
-                result = other()
-        return result
+        return self._logical("and", first, others)
 
     def or_(self, first: Any, *others: Callable[[], Any]) -> Any:
         """Evaluate ``first or other or …``."""
+        return self._logical("or", first, others)
+
+    def _logical(self, word: str, first: Any, others: Sequence[Callable[[], Any]]) -> Any:
         result = first
         for other in others:
             if isinstance(result, DataNode):
-                result = self._logical("or", result, other)
-            elif result:
+                result = self._traced(word, result, other)
+            elif bool(result) == (word == "or"):
                 return result
             else:
                 result = other()
         return result
 
-    def _logical(self, word: str, left: DataNode, other: Callable[[], Any]) -> Any:
+    def _traced(self, word: str, left: DataNode, other: Callable[[], Any]) -> Any:
         def right() -> Any:
             value = other()
             if not isinstance(value, _CONDITIONS):
@@ -140,7 +135,7 @@ class Overloads:
             return value
 
         sides = (right, lambda: False) if word == "and" else (lambda: True, right)
-        return read(trace_both(left, *sides, word, self._outer() | _locals(3)))
+        return read(trace_both(left, *sides, word, self._outer() | _locals(4)))
 
     def not_(self, value: Any) -> Any:
         """Evaluate ``not value``."""

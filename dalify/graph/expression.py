@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from dalify.graph.node import Edge
@@ -33,6 +34,27 @@ class NewAxis:
 new_axis = NewAxis()
 
 
+def _unary(function: str) -> Callable[[ArithmeticMixin[_T]], _T]:
+    def method(self: Any) -> Any:
+        return self._apply(function, self)
+
+    return method
+
+
+def _binary(function: str) -> Callable[[ArithmeticMixin[_T], Any], _T]:
+    def method(self: Any, other: Any) -> Any:
+        return self._apply(function, self, other)
+
+    return method
+
+
+def _reflected(function: str) -> Callable[[ArithmeticMixin[_T], Any], _T]:
+    def method(self: Any, other: Any) -> Any:
+        return self._apply(function, other, self)
+
+    return method
+
+
 class ArithmeticMixin(Generic[_T]):
     """Mixin that maps Python's operators to named functions: ``a + b`` is ``_apply("add", a, b)``."""
 
@@ -42,109 +64,45 @@ class ArithmeticMixin(Generic[_T]):
 
         def _apply(self, function: str, *operands: Any) -> _T: ...
 
-    def __add__(self, other: Any) -> _T:
-        return self._apply("add", self, other)
+    __add__ = _binary("add")
+    __radd__ = _reflected("add")
+    __sub__ = _binary("sub")
+    __rsub__ = _reflected("sub")
+    __mul__ = _binary("mul")
+    __rmul__ = _reflected("mul")
+    __truediv__ = _binary("fdiv")
+    __rtruediv__ = _reflected("fdiv")
+    __floordiv__ = _binary("div")
+    __rfloordiv__ = _reflected("div")
+    __mod__ = _binary("mod")
+    __rmod__ = _reflected("mod")
+    __pow__ = _binary("pow")
+    __rpow__ = _reflected("pow")
+    __lshift__ = _binary("lshift")
+    __rlshift__ = _reflected("lshift")
+    __rshift__ = _binary("rshift")
+    __rrshift__ = _reflected("rshift")
+    __and__ = _binary("bitand")
+    __rand__ = _reflected("bitand")
+    __or__ = _binary("bitor")
+    __ror__ = _reflected("bitor")
+    __xor__ = _binary("bitxor")
+    __rxor__ = _reflected("bitxor")
+    __lt__ = _binary("lt")
+    __le__ = _binary("leq")
+    __gt__ = _binary("gt")
+    __ge__ = _binary("geq")
+    __neg__ = _unary("minus")
+    __pos__ = _unary("plus")
+    __invert__ = _unary("bitnot")
+    __abs__ = _unary("abs")
+    __hash__ = object.__hash__
 
-    def __radd__(self, other: Any) -> _T:
-        return self._apply("add", other, self)
-
-    def __sub__(self, other: Any) -> _T:
-        return self._apply("sub", self, other)
-
-    def __rsub__(self, other: Any) -> _T:
-        return self._apply("sub", other, self)
-
-    def __mul__(self, other: Any) -> _T:
-        return self._apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> _T:
-        return self._apply("mul", other, self)
-
-    def __truediv__(self, other: Any) -> _T:
-        return self._apply("fdiv", self, other)
-
-    def __rtruediv__(self, other: Any) -> _T:
-        return self._apply("fdiv", other, self)
-
-    def __floordiv__(self, other: Any) -> _T:
-        return self._apply("div", self, other)
-
-    def __rfloordiv__(self, other: Any) -> _T:
-        return self._apply("div", other, self)
-
-    def __mod__(self, other: Any) -> _T:
-        return self._apply("mod", self, other)
-
-    def __rmod__(self, other: Any) -> _T:
-        return self._apply("mod", other, self)
-
-    def __pow__(self, other: Any) -> _T:
-        return self._apply("pow", self, other)
-
-    def __rpow__(self, other: Any) -> _T:
-        return self._apply("pow", other, self)
-
-    def __lshift__(self, other: Any) -> _T:
-        return self._apply("lshift", self, other)
-
-    def __rlshift__(self, other: Any) -> _T:
-        return self._apply("lshift", other, self)
-
-    def __rshift__(self, other: Any) -> _T:
-        return self._apply("rshift", self, other)
-
-    def __rrshift__(self, other: Any) -> _T:
-        return self._apply("rshift", other, self)
-
-    def __and__(self, other: Any) -> _T:
-        return self._apply("bitand", self, other)
-
-    def __rand__(self, other: Any) -> _T:
-        return self._apply("bitand", other, self)
-
-    def __or__(self, other: Any) -> _T:
-        return self._apply("bitor", self, other)
-
-    def __ror__(self, other: Any) -> _T:
-        return self._apply("bitor", other, self)
-
-    def __xor__(self, other: Any) -> _T:
-        return self._apply("bitxor", self, other)
-
-    def __rxor__(self, other: Any) -> _T:
-        return self._apply("bitxor", other, self)
-
-    def __lt__(self, other: Any) -> _T:
-        return self._apply("lt", self, other)
-
-    def __le__(self, other: Any) -> _T:
-        return self._apply("leq", self, other)
-
-    def __gt__(self, other: Any) -> _T:
-        return self._apply("gt", self, other)
-
-    def __ge__(self, other: Any) -> _T:
-        return self._apply("geq", self, other)
-
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Any) -> Any:  # not assigned like the others: type checkers would take object's, a bool
         return self._apply("eq", self, other)
 
     def __ne__(self, other: Any) -> Any:
         return self._apply("neq", self, other)
-
-    __hash__ = object.__hash__
-
-    def __neg__(self) -> _T:
-        return self._apply("minus", self)
-
-    def __pos__(self) -> _T:
-        return self._apply("plus", self)
-
-    def __invert__(self) -> _T:
-        return self._apply("bitnot", self)
-
-    def __abs__(self) -> _T:
-        return self._apply("abs", self)
 
 
 class Expression(ArithmeticMixin[_T]):

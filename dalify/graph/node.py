@@ -31,6 +31,7 @@ class Edge(NamedTuple):
         return self.node.output_device
 
 
+@dataclass(eq=False, slots=True)
 class Branch:
     """One side of a condition, or one branch of a choice among many (``choice.py``).
 
@@ -43,22 +44,15 @@ class Branch:
             created.
     """
 
-    __slots__ = ("condition", "depth", "is_open", "line", "parent", "taken")
+    condition: Edge
+    taken: bool | int
+    parent: Branch | None
+    line: SourceLine | None
+    is_open: bool = False
+    depth: int = field(init=False)
 
-    def __init__(
-        self,
-        condition: Edge,
-        taken: bool | int,
-        parent: Branch | None,
-        line: SourceLine | None,
-        is_open: bool = False,
-    ) -> None:
-        self.condition = condition
-        self.taken = taken
-        self.parent = parent
-        self.line = line
-        self.is_open = is_open
-        self.depth: int = 1 if parent is None else parent.depth + 1
+    def __post_init__(self) -> None:
+        self.depth = 1 if self.parent is None else self.parent.depth + 1
 
     def __repr__(self) -> str:
         side = f"{'true' if self.taken else 'false'}" if isinstance(self.taken, bool) else f"number {self.taken}"

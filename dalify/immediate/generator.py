@@ -7,13 +7,13 @@ any thread.
 from __future__ import annotations
 
 import os
-import threading
 import zlib
 from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
 from dalify.base.errors import ArgumentTypeError, CheckpointError
 from dalify.base.fork_hook import at_fork
+from dalify.base.fork_lock import ForkLock
 from dalify.base.narrow import is_integer
 from dalify.base.source_line import SourceLine
 
@@ -38,7 +38,7 @@ class Generator:
         self.seed = int.from_bytes(os.urandom(8)) >> 1
         self.calls = 0
         self.forks = 0
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def next_call(self) -> tuple[int, int]:
         """Return the seed and the number of this call."""
@@ -54,16 +54,11 @@ class Generator:
 
     def before_fork(self) -> None:
         """Count the child that is about to be forked."""
-        self._lock.acquire()
-        self.forks += 1
-
-    def after_fork(self) -> None:
-        """Continue in the parent."""
-        self._lock.release()
+        with self._lock:
+            self.forks += 1
 
     def begin_child(self) -> None:
         """Derive a seed for the child from the state of the parent, so that runs are reproducible."""
-        self._lock = threading.Lock()
         text = f"{self.seed} {self.calls} {self.forks}".encode()
         self.seed = zlib.crc32(text) << 31 ^ zlib.crc32(text[::-1])
         self.calls = self.forks = 0
@@ -71,7 +66,7 @@ class Generator:
 
 GENERATOR = Generator()
 
-at_fork(GENERATOR.begin_child, before=GENERATOR.before_fork, in_parent=GENERATOR.after_fork)
+at_fork(GENERATOR.begin_child, before=GENERATOR.before_fork)
 
 
 def seed(value: int, /) -> None:

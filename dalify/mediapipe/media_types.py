@@ -6,7 +6,7 @@ Programs import them from here: ``from dalify.mediapipe.media_types import dtype
 from __future__ import annotations
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.data import DALIDataType
+from dalify.data import DALIDataType, from_numpy
 
 __all__ = [
     "MetadataOps",
@@ -104,19 +104,11 @@ class MetadataOps:
     encode = 2
 
 
+# NumPy has no bfloat16: it is computed in float32 and rounded at the output of the pipeline.
 _TYPES = {
-    "int8": DALIDataType.INT8,
-    "uint8": DALIDataType.UINT8,
-    "int16": DALIDataType.INT16,
-    "uint16": DALIDataType.UINT16,
-    "int32": DALIDataType.INT32,
-    "uint32": DALIDataType.UINT32,
-    "int64": DALIDataType.INT64,
-    "uint64": DALIDataType.UINT64,
-    "float16": DALIDataType.FLOAT16,
-    # Computed in float32 and rounded at the output of the pipeline: NumPy has no bfloat16.
-    "bfloat16": DALIDataType.FLOAT,
-    "float32": DALIDataType.FLOAT,
+    name: from_numpy("float32" if name == dtype.BFLOAT16 else name)
+    for key, name in vars(dtype).items()
+    if key.isupper() and name
 }
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-
+from dalify.base.context_stack import ContextStack
 from dalify.base.errors import PipelineStateError
 
 __all__ = ["pop_current", "push_current", "top"]
 
-_local = threading.local()
+_pipelines: ContextStack[object] = ContextStack()
 
 
 def push_current(pipeline: object) -> None:
     """Push a pipeline; it becomes the current one."""
-    stack: list[object] = _local.__dict__.setdefault("stack", [])
-    stack.append(pipeline)
+    _pipelines.chosen.append(pipeline)
 
 
 def pop_current() -> None:
@@ -23,13 +21,11 @@ def pop_current() -> None:
     Raises:
         PipelineStateError: there is no current pipeline.
     """
-    stack: list[object] = _local.__dict__.setdefault("stack", [])
-    if not stack:
+    if not _pipelines.chosen:
         raise PipelineStateError("there is no current pipeline to pop.")
-    stack.pop()
+    _pipelines.chosen.pop()
 
 
 def top() -> object | None:
     """Return the current pipeline, or None."""
-    stack: list[object] = _local.__dict__.get("stack", [])
-    return stack[-1] if stack else None
+    return _pipelines.innermost

@@ -10,6 +10,7 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn
 
 from dalify.base.deprecation import warn_at_line
@@ -26,6 +27,7 @@ Outputs = tuple[TensorListCPU | TensorListGPU, ...]
 _SHOWN_BAD_SAMPLES = 5
 
 
+@dataclass(eq=False, repr=False)
 class EpochRun:
     """Runs built pipelines in lockstep, epoch after epoch.
 
@@ -39,7 +41,6 @@ class EpochRun:
         prepares: start to compute the first batches of an epoch immediately.
 
     Attributes:
-        pipelines: see above, like epochs and resets_itself.
         epoch: number of the current epoch, from 0.
         delivered: number of batches of this epoch that were returned.
         continues: the next loop continues in the middle of an epoch.
@@ -49,31 +50,23 @@ class EpochRun:
             other options.
     """
 
-    def __init__(
-        self,
-        pipelines: Sequence[Pipeline],
-        epochs: Epochs,
-        names: Sequence[str],
-        reader_name: str | None,
-        *,
-        resets_itself: bool,
-        starts_fresh: bool,
-        prepares: bool,
-    ) -> None:
-        self.pipelines = pipelines
-        self.epochs = epochs
-        self.resets_itself = resets_itself
-        self._names = names
-        self._reader_name = reader_name
-        self._starts_fresh = starts_fresh
-        self._prepares = prepares
+    pipelines: Sequence[Pipeline]
+    epochs: Epochs
+    names: Sequence[str]
+    reader_name: str | None
+    _: KW_ONLY
+    resets_itself: bool
+    starts_fresh: bool
+    prepares: bool
+
+    def __post_init__(self) -> None:
         # After another iterator, the next epoch; batches of `run` before do not count.
-        self.epoch = max(pipeline.next_epoch for pipeline in pipelines)
-        for pipeline in pipelines:
+        self.epoch = max(pipeline.next_epoch for pipeline in self.pipelines)
+        for pipeline in self.pipelines:
             if pipeline.has_run:
                 pipeline.start_epoch(self.epoch)
         if self.epoch:
-            epochs.restart(self.epoch)
+            self.epochs.restart(self.epoch)
         self.delivered = 0
         self.continues = False
         self._is_over = False  # the epoch has ended, and the next one has not begun
@@ -93,7 +86,7 @@ class EpochRun:
         epochs = self.epochs
         if self._is_over:
             epochs = copy.copy(epochs)
-            epochs.restart(self.epoch + 1) if self._starts_fresh else epochs.advance()
+            epochs.restart(self.epoch + 1) if self.starts_fresh else epochs.advance()
         return epochs.batches
 
     # -- batches -------------------------------------------------------------------------------------------------------
@@ -158,7 +151,7 @@ class EpochRun:
             for index, item in enumerate(items):
                 if len(item) != size:
                     raise PartialBatchError(
-                        f"the output {self._names[index]!r} has {counted(len(item), 'sample')} instead of {size}; "
+                        f"the output {self.names[index]!r} has {counted(len(item), 'sample')} instead of {size}; "
                         "with size or reader_name all batches must be full.",
                         hint="Omit size and reader_name: the epoch then lasts until the source ends.",
                     )
@@ -199,7 +192,7 @@ class EpochRun:
 
     def _begin_next(self) -> None:
         """Begin the next epoch after the end of this one."""
-        if self._starts_fresh and self._is_sized:
+        if self.starts_fresh and self._is_sized:
             self.set_epoch(self.epoch + 1)
             return
         if self.delivered == self.epochs.batches:
@@ -240,7 +233,7 @@ class EpochRun:
         self._prepare()
 
     def _prepare(self) -> None:
-        if self._prepares:
+        if self.prepares:
             for pipeline in self.pipelines:
                 pipeline.prepare()
 
@@ -301,7 +294,7 @@ class EpochRun:
                     UserWarning,
                 )
             return
-        left = self.pipelines[0].remaining_of_epochs(self._reader_name) if self._reader_name else {}
+        left = self.pipelines[0].remaining_of_epochs(self.reader_name) if self.reader_name else {}
         if left and counters["epochs"]["counts"] != self.epochs.state()["counts"]:
             self.epochs.divide(counters["epochs"], counters["delivered"], left)
         else:

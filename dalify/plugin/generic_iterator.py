@@ -178,9 +178,9 @@ class GenericIterator(PrivateFields):
             for (outputs, count), pipeline in zip(self._run.next_batches(), self._pipelines, strict=False)
         ]
 
-    def next(self) -> list[dict[str, Any]]:
-        """Return the next batch of each pipeline, like ``next(iterator)``."""
-        return self.__next__()
+    def next(self) -> Any:
+        """Return the result of ``next(iterator)``."""
+        return next(self)
 
     # -- conversion ----------------------------------------------------------------------------------------------------
 

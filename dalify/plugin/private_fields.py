@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dalify.pipeline import Pipeline
 from dalify.plugin.epoch_run import EpochRun
 from dalify.plugin.epochs import LastBatchPolicy, OpenEpochs, ReaderEpochs
 
 __all__ = ["PrivateFields"]
+
+
+def _of_reader(attribute: str) -> property:
+    """Return a property with an attribute of the reader that the iterator asks for the size of its epochs."""
+
+    def value(iterator: PrivateFields) -> Any:
+        if not isinstance(iterator._run.epochs, ReaderEpochs):
+            raise AttributeError("only an iterator with reader_name has shards.")
+        return getattr(iterator._run.epochs, attribute)
+
+    return property(value)
 
 
 class PrivateFields:
@@ -70,32 +79,9 @@ class PrivateFields:
         reader = self._run.epochs
         return reader.is_padded if isinstance(reader, ReaderEpochs) else self._is_padded
 
-    @property
-    def _reader_epochs(self) -> ReaderEpochs:
-        if not isinstance(self._run.epochs, ReaderEpochs):
-            raise AttributeError("only an iterator with reader_name has shards.")
-        return self._run.epochs
-
-    @property
-    def _size_no_pad(self) -> int:
-        return self._reader_epochs.size
-
-    @property
-    def _shards_num(self) -> int:
-        return self._reader_epochs.shards
-
-    @property
-    def _shards_id(self) -> np.ndarray[Any, Any]:
-        return self._reader_epochs.shard_ids
-
-    @property
-    def _is_stick_to_shard(self) -> bool:
-        return self._reader_epochs.stick_to_shard
-
-    @property
-    def _shard_sizes_per_gpu(self) -> np.ndarray[Any, Any]:
-        return self._reader_epochs.sizes
-
-    @property
-    def _counter_per_gpu(self) -> np.ndarray[Any, Any]:
-        return self._reader_epochs.ahead
+    _size_no_pad: Any = _of_reader("size")
+    _shards_num: Any = _of_reader("shards")
+    _shards_id: Any = _of_reader("shard_ids")
+    _is_stick_to_shard: Any = _of_reader("stick_to_shard")
+    _shard_sizes_per_gpu: Any = _of_reader("sizes")
+    _counter_per_gpu: Any = _of_reader("ahead")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,22 +22,15 @@ from dalify.sources.block_order import BlockOrder
 from dalify.sources.permutation import mixed_key, permute
 from dalify.sources.remainder import MAX_SHARDS, Remainder, Split
 from dalify.sources.sampler_options import SamplerOptions, window_bounds
+from dalify.sources.selection import BoundSampler
 
-__all__ = ["Sampler", "Selection"]
+__all__ = ["Sampler"]
 
 # Distinct, so that no two uses of a seed share an order.
 _DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REPLACEMENT_ORDER = 1, 2, 3, 4
 # Number of shuffled entries computed at a time, so that NumPy's overhead is small for any batch size.
 _BLOCK = 4096
 _MAX_NUMBER = 1 << 53  # of epochs and samples in a saved state
-
-
-class Selection(Protocol):
-    """The entries of an epoch, if not simply all entries: see ``dalify.samplers``."""
-
-    def entries(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the entries at positions of an epoch, from 0 to one less than its size."""
-        ...
 
 
 class Sampler:
@@ -61,7 +54,7 @@ class Sampler:
     def __init__(
         self,
         options: SamplerOptions,
-        selection: Selection | None = None,
+        selection: BoundSampler | None = None,
         blocks: Blocks | None = None,
         file_sizes: NDArray[np.int64] | None = None,
     ) -> None:

@@ -23,7 +23,7 @@ from dalify.base.optional import is_loaded, torch
 from dalify.base.wording import counted
 from dalify.sources.permutation import mixed_key, permute, uniform
 
-__all__ = ["ClassBalanced", "Mixture", "Subset", "Weighted", "bind_sampler"]
+__all__ = ["BoundSampler", "ClassBalanced", "Mixture", "Subset", "Weighted", "bind_sampler"]
 
 Index = Sequence[Any]
 Entries = NDArray[np.int64]
@@ -50,7 +50,7 @@ class Weighted:
     replacement: bool = True
     seed: int = 0
 
-    def bind(self, index: Index) -> _BoundSampler:
+    def bind(self, index: Index) -> BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
@@ -98,7 +98,7 @@ class Mixture:
     num_samples: int | None = None
     seed: int = 0
 
-    def bind(self, index: Index) -> _BoundSampler:
+    def bind(self, index: Index) -> BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
@@ -161,7 +161,7 @@ class Subset:
 
     indices: ArrayLike
 
-    def bind(self, index: Index) -> _BoundSampler:
+    def bind(self, index: Index) -> BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
@@ -170,7 +170,7 @@ class Subset:
         return _Indices(_checked_entries(self.indices, len(index)))
 
 
-def bind_sampler(sampler: Any, index: Index) -> _BoundSampler:
+def bind_sampler(sampler: Any, index: Index) -> BoundSampler:
     """Bind a sampler to a reader's index.
 
     Args:
@@ -194,7 +194,7 @@ def bind_sampler(sampler: Any, index: Index) -> _BoundSampler:
     return _UserSampler(len(sampler), sampler, len(index))
 
 
-class _BoundSampler(ABC):
+class BoundSampler(ABC):
     """A sampler bound to an index.
 
     Attributes:
@@ -206,10 +206,10 @@ class _BoundSampler(ABC):
 
     @abstractmethod
     def entries(self, epoch: int, positions: Entries) -> Entries:
-        """Return the entries at positions of an epoch."""
+        """Return the entries at positions of an epoch, from 0 to one less than its size."""
 
 
-class _Indices(_BoundSampler):
+class _Indices(BoundSampler):
     def __init__(self, indices: Entries) -> None:
         super().__init__(len(indices))
         self._indices = indices
@@ -218,7 +218,7 @@ class _Indices(_BoundSampler):
         return self._indices[positions]
 
 
-class _WithReplacement(_BoundSampler):
+class _WithReplacement(BoundSampler):
     def __init__(self, size: int, shares: NDArray[np.float64], seed: int) -> None:
         super().__init__(size)
         self._shares = shares
@@ -230,7 +230,7 @@ class _WithReplacement(_BoundSampler):
         return np.minimum(found, len(self._shares) - 1)  # the last cumulative share may be rounded to below 1
 
 
-class _WithoutReplacement(_BoundSampler):
+class _WithoutReplacement(BoundSampler):
     """One order for each epoch: Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006."""
 
     def __init__(self, size: int, weights: NDArray[np.float64], seed: int) -> None:
@@ -249,7 +249,7 @@ class _WithoutReplacement(_BoundSampler):
         return found[1][positions]
 
 
-class _BoundMixture(_BoundSampler):
+class _BoundMixture(BoundSampler):
     def __init__(self, size: int, taken: Entries, members: Entries, counts: Entries, seed: int) -> None:
         super().__init__(size)
         self._taken = taken  # number of samples of each group in an epoch
@@ -277,7 +277,7 @@ class _BoundMixture(_BoundSampler):
         return found
 
 
-class _UserSampler(_BoundSampler):
+class _UserSampler(BoundSampler):
     def __init__(self, size: int, sampler: Any, entry_count: int) -> None:
         super().__init__(size)
         self._sampler = sampler

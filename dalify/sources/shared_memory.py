@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import WorkerError
 from dalify.base.interrupts import CallAtEnd
 
-__all__ = ["HELD_BATCHES", "Slot", "SlotReference", "aligned", "array_in"]
+__all__ = ["HELD_BATCHES", "REGION_BYTES", "Slot", "SlotReference", "aligned", "array_in"]
 
 # Batches that a consumer may hold without a copy, in addition to those in progress.
 HELD_BATCHES = 4
@@ -104,11 +104,6 @@ class Slot:
         """Return the message in the header."""
         length = int.from_bytes(self.memory[:8].tobytes(), "little")
         return self.memory[8 : 8 + length].tobytes()
-
-    @staticmethod
-    def uniform_start() -> int:
-        """Return the start of the region for uniform data of all chunks."""
-        return REGION_BYTES
 
     @staticmethod
     def chunk_start(chunk: int) -> int:

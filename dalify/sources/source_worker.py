@@ -16,7 +16,7 @@ from dalify.data.sample_info import BatchInfo, SampleInfo
 from dalify.sources.callback import Callback, ItemIterator, SourceKind
 from dalify.sources.convert import to_batch
 from dalify.sources.external import SourceOptions, split_outputs
-from dalify.sources.shared_memory import Slot, aligned
+from dalify.sources.shared_memory import REGION_BYTES, Slot, aligned
 from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trace_of
 
 __all__ = [
@@ -108,7 +108,7 @@ class SourceSettings:
 def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
     """Return the offset in a slot of the samples of each expected output."""
     starts = []
-    start = Slot.uniform_start()
+    start = REGION_BYTES  # after the header
     for output in expected:
         starts.append(start)
         if output is not None:

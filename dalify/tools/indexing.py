@@ -5,22 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from dalify.base.errors import DalifyError
 
-__all__ = ["Main", "index_tool"]
+__all__ = ["index_tool"]
 
 
-class Main(Protocol):
-    """The main function of a tool; console scripts call it without arguments."""
-
-    def __call__(self, arguments: Sequence[str] | None = None) -> int:
-        """Return the exit status; ``arguments`` are those of the command line by default."""
-        ...
-
-
-def index_tool(program: str, container: str, write_index: Callable[[str, str], int], counted: str = "records") -> Main:
+def index_tool(
+    program: str, container: str, write_index: Callable[[str, str], int], counted: str = "records"
+) -> Callable[..., int]:
     """Return the main function of a command-line tool, ``program FILE INDEX``.
 
     Args:

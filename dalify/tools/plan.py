@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import math
 import multiprocessing
 import sys
 import time
@@ -34,15 +33,15 @@ _MAX = 1e12
 _MIN_BATCHES = 30  # of --measure
 
 
-def _number(*, above: float = 0.0, at_most: float = _MAX, may_be_equal: bool = False) -> Callable[[str], float]:
+def _number(*, at_most: float = _MAX, may_be_zero: bool = False) -> Callable[[str], float]:
     def parse(text: str) -> float:
         try:
             value = float(text.replace(",", "").replace("_", ""))
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-        if not (value > above or (may_be_equal and value == above)) or value > at_most or math.isnan(value):
-            minimum = f"{'at least' if may_be_equal else 'above'} {above:g}"
-            raise argparse.ArgumentTypeError(f"must be {minimum} and at most {at_most:g}; got {text}")
+        if not (0 <= value <= at_most if may_be_zero else 0 < value <= at_most):
+            minimum = "at least" if may_be_zero else "above"
+            raise argparse.ArgumentTypeError(f"must be {minimum} 0 and at most {at_most:g}; got {text}")
         return value
 
     return parse
@@ -90,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "--trainer-cores", type=_count(0), default=1, help="CPU cores per GPU that the training needs (%(default)s)"
     )
     machines.add_argument(
-        "--headroom", type=_number(may_be_equal=True, at_most=10), default=0.1, help="fraction of spare cores (0.1)"
+        "--headroom", type=_number(may_be_zero=True, at_most=10), default=0.1, help="fraction of spare cores (0.1)"
     )
     images = parser.add_argument_group("images")
     images.add_argument("--megapixels", type=_number(at_most=1e6), help=f"size of the stored images ({_MEGAPIXELS})")
@@ -114,14 +113,14 @@ def _parser() -> argparse.ArgumentParser:
     costs.add_argument("--seconds", type=_number(), default=5.0, help="duration of --measure (5)")
     costs.add_argument(
         "--python-ms",
-        type=_number(may_be_equal=True),
+        type=_number(may_be_zero=True),
         default=0.0,
         help="CPU ms per image in your Python functions, part of --images-per-second-per-core and --measure (0)",
     )
     costs.add_argument(
-        "--transport-s-per-gb", type=_number(may_be_equal=True), help="CPU seconds of sender and receiver (0.3)"
+        "--transport-s-per-gb", type=_number(may_be_zero=True), help="CPU seconds of sender and receiver (0.3)"
     )
-    costs.add_argument("--process-mb", type=_number(may_be_equal=True), help="memory of a process (200)")
+    costs.add_argument("--process-mb", type=_number(may_be_zero=True), help="memory of a process (200)")
     return parser
 
 

@@ -256,3 +256,18 @@ def test_seeds(rival: Any, numbered_files: list[str], reader: dict[str, int]) ->
         first, second = orders(), orders()
         assert first[0] != first[1]
         assert (first == second) == bool(reader)
+
+
+def test_private_attributes_of_the_reader_are_those_of_dali(rival: Any, numbered_files: list[str]) -> None:
+    """Training scripts and subclasses read them."""
+    import nvidia.dali
+
+    names = ["size_no_pad", "shards_num", "shards_id", "is_stick_to_shard", "shard_sizes_per_gpu", "counter_per_gpu"]
+    found = []
+    for dali, kind in ((nvidia.dali, rival.DALIGenericIterator), (dalify, DALIGenericIterator)):
+        pipe = pipeline(dali, numbered_files[:7], 2, num_shards=2, shard_id=1)
+        loader = kind(pipe, ["x"], reader_name="Reader")
+        found.append([np.asarray(getattr(loader, f"_{name}")).tolist() for name in names])
+        without = kind(pipeline(dali, numbered_files, 2), ["x"], size=4)
+        assert not any(hasattr(without, f"_{name}") for name in names[1:])
+    assert found[0] == found[1]

@@ -10,6 +10,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ __all__ = ["Call", "apply", "call_operator", "locate_error", "make_dynamic", "to
 _IMMUTABLE = (int, float, bool, str, bytes, type(None), np.generic)
 
 
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
 class Call:
     """A deferred call.
 
@@ -46,23 +48,13 @@ class Call:
         line: the user's line.
     """
 
-    __slots__ = ("__weakref__", "_lock", "_outputs", "arguments", "inputs", "line", "operator", "position")
-
-    def __init__(
-        self,
-        operator: Operator,
-        inputs: Sequence[Any],
-        arguments: Mapping[str, Any],
-        position: int | None,
-        line: SourceLine | None,
-    ) -> None:
-        self.operator = operator
-        self.inputs = inputs
-        self.arguments = arguments
-        self.position = position
-        self.line = line
-        self._outputs: list[Batch] | None = None
-        self._lock = threading.Lock()
+    operator: Operator
+    inputs: Sequence[Any]
+    arguments: Mapping[str, Any]
+    position: int | None
+    line: SourceLine | None
+    _outputs: list[Batch] | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def result(self, output: int) -> Batch:
         """Return an output; the first access computes all of them.

@@ -7,11 +7,11 @@ import threading
 from typing import Any
 from weakref import WeakSet
 
+from dalify.base.context_stack import ContextStack
 from dalify.base.errors import ArgumentValueError
 from dalify.base.narrow import is_integer
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
-from dalify.experimental.dynamic.context_stack import ContextStack
 from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalify.base.context_stack import ContextStack
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
 from dalify.base.optional import is_loaded, torch
 from dalify.base.source_line import SourceLine
-from dalify.experimental.dynamic.context_stack import ContextStack
 
 __all__ = ["Device", "device"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from dalify.experimental.dynamic.context_stack import ContextStack
+from dalify.base.context_stack import ContextStack
 
 __all__ = ["EvalMode"]
 

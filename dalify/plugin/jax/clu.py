@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -162,14 +161,4 @@ def peekable_data_iterator(
 
     The arguments are those of ``data_iterator``; `last_batch_policy` is FILL or DROP.
     """
-    iterator = functools.partial(
-        DALIGenericPeekableIterator,
-        output_map=output_map,
-        size=size,
-        reader_name=reader_name,
-        auto_reset=auto_reset,
-        last_batch_padded=last_batch_padded,
-        last_batch_policy=last_batch_policy,
-        prepare_first_batch=prepare_first_batch,
-    )
-    return decorated(iterator, pipeline_fn, sharding, devices, pmap_compatible)
+    return decorated(DALIGenericPeekableIterator, **locals())

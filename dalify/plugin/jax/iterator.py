@@ -105,10 +105,6 @@ class DALIGenericIterator(GenericIterator):
                 joined[name] = join(name, arrays)
         return joined
 
-    def next(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the next batch, like ``next(iterator)``."""
-        return self.__next__()
-
 
 class DALIClassificationIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` for pipelines with two outputs, named ``data`` and ``label``."""
@@ -200,17 +196,7 @@ def data_iterator(
         >>> for batch in training("photos", batch_size=32):
         ...     state = train_step(state, batch)
     """
-    iterator = functools.partial(
-        DALIGenericIterator,
-        output_map=output_map,
-        size=size,
-        reader_name=reader_name,
-        auto_reset=auto_reset,
-        last_batch_padded=last_batch_padded,
-        last_batch_policy=last_batch_policy,
-        prepare_first_batch=prepare_first_batch,
-    )
-    return decorated(iterator, pipeline_fn, sharding, devices, pmap_compatible)
+    return decorated(DALIGenericIterator, **locals())
 
 
 def decorated(
@@ -219,10 +205,11 @@ def decorated(
     sharding: Any,
     devices: Sequence[Any] | None,
     pmap_compatible: bool | None,
+    **options: Any,
 ) -> Any:
     """Return the decorated function, or the decorator if `pipeline_fn` is None.
 
-    `iterator` is a class of iterators with the other arguments of ``data_iterator``.
+    `iterator` is a class of iterators; the other arguments are those of ``data_iterator``.
     """
     if sharding is not None and devices is not None:
         raise IteratorArgumentError(
@@ -247,7 +234,7 @@ def decorated(
                 pairs = zip(shards, checkpoints, strict=True)
                 shards = [{**each, "checkpoint": checkpoint} for each, checkpoint in pairs]
             pipelines = [factory(*args, **each) for each in shards]
-            return iterator(pipelines, sharding=sharding, pmap_compatible=pmap_compatible)
+            return iterator(pipelines, sharding=sharding, pmap_compatible=pmap_compatible, **options)
 
         return make
 

@@ -76,18 +76,7 @@ def numba_function(
 class NumbaFunction(OperatorInstance):
     """``numba_function`` as a class: created with the arguments, called with the inputs.
 
-    Args:
-        run_fn: see ``numba_function``, like all other arguments.
-        out_types: element type of each output.
-        in_types: element type of each input.
-        outs_ndim: number of dimensions of each output.
-        ins_ndim: number of dimensions of each input.
-        setup_fn: sets the shapes of the outputs.
-        device: ``cpu``.
-        batch_processing: call ``run_fn`` once per batch.
-        blocks: accepted.
-        threads_per_block: accepted.
-        arguments: arguments of every operator: name, preserve.
+    The arguments are those of ``numba_function``.
     """
 
     operator = catalog.find(_NAME)

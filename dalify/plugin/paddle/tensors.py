@@ -11,6 +11,7 @@ import numpy as np
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, TensorListCPU, TensorListGPU, array_dtype
+from dalify.data.dtypes import BY_NAME
 from dalify.plugin.collate import arrays_of
 from dalify.plugin.frameworks import as_one_tensor, by_dlpack, framework, of_equal_shape
 
@@ -26,18 +27,8 @@ __all__ = [
 
 paddle = framework("paddle")
 
-dtype_map: dict[DALIDataType, Any] = {
-    DALIDataType.BOOL: paddle.bool,
-    DALIDataType.UINT8: paddle.uint8,
-    DALIDataType.INT8: paddle.int8,
-    DALIDataType.INT16: paddle.int16,
-    DALIDataType.INT32: paddle.int32,
-    DALIDataType.INT64: paddle.int64,
-    DALIDataType.FLOAT16: paddle.float16,
-    DALIDataType.FLOAT: paddle.float32,
-    DALIDataType.FLOAT64: paddle.float64,
-    DALIDataType.BFLOAT16: paddle.bfloat16,
-}
+_NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bfloat16")
+dtype_map: dict[DALIDataType, Any] = {BY_NAME[name]: getattr(paddle, name) for name in _NAMES}
 
 
 def to_paddle_type(tensor: Any) -> Any:

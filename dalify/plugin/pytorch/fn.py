@@ -68,12 +68,7 @@ def torch_python_function(
 class TorchPythonFunction(OperatorInstance):
     """``torch_python_function`` as a class: created with the function, called with the inputs.
 
-    Args:
-        function: see ``torch_python_function``, like all other arguments.
-        num_outputs: number of outputs.
-        device: ``cpu`` or ``gpu``.
-        batch_processing: call the function once per batch.
-        arguments: output_layouts, name, preserve.
+    The arguments are those of ``torch_python_function``.
     """
 
     operator = catalog.find("python_function")

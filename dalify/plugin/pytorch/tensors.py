@@ -8,26 +8,13 @@ import torch
 
 from dalify.base.errors import DTypeError
 from dalify.data import DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, shared_tensor
+from dalify.data.dtypes import BY_NAME
 from dalify.plugin.collate import array_of
 from dalify.plugin.frameworks import of_equal_shape
 
 __all__ = ["feed_ndarray", "tensor_of", "to_torch_type"]
 
-to_torch_type: dict[DALIDataType, torch.dtype] = {
-    DALIDataType.UINT8: torch.uint8,
-    DALIDataType.UINT16: torch.uint16,
-    DALIDataType.UINT32: torch.uint32,
-    DALIDataType.UINT64: torch.uint64,
-    DALIDataType.INT8: torch.int8,
-    DALIDataType.INT16: torch.int16,
-    DALIDataType.INT32: torch.int32,
-    DALIDataType.INT64: torch.int64,
-    DALIDataType.FLOAT16: torch.float16,
-    DALIDataType.FLOAT: torch.float32,
-    DALIDataType.FLOAT64: torch.float64,
-    DALIDataType.BOOL: torch.bool,
-    DALIDataType.BFLOAT16: torch.bfloat16,
-}
+to_torch_type: dict[DALIDataType, torch.dtype] = {kind: getattr(torch, name) for name, kind in BY_NAME.items()}
 
 
 def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:

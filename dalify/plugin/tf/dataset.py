@@ -28,22 +28,8 @@ tf = framework("tensorflow", plugin="tf")
 class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClass] -- the package may be absent
     """The base class of ``DALIDataset`` and ``experimental.DALIDatasetWithInputs``.
 
-    Args:
-        pipeline: see ``DALIDataset`` for all arguments.
-        output_dtypes: element types of the outputs.
-        output_shapes: shapes of the outputs.
-        fail_on_device_mismatch: accepted.
-        inputs: datasets by the names of external sources.
-        batch_size: maximum number of samples in a batch.
-        num_threads: number of worker threads.
-        device_id: index of the accelerator.
-        prefetch_queue_depth: number of batches in progress.
-        cpu_prefetch_queue_depth: accepted.
-        gpu_prefetch_queue_depth: accepted.
-        exec_separated: accepted.
-        exec_dynamic: accepted.
-        dtypes: deprecated name of ``output_dtypes``.
-        shapes: deprecated name of ``output_shapes``.
+    The arguments are those of ``DALIDataset``; `inputs` has datasets by the names of external sources, and `dtypes` and
+    `shapes` are deprecated names of `output_dtypes` and `output_shapes`.
     """
 
     def __init__(
@@ -200,15 +186,8 @@ def dataset_options() -> Any:
 
 
 def dataset_compatible_tensorflow() -> bool:
-    """Return whether this TensorFlow supports ``DALIDataset``."""
+    """Return whether this TensorFlow supports ``DALIDataset``, inputs of it, and its distribution: always True."""
     return True
 
 
-def dataset_inputs_compatible_tensorflow() -> bool:
-    """Return whether this TensorFlow supports ``experimental.DALIDatasetWithInputs``."""
-    return True
-
-
-def dataset_distributed_compatible_tensorflow() -> bool:
-    """Return whether this TensorFlow can distribute a ``DALIDataset``."""
-    return True
+dataset_inputs_compatible_tensorflow = dataset_distributed_compatible_tensorflow = dataset_compatible_tensorflow

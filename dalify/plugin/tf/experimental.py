@@ -17,14 +17,8 @@ class DALIDatasetWithInputs(PipelineDataset):
 
     It ends with the shortest dataset; the last batch may have fewer samples.
 
-    Args:
-        pipeline: see ``DALIDataset``.
-        output_dtypes: see ``DALIDataset``.
-        output_shapes: see ``DALIDataset``.
-        fail_on_device_mismatch: accepted.
-        input_datasets: for each name of an ``fn.external_source`` without source, a ``tf.data.Dataset`` of samples, or
-            `Input` of one.
-        options: see ``DALIDataset``.
+    `input_datasets` has for each name of an ``fn.external_source`` without source a ``tf.data.Dataset`` of samples, or
+    `Input` of one. The other arguments are those of ``DALIDataset``.
 
     Raises:
         ArgumentValueError: names do not match the external sources.

@@ -26,9 +26,7 @@ def DALIIterator() -> Callable[..., list[Any]]:  # noqa: N802 -- DALI's name
     return DALIIteratorWrapper
 
 
-def DALIRawIterator() -> Callable[..., list[Any]]:  # noqa: N802 -- DALI's name
-    """Return the function ``DALIIteratorWrapper``, for programs that pass serialized pipelines."""
-    return DALIIteratorWrapper
+DALIRawIterator = DALIIterator  # for programs that pass serialized pipelines
 
 
 def DALIIteratorWrapper(  # noqa: N802 -- DALI's name

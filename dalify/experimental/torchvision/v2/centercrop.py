@@ -8,13 +8,7 @@ from dalify.base.torchvision_rules import centered
 from dalify.experimental.torchvision.v2.checks import pair_of
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["CenterCrop", "center_cropped"]
-
-
-def center_cropped(images: Images, size: tuple[int, int]) -> Images:
-    """Return the center of the images, padded with zeros where they are smaller."""
-    height, width = images.extents()
-    return images.window(centered(height, size[0]), centered(width, size[1]), *size, "pad", [0.0])
+__all__ = ["CenterCrop"]
 
 
 class CenterCrop(Operator):
@@ -34,4 +28,6 @@ class CenterCrop(Operator):
         self.size = pair_of(size)
 
     def _apply(self, images: Images) -> Images:
-        return center_cropped(images, self.size)
+        height, width = images.extents()
+        top, left = centered(height, self.size[0]), centered(width, self.size[1])
+        return images.window(top, left, *self.size, "pad", [0.0])

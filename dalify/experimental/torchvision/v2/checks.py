@@ -59,9 +59,8 @@ def interval(values: Any, name: str, *, is_positive: bool = False) -> tuple[floa
         ArgumentTypeError: not two numbers.
         ArgumentValueError: the first number is greater than the second, or a number is not positive.
     """
-    if not isinstance(values, list | tuple) or len(values) != 2:
-        raise ArgumentTypeError(f"{name} must be two numbers (min, max); got {values!r}.")
-    if not all(isinstance(value, numbers.Real) for value in values):
+    are_two = isinstance(values, list | tuple) and len(values) == 2
+    if not are_two or not all(isinstance(value, numbers.Real) for value in values):
         raise ArgumentTypeError(f"{name} must be two numbers (min, max); got {values!r}.")
     low, high = float(values[0]), float(values[1])
     if is_positive and min(low, high) <= 0:

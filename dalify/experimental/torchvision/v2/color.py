@@ -10,7 +10,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.experimental.torchvision.v2.checks import fraction, interval
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator, sometimes
 
-__all__ = ["ColorJitter", "Grayscale", "RandomGrayscale", "check_channels", "gray"]
+__all__ = ["ColorJitter", "Grayscale", "RandomGrayscale"]
 
 Limits = int | float | Sequence[int] | Sequence[float] | None
 
@@ -94,18 +94,7 @@ class ColorJitter(Operator):
         return result.clamped(0.0, 1.0) if images.is_float else result
 
 
-def check_channels(num_output_channels: Any) -> int:
-    """Return the number of channels of a gray image.
-
-    Raises:
-        ArgumentValueError: neither 1 nor 3.
-    """
-    if num_output_channels not in (1, 3):
-        raise ArgumentValueError(f"num_output_channels must be 1 or 3; got {num_output_channels!r}.")
-    return int(num_output_channels)
-
-
-def gray(images: Images, channels: int) -> Images:
+def _gray(images: Images, channels: int) -> Images:
     """Return gray images with 1 or 3 channels."""
     if images.channels == 1:
         return images if channels == 1 else images.repeated(3)
@@ -136,10 +125,12 @@ class Grayscale(Operator):
 
     def __init__(self, num_output_channels: int = 1, device: Device = "cpu") -> None:
         super().__init__(device)
-        self.num_output_channels = check_channels(num_output_channels)
+        if num_output_channels not in (1, 3):
+            raise ArgumentValueError(f"num_output_channels must be 1 or 3; got {num_output_channels!r}.")
+        self.num_output_channels = int(num_output_channels)
 
     def _apply(self, images: Images) -> Images:
-        return gray(images, self.num_output_channels)
+        return _gray(images, self.num_output_channels)
 
 
 class RandomGrayscale(Operator):
@@ -158,4 +149,4 @@ class RandomGrayscale(Operator):
         self.p = fraction(p)
 
     def _apply(self, images: Images) -> Images:
-        return images if images.channels == 1 else sometimes(images, self.p, lambda found: gray(found, 3))
+        return images if images.channels == 1 else sometimes(images, self.p, lambda found: _gray(found, 3))

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from dalify.base.torchvision_rules import Margins, margins
+from dalify.base.torchvision_rules import margins
 from dalify.base.torchvision_rules import padding_mode as checked_mode
 from dalify.experimental.torchvision.v2.checks import fill_of
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["POLICIES", "Pad", "padded"]
+__all__ = ["POLICIES", "Pad"]
 
 PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
 POLICIES = {"constant": "pad", "edge": "clamp", "reflect": "reflect_101", "symmetric": "reflect_1001"}
-
-
-def padded(images: Images, padding: Margins, fill: list[float], mode: str) -> Images:
-    """Return the padded images."""
-    left, top, right, bottom = padding
-    height, width = images.extents()
-    return images.window(-top, -left, height + (top + bottom), width + (left + right), POLICIES[mode], fill)
 
 
 class Pad(Operator):
@@ -51,4 +44,7 @@ class Pad(Operator):
         self._fill = fill_of(fill)
 
     def _apply(self, images: Images) -> Images:
-        return padded(images, self._padding, self._fill, self._mode)
+        left, top, right, bottom = self._padding
+        height, width = images.extents()
+        extents = height + (top + bottom), width + (left + right)
+        return images.window(-top, -left, *extents, POLICIES[self._mode], self._fill)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.torchvision_rules import resized
@@ -11,39 +10,7 @@ from dalify.experimental.torchvision.v2.checks import size_of
 from dalify.experimental.torchvision.v2.interpolation import InterpolationMode, interp_type
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["Resize", "ResizeRule"]
-
-
-class ResizeRule:
-    """The checked arguments of `Resize`.
-
-    Raises:
-        ArgumentTypeError: the size is neither an integer nor a list.
-        ArgumentValueError: sizes are missing or contradictory, or the interpolation does not exist.
-        UnsupportedModeError: dalify does not support the interpolation.
-    """
-
-    def __init__(self, size: Any, interpolation: Any, max_size: int | None, antialias: bool | None) -> None:
-        self.filter = interp_type(interpolation)
-        if size is None and max_size is None:
-            raise ArgumentValueError("specify size or max_size.", hint="Write Resize(224).")
-        self.size = None if size is None else size_of(size)
-        if max_size is not None:
-            if max_size < 1:
-                raise ArgumentValueError(f"max_size must be positive; got {max_size!r}.")
-            if self.size is not None and len(self.size) == 2:
-                raise ArgumentValueError(f"max_size requires a single size, that of the shorter side; got {size!r}.")
-            if self.size is not None and self.size[0] > max_size:
-                raise ArgumentValueError(f"max_size must be at least size; got {max_size} and {self.size[0]}.")
-        self.longest = max_size
-        self.antialias = antialias is None or bool(antialias)
-
-    def apply(self, images: Images) -> Images:
-        """Return the resized images."""
-        height, width = resized(*images.extents(), self.size, self.longest)
-        return images.call(
-            "resize", size=images.pair(height * 1.0, width * 1.0), interp_type=self.filter, antialias=self.antialias
-        )
+__all__ = ["Resize"]
 
 
 class Resize(Operator):
@@ -56,6 +23,11 @@ class Resize(Operator):
         max_size: maximum of the longer side, if ``size`` is one number or None.
         antialias: whether to apply an antialiasing filter when downscaling.
         device: ``cpu`` or ``gpu``.
+
+    Raises:
+        ArgumentTypeError: the size is neither an integer nor a list.
+        ArgumentValueError: sizes are missing or contradictory, or the interpolation does not exist.
+        UnsupportedModeError: dalify does not support the interpolation.
     """
 
     def __init__(
@@ -67,11 +39,26 @@ class Resize(Operator):
         device: Device = "cpu",
     ) -> None:
         super().__init__(device)
-        self._rule = ResizeRule(size, interpolation, max_size, antialias)
+        self.interpolation = interp_type(interpolation)
+        if size is None and max_size is None:
+            raise ArgumentValueError("specify size or max_size.", hint="Write Resize(224).")
+        self._size = None if size is None else size_of(size)
+        if max_size is not None:
+            if max_size < 1:
+                raise ArgumentValueError(f"max_size must be positive; got {max_size!r}.")
+            if self._size is not None and len(self._size) == 2:
+                raise ArgumentValueError(f"max_size requires a single size, that of the shorter side; got {size!r}.")
+            if self._size is not None and self._size[0] > max_size:
+                raise ArgumentValueError(f"max_size must be at least size; got {max_size} and {self._size[0]}.")
         self.size = size
         self.max_size = max_size
-        self.interpolation = self._rule.filter
         self.antialias = antialias
 
     def _apply(self, images: Images) -> Images:
-        return self._rule.apply(images)
+        height, width = resized(*images.extents(), self._size, self.max_size)
+        return images.call(
+            "resize",
+            size=images.pair(height * 1.0, width * 1.0),
+            interp_type=self.interpolation,
+            antialias=self.antialias is None or bool(self.antialias),
+        )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.experimental.torchvision.v2.centercrop import center_cropped
-from dalify.experimental.torchvision.v2.checks import pair_of
+from dalify.experimental.torchvision.v2.centercrop import CenterCrop
 from dalify.experimental.torchvision.v2.functional.images import computed
 
 __all__ = ["center_crop"]
@@ -19,5 +18,4 @@ def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") ->
         output_size: ``[height, width]``, or one integer for both.
         device: ``cpu`` or ``gpu``.
     """
-    size = pair_of(output_size)
-    return computed(inpt, device, lambda images: center_cropped(images, size))
+    return computed(inpt, device, CenterCrop(output_size)._apply)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.experimental.torchvision.v2.color import check_channels, gray
+from dalify.experimental.torchvision.v2.color import Grayscale
 from dalify.experimental.torchvision.v2.functional.images import computed
 
 __all__ = ["rgb_to_grayscale", "to_grayscale"]
@@ -18,8 +18,7 @@ def to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -
         num_output_channels: 1, or 3 equal channels.
         device: ``cpu`` or ``gpu``.
     """
-    channels = check_channels(num_output_channels)
-    return computed(inpt, device, lambda images: gray(images, channels))
+    return computed(inpt, device, Grayscale(num_output_channels)._apply)
 
 
 rgb_to_grayscale = to_grayscale

@@ -10,7 +10,7 @@ from dalify.base.wording import counted
 from dalify.experimental.torchvision.v2.functional.images import computed
 from dalify.experimental.torchvision.v2.interpolation import InterpolationMode
 from dalify.experimental.torchvision.v2.operator import Images
-from dalify.experimental.torchvision.v2.resize import ResizeRule
+from dalify.experimental.torchvision.v2.resize import Resize
 
 __all__ = ["crop", "resized_crop"]
 
@@ -61,8 +61,8 @@ def resized_crop(
         antialias: whether to apply an antialiasing filter when downscaling.
         device: ``cpu`` or ``gpu``.
     """
-    rule = ResizeRule(size, interpolation, None, antialias)
-    return computed(inpt, device, lambda images: rule.apply(_cropped(images, (top, left, height, width))))
+    resize = Resize(size, interpolation, None, antialias)
+    return computed(inpt, device, lambda images: resize._apply(_cropped(images, (top, left, height, width))))
 
 
 def _cropped(images: Images, window: tuple[Any, Any, Any, Any]) -> Images:

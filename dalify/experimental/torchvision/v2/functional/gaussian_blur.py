@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dalify.experimental.torchvision.v2.functional.images import computed
-from dalify.experimental.torchvision.v2.gaussian_blur import blur_of, blurred
+from dalify.experimental.torchvision.v2.gaussian_blur import GaussianBlur
 
 __all__ = ["gaussian_blur"]
 
@@ -25,5 +25,4 @@ def gaussian_blur(
         sigma: the standard deviation, or the minimum and maximum of a random one.
         device: ``cpu`` or ``gpu``.
     """
-    window, bounds = blur_of(kernel_size, sigma)
-    return computed(inpt, device, lambda images: blurred(images, window, images.uniform(*bounds)))
+    return computed(inpt, device, GaussianBlur(kernel_size, sigma)._apply)

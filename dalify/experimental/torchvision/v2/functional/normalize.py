@@ -8,7 +8,7 @@ import torch
 
 from dalify.base.errors import ArgumentTypeError
 from dalify.experimental.torchvision.v2.functional.images import computed
-from dalify.experimental.torchvision.v2.normalize import normalized, statistics
+from dalify.experimental.torchvision.v2.normalize import Normalize
 
 __all__ = ["normalize"]
 
@@ -26,9 +26,9 @@ def normalize(input_data: Any, mean: list[float], std: list[float], inplace: boo
     Raises:
         ArgumentTypeError: not a tensor.
     """
-    found = statistics(mean, std, inplace)
+    transform = Normalize(mean, std, inplace)
     if not isinstance(input_data, torch.Tensor):
         raise ArgumentTypeError(
             f"normalize takes tensors, not {type(input_data).__name__}.", hint="Call to_tensor(image) first."
         )
-    return computed(input_data, device, lambda images: normalized(images, *found))
+    return computed(input_data, device, transform._apply)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.base.torchvision_rules import margins
-from dalify.base.torchvision_rules import padding_mode as checked_mode
-from dalify.experimental.torchvision.v2.checks import fill_of
 from dalify.experimental.torchvision.v2.functional.images import computed
-from dalify.experimental.torchvision.v2.pad import PaddingMode, padded
+from dalify.experimental.torchvision.v2.pad import Pad, PaddingMode
 
 __all__ = ["pad"]
 
@@ -29,5 +26,4 @@ def pad(
         padding_mode: ``constant``, ``edge``, ``reflect`` or ``symmetric``.
         device: ``cpu`` or ``gpu``.
     """
-    mode, found, values = checked_mode(padding_mode), margins(padding), fill_of(fill)
-    return computed(inpt, device, lambda images: padded(images, found, values, mode))
+    return computed(inpt, device, Pad(padding, fill, padding_mode)._apply)

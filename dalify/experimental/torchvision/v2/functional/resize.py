@@ -6,7 +6,7 @@ from typing import Any
 
 from dalify.experimental.torchvision.v2.functional.images import computed
 from dalify.experimental.torchvision.v2.interpolation import InterpolationMode
-from dalify.experimental.torchvision.v2.resize import ResizeRule
+from dalify.experimental.torchvision.v2.resize import Resize
 
 __all__ = ["resize"]
 
@@ -29,4 +29,4 @@ def resize(
         antialias: whether to apply an antialiasing filter when downscaling.
         device: ``cpu`` or ``gpu``.
     """
-    return computed(inpt, device, ResizeRule(size, interpolation, max_size, antialias).apply)
+    return computed(inpt, device, Resize(size, interpolation, max_size, antialias)._apply)

@@ -1,4 +1,4 @@
-"""The thread-local values that ``with`` blocks set: a device, a mode, a context."""
+"""The thread-local values that ``with`` blocks set: a pipeline, a device, a mode, a context."""
 
 from __future__ import annotations
 
