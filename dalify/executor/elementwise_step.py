@@ -44,20 +44,22 @@ class ElementwiseStep(SamplesStep):
 
     Attributes:
         overwrites: whether the first input is scratch memory that only this step reads, so that results may be written
-            over it; set by the planner.
-        last: the last of the steps that may write their results over that of this step; set by the planner. If it
-            computes an output of the stage, all of them write to the memory of that output.
+            over it.
     """
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
         self.overwrites = False
-        self.last = self
+        self._next: ElementwiseStep | None = None  # may write its results over those of this step
         # Results of the last chunk: most chunks have the same.
         self._result: tuple[tuple[int, ...], np.dtype[Any]] | None = None
         self._on_arrays = inspect.unwrap(self._kernel.function)  # see `on_groups`
         # Per-sample arguments and specs are those of a group.
         self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
+
+    def overwrite(self, step: ElementwiseStep) -> None:
+        """Write results over those of a step of the same stage, the first input, which nothing else reads."""
+        self.overwrites, step._next = True, self
 
     def _compute(self, call: StepCall) -> list[Batch]:
         inputs = call.inputs
@@ -86,7 +88,10 @@ class ElementwiseStep(SamplesStep):
     def _allocate(
         self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None
     ) -> Array:
-        last = self.last
+        # If the last of the steps that write over this one computes an output of the stage, all write to its memory.
+        last = self
+        while last._next is not None:
+            last = last._next
         if last is self or spec.dtype is None or (shape, spec.dtype.numpy) != last._result:
             return super()._allocate(frame, output, start, count, spec, shape)
         return last._allocate(frame, output, start, count, spec, shape)
