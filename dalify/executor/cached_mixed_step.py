@@ -10,6 +10,7 @@ from typing import Any
 
 from dalify.base.optional import torch
 from dalify.base.wording import counted
+from dalify.data import Spec
 from dalify.data.sample_memory import MEGABYTE, ChunkMemory, SampleMemory
 from dalify.executor.device_samples_step import MixedStep
 from dalify.executor.origins import Origins
@@ -46,7 +47,8 @@ class CachedMixedStep(MixedStep):
         )
         self.hits = self.misses = 0
 
-    def _add_cache(self, call: StepCall, extra: dict[str, Any]) -> dict[str, Any]:
+    def _extra(self, call: StepCall, prepared: dict[str, Any], specs: tuple[Spec, ...]) -> dict[str, Any]:
+        extra = super()._extra(call, prepared, specs)
         store = self._store
         if store is None:
             return extra

@@ -72,6 +72,7 @@ class KernelStep(Step):
         self.device = device
         self._operator = operator
         self._kernel = self._kernel_of(operator)
+        self._is_allocating = self._kernel.form.is_allocating
         self._seed = seed
         self._stream = stream
         self._static: dict[str, Any] = {}
@@ -111,9 +112,13 @@ class KernelStep(Step):
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
-        inputs: list[Batch | None] = []  # without a comprehension, which is a function call
+        inputs: list[Batch | None] = []  # with few function calls, here and in what follows
+        origins: Any = None  # as by `origins_of`
         for slot in self.inputs:
-            inputs.append(None if slot is None else frame.values[slot])
+            batch = None if slot is None else frame.values[slot]
+            inputs.append(batch)
+            if origins is None and batch is not None:
+                origins = batch.origins
         branch = self.node.branch
         count = frame.count if branch is None else len(frame.positions(branch))
         if count == 0:
@@ -124,9 +129,12 @@ class KernelStep(Step):
             inputs += [None] * self._missing
         if frame.substitutes and self.node in frame.substitutes:
             inputs[0] = with_substitutes(inputs[0], self.node, frame, self._operator.substitute_function)
-        call = StepCall(frame, inputs, count, origins_of(inputs), {})
+        call = StepCall(frame, inputs, count, origins, {})
         try:
-            call.arguments = arguments = self._argument_values(frame, count)
+            known, arguments = self._last_arguments
+            if known != count or not self._repeated:
+                arguments = self._argument_values(frame, count)
+            call.arguments = arguments
             if self._seed is not None:
                 call.draws = self._draws(frame, frame.positions(branch), arguments)
             results = self._compute(call)
@@ -253,10 +261,10 @@ class KernelStep(Step):
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
         if self.device == "gpu":
             return torch.empty((count, *shape), dtype=torch_dtype(spec.dtype), device=frame.torch_device)
-        dtype = spec.dtype.numpy
-        if self.node.branch is not None:
+        dtype, slot = spec.dtype.numpy, self.outputs[output]
+        if self.node.branch is not None or slot not in frame.collectors:
             return frame.arena.empty((count, *shape), dtype)
-        return frame.memory(self.outputs[output], count, shape, dtype, start)
+        return frame.memory(slot, count, shape, dtype, start)
 
     def _memory_of(self, call: StepCall, output: int, spec: Spec, shapes: Any, like: Any = None) -> Batch:
         """Return a batch to fill, for samples of one shape (a tuple) or different shapes (a `ShapeTable`).
@@ -271,19 +279,14 @@ class KernelStep(Step):
         if not isinstance(shapes, ShapeTable):
             dense = self._allocate(call.frame, output, 0, call.count, spec, shapes)
             return Batch(dense, None, spec.layout or "", self.device, call.origins, spec.dtype)
-        batch = self._ragged(call, output, spec, shapes)
-        Samples.of_batch(batch).table = shapes
-        return batch
-
-    def _ragged(self, call: StepCall, output: int, spec: Spec, table: ShapeTable) -> Batch:
-        """Return a batch to fill, with adjacent samples of different shapes. `_memory_of` describes the arguments."""
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
-        offsets, size_bytes = table.block_offsets(spec.dtype.numpy.itemsize)
+        offsets, size_bytes = shapes.block_offsets(spec.dtype.numpy.itemsize)
         block, is_lasting = self._block(call.frame, output, size_bytes)
-        ragged = block, offsets, table.shapes
+        ragged = block, offsets, shapes.shapes
         batch = Batch(None, None, spec.layout or "", self.device, call.origins, spec.dtype, ragged)
         batch.is_lasting = is_lasting
+        Samples.of_batch(batch).table = shapes
         return batch
 
     def _block(self, frame: Frame, output: int, size_bytes: int) -> tuple[np.ndarray[Any, Any], bool]:

@@ -6,7 +6,7 @@ It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +68,7 @@ class RaggedStep(KernelStep):
             is_traced = is_traced and not isinstance(arrays[name], list)
         inputs, count = call.inputs, call.count
         traced = self._shapes_of_rows(inputs) if is_traced else None
-        parts: list[list[Any]] = [[] for _ in self.outputs]
+        found: list[list[Any]] = []  # by run and output
         runs = _runs(inputs, arrays, count) if traced is None else [(0, count)]
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
@@ -80,25 +80,24 @@ class RaggedStep(KernelStep):
             if self._takes_specs:
                 in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
             named = self._arguments_of_run(call, arrays, in_specs, specs, start, stop)
-            if self._kernel.form.is_allocating:
+            if self._is_allocating:
                 results = self._call_kernel([], xs, named, start, stop - start)
-                filled: list[Any] = list(results) if is_tuple(results) else [results]
-            else:
-                filled = [
-                    self._empty_rows(call.frame, output, stop - start, spec, shapes[output], len(runs) == 1)
-                    for output, spec in enumerate(specs)
-                ]
-                # Kernels need not handle samples without elements.
-                are_empty = [0 in out.values.shape for out in filled]
-                if not all(are_empty):
-                    self._call_kernel(filled, xs, named, start, stop - start)
-            for part, result in zip(parts, filled, strict=True):
-                part.append(result)
-        is_allocating = self._kernel.form.is_allocating
-        return [
-            self._batch_of(part, spec, call.origins, is_allocating or slot in call.frame.collectors)
-            for part, spec, slot in zip(parts, specs, self.outputs, strict=True)
-        ]
+                found.append(list(results) if is_tuple(results) else [results])
+                continue
+            filled: list[Any] = []
+            has_elements = False
+            for output, spec in enumerate(specs):
+                out = self._empty_rows(call.frame, output, stop - start, spec, shapes[output], len(runs) == 1)
+                has_elements = has_elements or 0 not in out.values.shape
+                filled.append(out)
+            if has_elements:  # kernels need not handle samples without elements
+                self._call_kernel(filled, xs, named, start, stop - start)
+            found.append(filled)
+        batches: list[Batch] = []
+        for spec, slot, parts in zip(specs, self.outputs, zip(*found, strict=True), strict=True):
+            is_lasting = self._is_allocating or slot in call.frame.collectors
+            batches.append(self._batch_of(parts, spec, call.origins, is_lasting))
+        return batches
 
     def _shapes_of_rows(self, inputs: list[Batch | None]) -> tuple[tuple[Spec, ...], list[RowShapes]] | None:
         """Return the specs of the outputs and the shapes of all samples of a chunk, from one call of the rule.
@@ -115,7 +114,9 @@ class RaggedStep(KernelStep):
             elif batch.dense is not None:
                 key.append((batch.dtype, batch.layout, batch.dense.shape[1:], index))
             elif rows is not None:
-                alike = next(other for other, known in enumerate(starts) if known is rows.starts)
+                alike = 0
+                while starts[alike] is not rows.starts:
+                    alike += 1
                 key.append((batch.dtype, batch.layout, (-1, *rows.values.shape[1:]), alike))
             else:
                 return None
@@ -140,7 +141,7 @@ class RaggedStep(KernelStep):
         def rule(specs: tuple[Spec | None, ...]) -> tuple[Spec, ...]:
             found = self._operator.apply_rule(specs, self._rule_arguments)
             # Kernels that allocate their results determine the shapes.
-            return tuple(spec.replace(shape=()) for spec in found) if self._kernel.form.is_allocating else found
+            return tuple(spec.replace(shape=()) for spec in found) if self._is_allocating else found
 
         opened = [None if batch is None else batch.open_spec() for batch in inputs]
         extents = [None if own is None else own[2] for own in key]
@@ -233,13 +234,13 @@ class RaggedStep(KernelStep):
             memory = block.view(spec.dtype.numpy).reshape(shape)
         return Rows.of_dense(memory) if starts is None else Rows(memory, starts)
 
-    def _batch_of(self, parts: list[Any], spec: Spec, origins: Any, is_lasting: bool) -> Batch:
+    def _batch_of(self, parts: Sequence[Any], spec: Spec, origins: Any, is_lasting: bool) -> Batch:
         layout = spec.layout or ""
         if len(parts) == 1:
             dense = parts[0].dense() if isinstance(parts[0], Rows) else parts[0]
             if dense is not None:
                 batch = Batch(dense, None, layout, self.device, origins, spec.dtype)
-                batch.is_lasting = self._kernel.form.is_allocating and self.device == "cpu"
+                batch.is_lasting = self._is_allocating and self.device == "cpu"
                 return batch
             if self.device == "cpu" and isinstance(parts[0], Rows):
                 batch = Batch.of_rows(parts[0], layout, origins, spec.dtype)

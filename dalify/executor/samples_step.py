@@ -66,8 +66,7 @@ class SamplesStep(KernelStep):
             and not varying & {*prepare.names}
         )
         # Then, and without arguments that change shapes, the specs of the results are cached, too.
-        is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
-        self._has_plan_key = self._is_constant or is_planned_by_shape
+        self._is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
         # Whether all results are in memory from the arena: none is a view of an input.
         self.fills_memory = self._is_constant and self.device == "cpu" and node.branch is None
         self._known_plan: tuple[Any, _Plan | None] = (None, None)
@@ -86,9 +85,9 @@ class SamplesStep(KernelStep):
         for batch in call.inputs:
             x = None if batch is None else batch.compiled
             xs.append(x if x is not None or batch is None else self._samples(batch))
-        if self._kernel.form.is_allocating:
+        if self._is_allocating:
             return self._allocated(call, xs)
-        key = self._plan_key(call, xs) if self._has_plan_key else None
+        key = call.count if self._is_constant else self._plan_key(call, xs) if self._is_planned_by_shape else None
         known, plan = self._known_plan
         if plan is None or key is None or known != key:
             plan = self._plan(call, xs)
@@ -107,11 +106,10 @@ class SamplesStep(KernelStep):
             batch = self._memory_of(call, output, spec, shapes, like)
             batches.append(batch)
             outs.append(self._samples(batch) if batch.compiled is None else batch.compiled)
-        extra = self._add_cache(call, plan.named)
         if is_full:
-            self._call(call, [*outs, *xs], extra)
+            self._call(call, [*outs, *xs], plan.named)
         else:
-            self._fill_others(call, outs, xs, extra)
+            self._fill_others(call, outs, xs, plan.named)
         return batches
 
     def _call(self, call: StepCall, samples: list[Any], extra: dict[str, Any]) -> Any:
@@ -181,8 +179,6 @@ class SamplesStep(KernelStep):
         None if they do not only depend on shapes. Of samples of different shapes, it has the extents that are equal:
         then a plan can be used again if the rule copies the others.
         """
-        if self._is_constant:
-            return call.count
         key: list[Any] = [call.count]
         for batch, x in zip(call.inputs, xs, strict=True):
             if batch is None:
@@ -206,10 +202,6 @@ class SamplesStep(KernelStep):
         if name == "out_specs":
             return specs
         return call.count
-
-    def _add_cache(self, call: StepCall, extra: dict[str, Any]) -> dict[str, Any]:
-        """Return the result of `prepare` with the cache of the step, if any. Do not modify the given dictionary."""
-        return extra
 
     def _prepare_cached(self, call: StepCall) -> dict[str, Any]:
         """Return the result of `prepare`."""
