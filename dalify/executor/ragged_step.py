@@ -285,7 +285,7 @@ def _without_rows(sample: int) -> ShapeError:
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Rows:
     if batch.rows is not None and stop - start == len(batch):
-        return Rows(batch.rows.values, batch.rows.starts)
+        return batch.rows
     if batch.dense is None:
         samples = batch.samples[start:stop]
         rows = Rows.of_samples(samples)
