@@ -48,17 +48,21 @@ class Samples:
     """
 
     __slots__ = (
-        "_addresses",
         "_is_uniform",
         "_owner",
-        "_shapes",
+        "addresses",
         "array",
         "dense",
         "dtype",
         "like",
+        "shapes",
         "strides",
         "table",
     )
+
+    # Of an array they are computed when a kernel needs them, see `__getattr__`: many use only the array.
+    addresses: Integers
+    shapes: Integers
 
     def __init__(
         self,
@@ -68,13 +72,14 @@ class Samples:
         owner: Any,
         strides: Integers | None = None,
     ) -> None:
-        self._addresses = addresses
-        self._shapes = shapes
+        if addresses is not None:
+            self.addresses = addresses
+        if shapes is not None:
+            self.shapes = shapes
         self.dtype = dtype
         self.strides = strides
         self.like = _likes[dtype]
         self._owner = owner
-        # Tables of an array are computed when a kernel needs them: many use only the array.
         is_array = addresses is None
         self._is_uniform: bool | None = True if is_array else None
         self.array: np.ndarray[Any, Any] | None = owner if is_array else None
@@ -114,23 +119,21 @@ class Samples:
         """Return the samples of a C-contiguous array ``[N, ...]``."""
         return Samples(None, None, dense.dtype, dense)
 
-    @property
-    def addresses(self) -> Integers:
-        """See the class."""
-        if self._addresses is None:
-            dense = self._owner
-            offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
-            # Each sample is contiguous, but perhaps not the array. NumPy takes longer to return an address. The
-            # attribute is set last, because other threads read that of a shared constant.
-            self._addresses = _in_block(offsets, dense[:1].reshape(-1).view(_BYTES))
-        return self._addresses
+    if not TYPE_CHECKING:
 
-    @property
-    def shapes(self) -> Integers:
-        """See the class."""
-        if self._shapes is None:
-            self._shapes = _repeated(len(self._owner), self._owner.shape[1:])
-        return self._shapes
+        def __getattr__(self, name: str) -> Integers:
+            """Compute an attribute that is not set yet; then reading it is not a function call."""
+            if name == "shapes":
+                self.shapes = _repeated(len(self.array), self.array.shape[1:])
+                return self.shapes
+            if name == "addresses":
+                dense = self.array
+                offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
+                # Each sample is contiguous, but perhaps not the array. NumPy takes longer to return an address. The
+                # attribute is set last, because other threads read that of a shared constant.
+                self.addresses = _in_block(offsets, dense[:1].reshape(-1).view(_BYTES))
+                return self.addresses
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @staticmethod
     def empty(shapes: Integers, dtype: np.dtype[Any]) -> Samples:
@@ -149,19 +152,17 @@ class Samples:
         return found
 
     def __len__(self) -> int:
-        return len(self._owner if self._addresses is None else self._addresses)
+        return len(self.addresses if self.array is None else self.array)
 
     @property
     def compiled(self) -> tuple[Integers, Integers, np.ndarray[Any, Any]]:
         """Arguments of compiled functions: addresses, shapes, and an empty array of the element type."""
-        # Without calls of the properties where possible: kernels need this for each chunk.
-        addresses = self.addresses if self._addresses is None else self._addresses
-        return addresses, self.shapes if self._shapes is None else self._shapes, self.like
+        return self.addresses, self.shapes, self.like
 
     @property
     def ndim(self) -> int:
         """Number of dimensions of one sample."""
-        return self._owner.ndim - 1 if self._shapes is None else self._shapes.shape[1]
+        return self.shapes.shape[1] if self.array is None else self.array.ndim - 1
 
     @property
     def is_uniform(self) -> bool:
@@ -183,9 +184,9 @@ class Samples:
 
     def steps(self) -> Integers:
         """Return the strides of contiguous samples, in elements, int64 ``[N, ndim]``. Do not modify them."""
-        if self._shapes is None:
-            return _repeated_steps(len(self._owner), self._owner.shape[1:])
-        return contiguous_strides(self._shapes)
+        if self.array is None:
+            return contiguous_strides(self.shapes)
+        return _repeated_steps(len(self.array), self.array.shape[1:])
 
     def window(self, start: Integers, extents: Integers) -> Samples:
         """Return a window of each sample, without a copy.
@@ -205,7 +206,7 @@ class Samples:
             shape = list(self.dense.shape)
             shape.insert(axis + 1, 1)
             found = Samples.of_dense(self.dense.reshape(shape))
-            found._addresses = self._addresses
+            found.addresses = self.addresses
             return found
         found = self.reshaped(with_column(self.shapes, axis, 1))
         found._is_uniform = self._is_uniform

@@ -7,7 +7,8 @@ memory.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 
@@ -53,10 +54,8 @@ class NewMemory:
     """Used instead of an arena for values that remain valid after the stage: all memory is new."""
 
     __slots__ = ()
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return an uninitialized array."""
-        return np.empty(shape, dtype)
+    # Uninitialized arrays, without a function call of Python.
+    empty = staticmethod(cast("Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]", np.empty))
 
 
 class Arenas:

@@ -10,12 +10,12 @@ from typing import Any
 
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data import Batch
+from dalify.data import Spec
 from dalify.data.sample_memory import MEGABYTE, ChunkMemory, SampleMemory
 from dalify.executor.device_samples_step import MixedStep
-from dalify.executor.frame import Frame
-from dalify.executor.origins import Origins, origins_of
+from dalify.executor.origins import Origins
 from dalify.executor.reader_step import ReaderStep
+from dalify.executor.step_call import StepCall
 from dalify.graph import Node, rule_arguments
 
 __all__ = ["CachedMixedStep"]
@@ -47,26 +47,26 @@ class CachedMixedStep(MixedStep):
         )
         self.hits = self.misses = 0
 
-    def _add_cache(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
+    def _extra(self, call: StepCall, prepared: dict[str, Any], specs: tuple[Spec, ...]) -> dict[str, Any]:
+        extra = super()._extra(call, prepared, specs)
         store = self._store
         if store is None:
             return extra
-        keys = self._keys(frame, inputs, count)
+        keys = self._keys(call)
         hits = sum(key is not None and store.has(*key) for key in keys)
         self.hits += hits
-        self.misses += count - hits
+        self.misses += call.count - hits
         return {**extra, "cache": ChunkMemory(store, keys, self._threshold_bytes)}
 
-    def _keys(self, frame: Frame, inputs: list[Batch | None], count: int) -> list[tuple[str, str] | None]:
+    def _keys(self, call: StepCall) -> list[tuple[str, str] | None]:
         """Return key and state of each sample; None for one that is not cached."""
         # The entries of the sampler may be bad ones, for which others have been read.
-        origins = origins_of(inputs)
-        if not isinstance(origins, Origins):
-            return [None] * count
-        replaced = set[int]().union(*frame.substitutes.values())
+        if not isinstance(call.origins, Origins):
+            return [None] * call.count
+        replaced = set[int]().union(*call.frame.substitutes.values())
         return [
-            None if frame.start + index in replaced else self._key(number)
-            for index, number in enumerate(origins.numbers.tolist())
+            None if call.frame.start + index in replaced else self._key(number)
+            for index, number in enumerate(call.origins.numbers.tolist())
         ]
 
     def _key(self, number: int) -> tuple[str, str] | None:

@@ -8,7 +8,8 @@ there. `executor.step_class` selects the class.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +26,9 @@ from dalify.executor.kernel_step import KernelStep
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.selection_step import SelectionStep
+from dalify.executor.step_call import StepCall
 from dalify.graph import Node
 from dalify.registry import Kernel, KernelOperator
-
-if TYPE_CHECKING:
-    from dalify.kernels.random.philox import SampleDraws
 
 __all__ = [
     "CompiledBatchStep",
@@ -47,11 +46,9 @@ class DeviceSamplesStep(SamplesStep):
 
     _samples = staticmethod(DeviceSamples.of_batch)
 
-    def _memory_of(
-        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
-    ) -> Batch:
+    def _memory_of(self, call: StepCall, output: int, spec: Spec, shapes: Any, like: Any = None) -> Batch:
         if is_tuple(shapes) or spec.dtype is None:
-            return super()._memory_of(frame, output, spec, shapes, origins, count, like)
+            return super()._memory_of(call, output, spec, shapes, like)
         shapes = shapes.shapes
         # Equal shapes have the same positions as in the input, so the kernel can process each buffer as one row.
         if like is not None and like.dense is None and np.array_equal(like.shapes, shapes):
@@ -61,9 +58,9 @@ class DeviceSamplesStep(SamplesStep):
             ends = np.cumsum(sizes)
             offsets, size = ends - sizes, int(ends[-1])
         item_bytes = spec.dtype.numpy.itemsize
-        block = torch.empty(size, dtype=torch_dtype(spec.dtype), device=frame.torch_device).view(torch.uint8)
+        block = torch.empty(size, dtype=torch_dtype(spec.dtype), device=call.frame.torch_device).view(torch.uint8)
         ragged = block, offsets * item_bytes, shapes
-        return Batch(None, None, spec.layout or "", "gpu", origins, spec.dtype, ragged)
+        return Batch(None, None, spec.layout or "", "gpu", call.origins, spec.dtype, ragged)
 
 
 class MixedStep(DeviceSamplesStep):
@@ -87,11 +84,9 @@ class _Compiled(KernelStep):
         super().__init__(node, inputs, outputs, slots, "cpu", *others)
         self._pool = BufferPool()
 
-    def _compute(
-        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> list[Batch]:
-        arrays = [None if batch is None else _with_arrays(batch) for batch in inputs]
-        return [_with_tensors(batch) for batch in super()._compute(frame, arrays, arguments, draws, count)]
+    def _compute(self, call: StepCall) -> list[Batch]:
+        arrays = [None if batch is None else _with_arrays(batch) for batch in call.inputs]
+        return [_with_tensors(batch) for batch in super()._compute(replace(call, inputs=arrays))]
 
     def _allocate(
         self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None

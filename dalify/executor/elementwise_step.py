@@ -14,14 +14,13 @@ from dalify.base.small_arrays import any_of
 from dalify.data import Array, Batch, Spec
 from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets, packed
 from dalify.executor.frame import Frame
-from dalify.executor.origins import origins_of
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.shape_table import ShapeTable
+from dalify.executor.step_call import StepCall
 from dalify.graph import Node
 
 if TYPE_CHECKING:
     from dalify.kernels.arrays import joined
-    from dalify.kernels.random.philox import SampleDraws
 else:
     # This imports numba, which pipelines without compiled kernels do not need.
     joined = LazyModule("dalify.kernels.arrays.joined", "repeating vectors")
@@ -45,52 +44,54 @@ class ElementwiseStep(SamplesStep):
 
     Attributes:
         overwrites: whether the first input is scratch memory that only this step reads, so that results may be written
-            over it; set by the planner.
-        last: the last of the steps that may write their results over that of this step; set by the planner. If it
-            computes an output of the stage, all of them write to the memory of that output.
+            over it.
     """
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
         self.overwrites = False
-        self.last = self
+        self._next: ElementwiseStep | None = None  # may write its results over those of this step
         # Results of the last chunk: most chunks have the same.
         self._result: tuple[tuple[int, ...], np.dtype[Any]] | None = None
         self._on_arrays = inspect.unwrap(self._kernel.function)  # see `on_groups`
         # Per-sample arguments and specs are those of a group.
         self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
 
-    def _compute(
-        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> list[Batch]:
-        if count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
+    def overwrite(self, step: ElementwiseStep) -> None:
+        """Write results over those of a step of the same stage, the first input, which nothing else reads."""
+        self.overwrites, step._next = True, self
+
+    def _compute(self, call: StepCall) -> list[Batch]:
+        inputs = call.inputs
+        if call.count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
             has_gaps = any(batch is not None and batch.dense is None and batch.rows is None for batch in inputs)
-            adjacent = [_in_block(batch, frame, has_gaps) for batch in inputs]
+            adjacent = [_in_block(batch, call.frame, has_gaps) for batch in inputs]
             first = next((batch.ragged for batch in adjacent if batch is not None and batch.ragged), None)
             rows = None if first is None else self._rows(adjacent, first)
             if first is not None and rows is not None:
                 try:
-                    return [self._compute_rows(frame, adjacent, first, rows)]
+                    return [self._compute_rows(call, adjacent, first, rows)]
                 except DalifyError:  # an error is raised again for its sample
                     pass
-        results = super()._compute(frame, inputs, arguments, draws, count)
+        results = super()._compute(call)
         dense = results[0].dense
         self._result = (dense.shape[1:], dense.dtype) if is_array(dense) else None
         return results
 
-    def _memory_of(
-        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
-    ) -> Batch:
-        if self.overwrites and spec.dtype is not None and self.outputs[output] not in frame.collectors:
+    def _memory_of(self, call: StepCall, output: int, spec: Spec, shapes: Any, like: Any = None) -> Batch:
+        if self.overwrites and spec.dtype is not None and self.outputs[output] not in call.frame.collectors:
             dense = None if like is None else like.dense  # in the CPU cache
             if dense is not None and dense.shape[1:] == shapes and dense.dtype == spec.dtype.numpy:
-                return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
-        return super()._memory_of(frame, output, spec, shapes, origins, count, like)
+                return Batch(dense, None, spec.layout or "", self.device, call.origins, spec.dtype)
+        return super()._memory_of(call, output, spec, shapes, like)
 
     def _allocate(
         self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None
     ) -> Array:
-        last = self.last
+        # If the last of the steps that write over this one computes an output of the stage, all write to its memory.
+        last = self
+        while last._next is not None:
+            last = last._next
         if last is self or spec.dtype is None or (shape, spec.dtype.numpy) != last._result:
             return super()._allocate(frame, output, start, count, spec, shape)
         return last._allocate(frame, output, start, count, spec, shape)
@@ -127,7 +128,7 @@ class ElementwiseStep(SamplesStep):
         return [_row(batch, spans, size) for batch in inputs if batch is not None]
 
     def _compute_rows(
-        self, frame: Frame, inputs: list[Batch | None], first: Ragged, rows: list[np.ndarray[Any, Any]]
+        self, call: StepCall, inputs: list[Batch | None], first: Ragged, rows: list[np.ndarray[Any, Any]]
     ) -> Batch:
         shapes = first[2]
         spec = self._open_specs(inputs)[0]
@@ -136,20 +137,19 @@ class ElementwiseStep(SamplesStep):
         size, item_bytes = max(row.shape[-1] for row in rows), spec.dtype.numpy.itemsize
         given = inputs[0]
         block: np.ndarray[Any, Any]
-        can_overwrite = self.overwrites and self.outputs[0] not in frame.collectors
+        can_overwrite = self.overwrites and self.outputs[0] not in call.frame.collectors
         is_lasting = False
         if can_overwrite and given is not None and given.ragged and given.dtype == spec.dtype:
             block, offsets, _ = given.ragged
             row = rows[0]
         else:
-            block, is_lasting = self._block(frame, 0, size * item_bytes)
+            block, is_lasting = self._block(call.frame, 0, size * item_bytes)
             source = next(batch for batch in inputs if batch is not None and batch.ragged is first)
             offsets = (first[1] - first[1][0]) // source.dtype.numpy.itemsize * item_bytes
             row = block.view(spec.dtype.numpy)[None]
         self._on_arrays(row, *rows, **self._constants)
-        batch = Batch(
-            None, None, spec.layout or "", self.device, origins_of(inputs), spec.dtype, (block, offsets, shapes)
-        )
+        ragged = block, offsets, shapes
+        batch = Batch(None, None, spec.layout or "", self.device, call.origins, spec.dtype, ragged)
         batch.is_lasting = is_lasting
         return batch
 

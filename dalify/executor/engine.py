@@ -57,17 +57,16 @@ from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import NewMemory
 from dalify.executor.batch_source import RemoteStages
-from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief, typical_seconds
+from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
 from dalify.executor.feeds import Feeds, common_size
 from dalify.executor.frame import Collector
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
-from dalify.executor.reader_step import ReaderStep
 from dalify.executor.recovery import Recovery, valid_samples
-from dalify.executor.samples_step import SamplesStep
-from dalify.executor.steps import run_steps, walk
+from dalify.executor.stage_state import StageState
+from dalify.executor.steps import run_steps
 from dalify.executor.threads import ThreadPool
 from dalify.graph import Node
 
@@ -90,38 +89,6 @@ def _close_engines() -> None:
 # is a system call, where the system often gives the processor to another thread although this one holds the GIL.
 _FIRST_TIMED = 16
 _TIMED_INTERVAL = 8
-
-
-class _StageState:
-    """What the engine knows of a stage.
-
-    Attributes:
-        operator_count: number of operators whose Python code a chunk runs.
-        may_be_brief: whether it may run in the thread that would pass it to another one.
-        publishes_directly: whether its results are not in scratch memory, and need no buffer that collects them.
-        is_uneven: whether the time per sample varies: cached samples take a hundredth of the time of others.
-        turn: order of the iteration that may enter it, if it is serial.
-        parked: iterations that wait for their turn, by order.
-    """
-
-    __slots__ = ("is_uneven", "may_be_brief", "operator_count", "parked", "publishes_directly", "turn")
-
-    def __init__(self, stage: Stage, plan: Plan, torch_device: str | None) -> None:
-        self.operator_count = sum(step.node.operator.operator_count for step in stage.steps)
-        self.may_be_brief = _may_be_brief(stage, torch_device)
-        # Random numbers of a batch, for example, are small.
-        self.publishes_directly = (
-            stage.kind == "batch"
-            and all(isinstance(step, SamplesStep) and step.fills_memory for step in stage.steps)
-            and stage.publishes.keys().isdisjoint((*plan.outputs, *plan.pinned))
-        )
-        self.is_uneven = any(step in plan.caches for step in stage.steps)
-        self.begin(0)
-
-    def begin(self, turn: int) -> None:
-        """Begin without iterations; the next one has this order."""
-        self.turn = turn
-        self.parked: dict[int, Iteration] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +124,7 @@ class Engine:
         valid: which samples of the last collected batch are not padding or replacements.
         next_number: number of the next batch.
         next_rows: ``Iteration.rows`` of the next batch.
+        stages: the states of the stages of the plan.
     """
 
     def __init__(
@@ -185,7 +153,7 @@ class Engine:
         self._lock = threading.Lock()
         has_device = any(stage.kind == "device" for stage in plan.stages)
         self._may_add_batches = self._threads.size > 1 and not (remote or feeds.externals or has_device)
-        self._stages = [_StageState(stage, plan, torch_device) for stage in plan.stages]
+        self.stages = [StageState(stage, plan, torch_device) for stage in plan.stages]
         self._started = self.next_number = 0
         self.next_rows: np.ndarray[Any, Any] | None = None
         self._scheduled: deque[Iteration] = deque()
@@ -222,10 +190,10 @@ class Engine:
         if not self._may_add_batches:
             return depth
         seconds, cpu_seconds, steps = 0.0, 0.0, 0
-        for stage, state in zip(self.plan.stages, self._stages, strict=True):
-            if not is_brief(self._batch_size, stage.seconds_per_sample):
-                seconds += stage.seconds_per_sample or 0.0
-                cpu_seconds += stage.cpu_seconds_per_sample or 0.0
+        for state in self.stages:
+            if not is_brief(self._batch_size, state.seconds_per_sample):
+                seconds += state.seconds_per_sample or 0.0
+                cpu_seconds += state.cpu_seconds_per_sample or 0.0
                 steps += state.operator_count
         # Threads that share a processor take as long for more batches, which only need more memory.
         threads = min(self._threads.size, available_processors())
@@ -401,7 +369,7 @@ class Engine:
             self.feeds.reset_in_child(self._state_before_call["sources"])
         in_progress = list(self._scheduled)
         self._scheduled.clear()
-        for state in self._stages:
+        for state in self.stages:
             state.begin(self._started)
         for old in in_progress:
             kept = [(slot, old.values[slot]) for feed in self.feeds.externals for slot in feed.slots]
@@ -412,60 +380,58 @@ class Engine:
     def _enter_stage(self, iteration: Iteration) -> None:
         """Start the current stage of the iteration, or defer it until earlier iterations have finished the stage."""
         while True:
-            if iteration.stage == len(self.plan.stages):
+            if iteration.stage == len(self.stages):
                 iteration.finish()
                 return
-            stage, state = self.plan.stages[iteration.stage], self._stages[iteration.stage]
-            if stage.is_serial:
+            state = self.stages[iteration.stage]
+            if state.stage.is_serial:
                 with self._lock:
                     if state.turn != iteration.order:
                         state.parked[iteration.order] = iteration
                         return
             # Serial stages must advance in order even if this iteration has nothing left to do.
             if not iteration.is_over:
-                chunks = self._start_stage(iteration, stage)
+                chunks = self._start_stage(iteration, state)
                 # The time of the stage may have been measured after the batch was divided, by another iteration.
-                is_single = len(chunks) == 1 and state.may_be_brief
-                if not (is_single and is_brief(iteration.size, stage.seconds_per_sample)):
-                    tasks = [partial(self._chunk_task, iteration, stage, start, stop) for start, stop in chunks]
+                if len(chunks) > 1 or not state.is_brief(iteration.size):
+                    tasks = [partial(self._chunk_task, iteration, state, start, stop) for start, stop in chunks]
                     self._threads.submit(iteration.number, iteration.stage, tasks)
                     return
-                self._compute_chunk(iteration, stage, *chunks[0])
-                self._finish_stage(iteration, stage)
+                self._compute_chunk(iteration, state.stage, *chunks[0])
+                self._finish_stage(iteration, state)
             self._leave_stage(iteration)
 
     def _leave_stage(self, iteration: Iteration) -> None:
         """Leave the current stage, and let the next iteration enter it if it is serial."""
-        stage, state = self.plan.stages[iteration.stage], self._stages[iteration.stage]
+        state = self.stages[iteration.stage]
         iteration.end_stage()
-        if stage.is_serial:
+        if state.stage.is_serial:
             with self._lock:
                 state.turn += 1
                 following = state.parked.pop(state.turn, None)
             if following is not None:
                 self._enter_stage(following)
 
-    def _start_stage(self, iteration: Iteration, stage: Stage) -> list[tuple[int, int]]:
+    def _start_stage(self, iteration: Iteration, state: StageState) -> list[tuple[int, int]]:
         """Divide the samples into chunks; return their bounds."""
         chunks, collectors = [(0, iteration.size)], {}
-        if stage.kind == "segment":
+        if state.stage.kind == "segment":
             chunks = chunk_bounds(
                 iteration.size,
-                stage.seconds_per_sample,
+                state.seconds_per_sample,
                 self._threads.size,
                 scheduled=len(self._scheduled) or 1,
-                steps=self._stages[iteration.stage].operator_count,
+                steps=state.operator_count,
             )
             collectors = {
                 slot: Collector(
-                    iteration.size if branch is None and slot not in stage.ragged else None,
+                    iteration.size if branch is None and slot not in state.ragged else None,
                     self._pool_of(iteration, slot),
                 )
-                for slot, branch in stage.publishes.items()
+                for slot, branch in state.stage.publishes.items()
             }
         is_timed = iteration.order < _FIRST_TIMED or iteration.order % _TIMED_INTERVAL == 0
-        is_timed = is_timed or self._stages[iteration.stage].is_uneven
-        iteration.begin_stage(len(chunks), collectors, is_timed=is_timed)
+        iteration.begin_stage(len(chunks), collectors, is_timed=is_timed or state.is_uneven)
         return chunks
 
     def _pool_of(self, iteration: Iteration, slot: int) -> BufferPool:
@@ -473,10 +439,10 @@ class Engine:
             return iteration.memory
         return self._pinned_pool if slot in self.plan.pinned else self._pool
 
-    def _chunk_task(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
+    def _chunk_task(self, iteration: Iteration, state: StageState, start: int, stop: int) -> None:
         """Compute one chunk in a worker thread. After the last one, take the iteration to its next stage."""
-        if self._compute_chunk(iteration, stage, start, stop):
-            self._finish_stage(iteration, stage)
+        if self._compute_chunk(iteration, state.stage, start, stop):
+            self._finish_stage(iteration, state)
             self._leave_stage(iteration)
             self._enter_stage(iteration)
 
@@ -527,7 +493,7 @@ class Engine:
 
     def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
         collectors: dict[int, Collector] = {}
-        if self._stages[iteration.stage].publishes_directly:
+        if self.stages[iteration.stage].publishes_directly:
             arena = NewMemory()
         else:
             arena = self._threads.arenas.borrow()
@@ -567,31 +533,18 @@ class Engine:
             for start, stop in chunks:
                 self._compute_chunk(iteration, stage, start, stop)
 
-    def _finish_stage(self, iteration: Iteration, stage: Stage) -> None:
+    def _finish_stage(self, iteration: Iteration, state: StageState) -> None:
         """Join the chunks of the current stage, and record their time."""
-        self._repeat_open_chunks(iteration, stage)
+        self._repeat_open_chunks(iteration, state.stage)
         if iteration.is_over:
             return
         try:
-            for slot, batch in iteration.join_chunks(stage.steps).items():
+            for slot, batch in iteration.join_chunks(state.stage.steps).items():
                 if batch is not None and not batch.is_uniform:
-                    stage.ragged.add(slot)
+                    state.ragged.add(slot)
                 else:
-                    stage.ragged.discard(slot)
+                    state.ragged.discard(slot)
         except BaseException as error:
             iteration.record_error(error)
-        if not iteration.is_timed:
-            return
-        is_uneven = self._stages[iteration.stage].is_uneven
-        stage.seconds_per_sample = typical_seconds(stage.seconds_per_sample, iteration.seconds_per_sample, is_uneven)
-        stage.cpu_seconds_per_sample = typical_seconds(
-            stage.cpu_seconds_per_sample, iteration.cpu_seconds_per_sample, is_uneven
-        )
-
-
-def _may_be_brief(stage: Stage, torch_device: str | None) -> bool:
-    """Return whether a stage may run in the thread that would pass it to another one."""
-    # File access may block, and user functions and the device have their own threads; emulation is no device.
-    if stage.kind == "device":
-        return torch_device == "cpu" and not any(step.node.operator.is_serial for step in walk(stage.steps))
-    return not stage.is_serial and not any(isinstance(step, ReaderStep) for step in walk(stage.steps))
+        if iteration.is_timed:
+            state.measure(iteration)

@@ -20,6 +20,7 @@ from dalify.data.samples import Samples
 from dalify.executor.frame import Frame
 from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
+from dalify.executor.step_call import StepCall
 from dalify.executor.step_function import StepFunction
 from dalify.executor.steps import Step, cause, device_error, is_foreign, located, note_sample, with_substitutes
 from dalify.executor.values import Argument
@@ -38,7 +39,6 @@ else:
 _CACHE_LIMIT = 4096
 _MAX_DIMENSIONS = 32  # of a sample: the limit of many NumPy functions
 _BYTES = np.dtype(np.uint8)
-_NOTHING: Mapping[str, Any] = {}
 # Arguments that kernels may declare in addition to the parameters of the operator.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
 
@@ -72,6 +72,7 @@ class KernelStep(Step):
         self.device = device
         self._operator = operator
         self._kernel = self._kernel_of(operator)
+        self._is_allocating = self._kernel.form.is_allocating
         self._seed = seed
         self._stream = stream
         self._static: dict[str, Any] = {}
@@ -111,9 +112,13 @@ class KernelStep(Step):
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
-        inputs: list[Batch | None] = []  # without a comprehension, which is a function call
+        inputs: list[Batch | None] = []  # with few function calls, here and in what follows
+        origins: Any = None  # as by `origins_of`
         for slot in self.inputs:
-            inputs.append(None if slot is None else frame.values[slot])
+            batch = None if slot is None else frame.values[slot]
+            inputs.append(batch)
+            if origins is None and batch is not None:
+                origins = batch.origins
         branch = self.node.branch
         count = frame.count if branch is None else len(frame.positions(branch))
         if count == 0:
@@ -124,11 +129,15 @@ class KernelStep(Step):
             inputs += [None] * self._missing
         if frame.substitutes and self.node in frame.substitutes:
             inputs[0] = with_substitutes(inputs[0], self.node, frame, self._operator.substitute_function)
-        arguments: dict[str, Any] = {}
+        call = StepCall(frame, inputs, count, origins, {})
         try:
-            arguments = self._argument_values(frame, count)
-            draws = None if self._seed is None else self._draws(frame, frame.positions(branch), arguments)
-            results = self._compute(frame, inputs, arguments, draws, count)
+            known, arguments = self._last_arguments
+            if known != count or not self._repeated:
+                arguments = self._argument_values(frame, count)
+            call.arguments = arguments
+            if self._seed is not None:
+                call.draws = self._draws(frame, frame.positions(branch), arguments)
+            results = self._compute(call)
         except Exception as error:
             if isinstance(error, DalifyError) and failure_context(error).failure is None:
                 note_sample(error, 0, None)  # of an argument: counted from the start of the chunk
@@ -136,10 +145,10 @@ class KernelStep(Step):
             if refusal is not None:
                 raise refusal from error
             if is_foreign(error, self.node):
-                self._check_frames(error, arguments)
+                self._check_frames(error, call.arguments)
                 if failure_context(error).sample is None and count > 1:
-                    self._raise_of_sample(frame, inputs, count)
-            raise self._locate_error(error, frame, inputs) from cause(error, self.node)
+                    self._raise_of_sample(call)
+            raise self._locate_error(error, call) from cause(error, self.node)
         for slot, batch in zip(self.outputs, results, strict=True):
             frame.values[slot] = batch
 
@@ -155,28 +164,30 @@ class KernelStep(Step):
                 )
                 raise located(refusal, self.node) from error
 
-    def _raise_of_sample(self, frame: Frame, inputs: list[Batch | None], count: int) -> None:
+    def _raise_of_sample(self, call: StepCall) -> None:
         """Compute the samples of a chunk one by one, and raise the error of the first that fails.
 
         A library that fails for a chunk does not name the sample. Operators that need the whole batch are excluded.
         """
         if self._kernel.form is Form.BATCH or self._operator.whole_batch is not None:
             return
+        frame = call.frame
         positions = frame.positions(self.node.branch)
-        arguments = self._argument_values(frame, count)
-        for sample in range(count):
+        arguments = self._argument_values(frame, call.count)
+        for sample in range(call.count):
             index = int(positions[sample]) - frame.start
             alone = frame.part(index, index + 1, None)
-            xs = [None if batch is None else batch.slice(sample, sample + 1) for batch in inputs]
+            xs = [None if batch is None else batch.slice(sample, sample + 1) for batch in call.inputs]
             one = {
                 name: value if value is None or isinstance(value, str) else value[sample : sample + 1]
                 for name, value in arguments.items()
             }
+            draws = self._draws(frame, positions[sample : sample + 1], arguments)
             try:
-                self._compute(alone, xs, one, self._draws(frame, positions[sample : sample + 1], arguments), 1)
+                self._compute(StepCall(alone, xs, 1, origins_of(xs), one, draws))
             except Exception as error:
                 failure_context(error).sample = sample
-                raise self._locate_error(error, frame, inputs) from cause(error, self.node)
+                raise self._locate_error(error, call) from cause(error, self.node)
 
     def _draws(self, frame: Frame, positions: np.ndarray[Any, Any], arguments: Mapping[str, Any]) -> SampleDraws | None:
         """Return the random numbers of samples; None for operators without random numbers."""
@@ -207,29 +218,18 @@ class KernelStep(Step):
             values[name] = argument.array(frame, count)
         return values
 
-    def _locate_error(self, error: Exception, frame: Frame, inputs: list[Batch | None]) -> Exception:
-        origins = origins_of(inputs)
+    def _locate_error(self, error: Exception, call: StepCall) -> Exception:
         sample: int | None = failure_context(error).sample
         origin = None
         if sample is not None:
-            if origins is not None:
-                origin = origins[sample]
-            sample = int(frame.positions(self.node.branch)[sample])
+            if call.origins is not None:
+                origin = call.origins[sample]
+            sample = int(call.frame.positions(self.node.branch)[sample])
         return located(error, self.node, sample, origin)
 
     @abstractmethod
-    def _compute(
-        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> list[Batch]:
-        """Return the outputs of some samples of a chunk.
-
-        Args:
-            frame: frame of the chunk.
-            inputs: inputs; None for absent ones.
-            arguments: all per-sample arguments.
-            draws: random numbers; None for operators without.
-            count: number of samples.
-        """
+    def _compute(self, call: StepCall) -> list[Batch]:
+        """Return the outputs of the samples."""
 
     def _call_kernel(self, filled: list[Any], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
         """Call the kernel; add the sample to an error."""
@@ -261,41 +261,32 @@ class KernelStep(Step):
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
         if self.device == "gpu":
             return torch.empty((count, *shape), dtype=torch_dtype(spec.dtype), device=frame.torch_device)
-        dtype = spec.dtype.numpy
-        if self.node.branch is not None:
+        dtype, slot = spec.dtype.numpy, self.outputs[output]
+        if self.node.branch is not None or slot not in frame.collectors:
             return frame.arena.empty((count, *shape), dtype)
-        return frame.memory(self.outputs[output], count, shape, dtype, start)
+        return frame.memory(slot, count, shape, dtype, start)
 
-    def _memory_of(
-        self, frame: Frame, output: int, spec: Spec, shapes: Any, origins: Any, count: int, like: Any
-    ) -> Batch:
+    def _memory_of(self, call: StepCall, output: int, spec: Spec, shapes: Any, like: Any = None) -> Batch:
         """Return a batch to fill, for samples of one shape (a tuple) or different shapes (a `ShapeTable`).
 
         Args:
-            frame: frame of the chunk.
+            call: the samples.
             output: index of the output.
             spec: element type and layout of the output.
             shapes: shapes of the output.
-            origins: origins of the samples.
-            count: number of samples.
             like: the samples of the first input, or None.
         """
         if not isinstance(shapes, ShapeTable):
-            dense = self._allocate(frame, output, 0, count, spec, shapes)
-            return Batch(dense, None, spec.layout or "", self.device, origins, spec.dtype)
-        batch = self._ragged(frame, output, spec, shapes, origins)
-        Samples.of_batch(batch).table = shapes
-        return batch
-
-    def _ragged(self, frame: Frame, output: int, spec: Spec, table: ShapeTable, origins: Any) -> Batch:
-        """Return a batch to fill, with adjacent samples of different shapes. `_memory_of` describes the arguments."""
+            dense = self._allocate(call.frame, output, 0, call.count, spec, shapes)
+            return Batch(dense, None, spec.layout or "", self.device, call.origins, spec.dtype)
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
-        offsets, size_bytes = table.block_offsets(spec.dtype.numpy.itemsize)
-        block, is_lasting = self._block(frame, output, size_bytes)
-        ragged = block, offsets, table.shapes
-        batch = Batch(None, None, spec.layout or "", self.device, origins, spec.dtype, ragged)
+        offsets, size_bytes = shapes.block_offsets(spec.dtype.numpy.itemsize)
+        block, is_lasting = self._block(call.frame, output, size_bytes)
+        ragged = block, offsets, shapes.shapes
+        batch = Batch(None, None, spec.layout or "", self.device, call.origins, spec.dtype, ragged)
         batch.is_lasting = is_lasting
+        Samples.of_batch(batch).table = shapes
         return batch
 
     def _block(self, frame: Frame, output: int, size_bytes: int) -> tuple[np.ndarray[Any, Any], bool]:
@@ -304,61 +295,46 @@ class KernelStep(Step):
         allocate = frame.arena.empty if collector is None else collector.block
         return allocate((size_bytes,), _BYTES), collector is not None
 
-    def _prepare(
-        self,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-        function: StepFunction | None = None,
-    ) -> dict[str, Any]:
+    def _prepare(self, call: StepCall, function: StepFunction | None = None) -> dict[str, Any]:
         """Return the result of `prepare`.
 
         Args:
-            inputs: inputs of the step.
-            arguments: all per-sample arguments.
-            draws: random numbers.
-            count: number of samples.
+            call: the samples.
             function: `prepare` for other constants than those of the step; by default that of the step.
         """
         function = function or self._prepare_function
         if function is None:
             return {}
-        named = function.named(arguments, count)
+        named = function.named(call.arguments, call.count)
         if "draws" in function.names:
-            named["draws"] = draws
+            named["draws"] = call.draws
         if "count" in function.names:
-            named["count"] = count
+            named["count"] = call.count
         if "spec" in function.names:
-            named["spec"] = open_spec_of(inputs)
+            named["spec"] = open_spec_of(call.inputs)
         try:
-            return dict(function.function(*inputs, **named))
+            return dict(function.function(*call.inputs, **named))
         except Exception as error:
             if not self._varying:
-                self._specs_of_sample(inputs, 0)  # an input of the wrong type is not a damaged sample
+                self._specs_of_sample(call, 0)  # an input of the wrong type is not a damaged sample
             note_sample(error, 0, None)
             raise
 
     def _specs_of_sample(
-        self,
-        inputs: list[Batch | None],
-        sample: int,
-        varying: Mapping[str, Any] = _NOTHING,
-        shape: tuple[int, ...] | None = None,
-        layout: str | None = None,
+        self, call: StepCall, sample: int, shape: tuple[int, ...] | None = None, layout: str | None = None
     ) -> tuple[Spec, ...]:
         """Return the specs of the outputs of one sample.
 
         Args:
-            inputs: inputs of the step.
+            call: the samples.
             sample: index of the sample.
-            varying: arguments that determine shapes and differ between samples.
             shape: shape that ``prepare`` specifies; None for that of the rule.
             layout: layout that ``prepare`` specifies; None for that of the rule.
         """
         # From lists: a generator is resumed for each element.
-        in_specs = tuple([None if batch is None else self._spec_of(batch, sample) for batch in inputs])
-        shaping: tuple[Any, ...] = tuple([_plain(values[sample]) for values in varying.values()])
+        in_specs = tuple([None if batch is None else self._spec_of(batch, sample) for batch in call.inputs])
+        # Values of arguments that determine shapes and differ between samples.
+        shaping: tuple[Any, ...] = tuple([_plain(call.arguments[name][sample]) for name in self._varying])
         described = [None if x is None else (x.dtype, x.layout, x.ndim, x.shape) for x in in_specs]
         key = (*described, shaping, shape, layout)
         out_specs = self._specs.get(key)

@@ -24,14 +24,14 @@ from dalify.executor.step_class import step_class
 from dalify.executor.steps import LiteralStep, Step
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.kernels.dispatch import reason_against
-from dalify.registry import RANDOM_STATE, FedSource, Form, KernelOperator, Reader, Role
+from dalify.registry import RANDOM_STATE, FedSource, KernelOperator, Reader, Role
 
 __all__ = ["Plan", "Stage", "make_plan"]
 
 StageKind = Literal["segment", "batch", "device"]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Stage:
     """Steps that run together.
 
@@ -42,10 +42,6 @@ class Stage:
         steps: steps in order.
         reads: slots from earlier stages, with the branch of each.
         publishes: slots that later stages or the user need, with the branch of each.
-        seconds_per_sample: measured, without waiting for the GIL; None before the first batch. It determines the size
-            of chunks.
-        cpu_seconds_per_sample: CPU time of ``seconds_per_sample``, without waiting for files.
-        ragged: published slots whose samples had different shapes in the last batch: they get no dense buffer.
     """
 
     kind: StageKind
@@ -53,9 +49,6 @@ class Stage:
     steps: list[Step] = field(default_factory=list[Step])
     reads: dict[int, Branch | None] = field(default_factory=dict[int, "Branch | None"])
     publishes: dict[int, Branch | None] = field(default_factory=dict[int, "Branch | None"])
-    seconds_per_sample: float | None = None
-    cpu_seconds_per_sample: float | None = None
-    ragged: set[int] = field(default_factory=set[int])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -203,19 +196,17 @@ class _Planner:
         self._stage_of[node] = index
         for edge in edges:
             self._import(edge, stage, index)
-        if isinstance(step, ElementwiseStep):
-            step.overwrites = self._can_overwrite(node, index)
+        overwritten = self._only_read_by(node, stage)
+        if overwritten is not None and type(step) is ElementwiseStep:
+            step.overwrite(overwritten)
         stage.steps.append(step)
 
-    def _can_overwrite(self, node: Node, stage: int) -> bool:
-        """Return whether the first input of a node is scratch memory that nothing else reads."""
+    def _only_read_by(self, node: Node, stage: Stage) -> ElementwiseStep | None:
+        """Return the element-wise step of the stage that computes the first input of a node only for it, if any."""
         edge = node.inputs[0] if node.inputs else None
-        return (
-            edge is not None
-            and _form_on_cpu(node) is _form_on_cpu(edge.node) is Form.ELEMENTS
-            and self._stage_of.get(edge.node) == stage
-            and self._uses[edge] == 1
-        )
+        if edge is None or self._uses[edge] > 1:
+            return None
+        return next((step for step in stage.steps if step.node is edge.node and type(step) is ElementwiseStep), None)
 
     def _read_from_outside(self, node: Node) -> Iterator[Edge]:
         """Yield the inputs of a node, and of the nodes that run in its step."""
@@ -321,14 +312,6 @@ class _Planner:
                 home.publishes[self._slot(edge)] = None
             elif edge.node in self._stage_of:
                 self._stages[self._stage_of[edge.node]].publishes[self._slot(edge)] = edge.node.branch
-        for stage in self._stages:
-            elementwise: dict[int | None, ElementwiseStep] = {
-                step.outputs[0]: step for step in stage.steps if isinstance(step, ElementwiseStep)
-            }
-            for step in reversed(elementwise.values()):
-                overwritten = elementwise.get(step.inputs[0]) if step.overwrites else None
-                if overwritten is not None:
-                    overwritten.last = step.last
         outputs = tuple(self._slots[edge] for edge in graph.outputs)
         return replace(self._plan, slot_count=len(self._slots), outputs=outputs)
 
@@ -387,12 +370,6 @@ def _can_be_cached(node: Node, on_error: str) -> bool:
     if node.operator.runs_user_code:
         return bool(node.arguments.get("deterministic"))
     return node.role is not Role.LITERAL and _kind_of(node, on_error) == "segment"
-
-
-def _form_on_cpu(node: Node) -> Form | None:
-    """Return the form of the kernel of a node on the CPU; None for other nodes."""
-    operator = node.operator
-    return operator.kernels["cpu"].form if isinstance(operator, KernelOperator) and node.device == "cpu" else None
 
 
 def _has_reader(node: Node) -> bool:

@@ -6,8 +6,8 @@ It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,12 @@ from dalify.data import Array, Batch, Spec, torch_dtype
 from dalify.data.rows import Rows, starts_of
 from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
-from dalify.executor.origins import origins_of
 from dalify.executor.shape_trace import trace_shapes
+from dalify.executor.step_call import StepCall
 from dalify.graph import Node
 from dalify.registry.groups import find_runs
 
 __all__ = ["RaggedStep", "RowShapes"]
-
-if TYPE_CHECKING:
-    from dalify.kernels.random.philox import SampleDraws
-
 
 _CACHE_LIMIT = 4096
 
@@ -64,47 +60,44 @@ class RaggedStep(KernelStep):
         self._known_trace: tuple[Any, _Trace | None] = ([], None)
         self._own_arguments = [name for name in self._arguments if name in self._kernel.names]
 
-    def _compute(
-        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> list[Batch]:
+    def _compute(self, call: StepCall) -> list[Batch]:
         arrays: dict[str, Any] = {}
         is_traced = self._is_traced
         for name in self._own_arguments:
-            arrays[name] = arguments[name]
+            arrays[name] = call.arguments[name]
             is_traced = is_traced and not isinstance(arrays[name], list)
+        inputs, count = call.inputs, call.count
         traced = self._shapes_of_rows(inputs) if is_traced else None
-        parts: list[list[Any]] = [[] for _ in self.outputs]
+        found: list[list[Any]] = []  # by run and output
         runs = _runs(inputs, arrays, count) if traced is None else [(0, count)]
         specs: tuple[Spec, ...] = ()
         for start, stop in runs:
-            specs, shapes = traced or self._result_shapes(inputs, start, stop)
+            specs, shapes = traced or self._result_shapes(call, start, stop)
             xs: list[Rows | None] = []
             for batch in inputs:
                 xs.append(None if batch is None else _rows_of(batch, start, stop))
             in_specs: tuple[Spec | None, ...] = ()
             if self._takes_specs:
                 in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
-            named = self._arguments_of_run(arrays, in_specs, specs, draws, start, stop, count)
-            if self._kernel.form.is_allocating:
+            named = self._arguments_of_run(call, arrays, in_specs, specs, start, stop)
+            if self._is_allocating:
                 results = self._call_kernel([], xs, named, start, stop - start)
-                filled: list[Any] = list(results) if is_tuple(results) else [results]
-            else:
-                filled = [
-                    self._empty_rows(frame, output, stop - start, spec, shapes[output], len(runs) == 1)
-                    for output, spec in enumerate(specs)
-                ]
-                # Kernels need not handle samples without elements.
-                are_empty = [0 in out.values.shape for out in filled]
-                if not all(are_empty):
-                    self._call_kernel(filled, xs, named, start, stop - start)
-            for part, result in zip(parts, filled, strict=True):
-                part.append(result)
-        origins = origins_of(inputs)
-        is_allocating = self._kernel.form.is_allocating
-        return [
-            self._batch_of(part, spec, origins, is_allocating or slot in frame.collectors)
-            for part, spec, slot in zip(parts, specs, self.outputs, strict=True)
-        ]
+                found.append(list(results) if is_tuple(results) else [results])
+                continue
+            filled: list[Any] = []
+            has_elements = False
+            for output, spec in enumerate(specs):
+                out = self._empty_rows(call.frame, output, stop - start, spec, shapes[output], len(runs) == 1)
+                has_elements = has_elements or 0 not in out.values.shape
+                filled.append(out)
+            if has_elements:  # kernels need not handle samples without elements
+                self._call_kernel(filled, xs, named, start, stop - start)
+            found.append(filled)
+        batches: list[Batch] = []
+        for spec, slot, parts in zip(specs, self.outputs, zip(*found, strict=True), strict=True):
+            is_lasting = self._is_allocating or slot in call.frame.collectors
+            batches.append(self._batch_of(parts, spec, call.origins, is_lasting))
+        return batches
 
     def _shapes_of_rows(self, inputs: list[Batch | None]) -> tuple[tuple[Spec, ...], list[RowShapes]] | None:
         """Return the specs of the outputs and the shapes of all samples of a chunk, from one call of the rule.
@@ -121,7 +114,9 @@ class RaggedStep(KernelStep):
             elif batch.dense is not None:
                 key.append((batch.dtype, batch.layout, batch.dense.shape[1:], index))
             elif rows is not None:
-                alike = next(other for other, known in enumerate(starts) if known is rows.starts)
+                alike = 0
+                while starts[alike] is not rows.starts:
+                    alike += 1
                 key.append((batch.dtype, batch.layout, (-1, *rows.values.shape[1:]), alike))
             else:
                 return None
@@ -146,7 +141,7 @@ class RaggedStep(KernelStep):
         def rule(specs: tuple[Spec | None, ...]) -> tuple[Spec, ...]:
             found = self._operator.apply_rule(specs, self._rule_arguments)
             # Kernels that allocate their results determine the shapes.
-            return tuple(spec.replace(shape=()) for spec in found) if self._kernel.form.is_allocating else found
+            return tuple(spec.replace(shape=()) for spec in found) if self._is_allocating else found
 
         opened = [None if batch is None else batch.open_spec() for batch in inputs]
         extents = [None if own is None else own[2] for own in key]
@@ -166,11 +161,9 @@ class RaggedStep(KernelStep):
             shapes.append((source, row, math.prod(row) * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)))
         return _Trace(traced.specs, shapes)
 
-    def _result_shapes(
-        self, inputs: list[Batch | None], start: int, stop: int
-    ) -> tuple[tuple[Spec, ...], list[RowShapes]]:
+    def _result_shapes(self, call: StepCall, start: int, stop: int) -> tuple[tuple[Spec, ...], list[RowShapes]]:
         """Return the specs of the outputs, and the shapes of some samples of each."""
-        samples = self._sample_specs(inputs, start, stop)
+        samples = self._sample_specs(call, start, stop)
         columns: list[list[tuple[int, ...]]] = [
             [spec.shape or () for spec in column] for column in zip(*samples, strict=True)
         ]
@@ -181,13 +174,14 @@ class RaggedStep(KernelStep):
             for column in columns
         ]
 
-    def _sample_specs(self, inputs: list[Batch | None], start: int, stop: int) -> list[tuple[Spec, ...]]:
+    def _sample_specs(self, call: StepCall, start: int, stop: int) -> list[tuple[Spec, ...]]:
         """Return the specs of the outputs of each sample."""
+        inputs = call.inputs
         is_uniform = True
         for batch in inputs:
             is_uniform &= batch is None or batch.dense is not None
         if is_uniform or stop - start == 1:
-            return [self._specs_of_sample(inputs, start)] * (stop - start)
+            return [self._specs_of_sample(call, start)] * (stop - start)
         keys = list(zip(*[batch.shapes()[start:stop] for batch in inputs if batch is not None], strict=True))
         types = tuple([None if batch is None else (batch.dtype, batch.layout) for batch in inputs])
         known_types, known = self._known_rows  # another thread may replace them
@@ -196,21 +190,20 @@ class RaggedStep(KernelStep):
             self._known_rows = types, known
         for sample, key in enumerate(keys, start):
             if key not in known:
-                known[key] = self._specs_of_sample(inputs, sample)
+                known[key] = self._specs_of_sample(call, sample)
         return [known[key] for key in keys]
 
     def _arguments_of_run(
         self,
+        call: StepCall,
         arrays: Mapping[str, Any],
         in_specs: tuple[Spec | None, ...],
         out_specs: tuple[Spec, ...],
-        draws: SampleDraws | None,
         start: int,
         stop: int,
-        count: int,
     ) -> dict[str, Any]:
-        """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop`` of ``count``."""
-        named, is_whole = dict(self._constants), stop - start == count
+        """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop``."""
+        named, is_whole = dict(self._constants), stop - start == call.count
         for name, array in arrays.items():
             if is_list(array):  # vectors of different lengths, of one length in a run
                 named[name] = np.stack(array[start:stop])
@@ -220,8 +213,8 @@ class RaggedStep(KernelStep):
             return named
         context: dict[str, Any] = {"spec": in_specs[0] if in_specs else None, "specs": in_specs}
         context |= {"out_spec": out_specs[0], "out_specs": out_specs, "count": stop - start}
-        if draws is not None:
-            context["draws"] = draws if is_whole else draws.take(np.arange(start, stop))
+        if call.draws is not None:
+            context["draws"] = call.draws if is_whole else call.draws.take(np.arange(start, stop))
         return named | {name: value for name, value in context.items() if name in self._wanted}
 
     def _empty_rows(self, frame: Frame, output: int, count: int, spec: Spec, shapes: RowShapes, is_whole: bool) -> Rows:
@@ -241,13 +234,13 @@ class RaggedStep(KernelStep):
             memory = block.view(spec.dtype.numpy).reshape(shape)
         return Rows.of_dense(memory) if starts is None else Rows(memory, starts)
 
-    def _batch_of(self, parts: list[Any], spec: Spec, origins: Any, is_lasting: bool) -> Batch:
+    def _batch_of(self, parts: Sequence[Any], spec: Spec, origins: Any, is_lasting: bool) -> Batch:
         layout = spec.layout or ""
         if len(parts) == 1:
             dense = parts[0].dense() if isinstance(parts[0], Rows) else parts[0]
             if dense is not None:
                 batch = Batch(dense, None, layout, self.device, origins, spec.dtype)
-                batch.is_lasting = self._kernel.form.is_allocating and self.device == "cpu"
+                batch.is_lasting = self._is_allocating and self.device == "cpu"
                 return batch
             if self.device == "cpu" and isinstance(parts[0], Rows):
                 batch = Batch.of_rows(parts[0], layout, origins, spec.dtype)
@@ -292,7 +285,7 @@ def _without_rows(sample: int) -> ShapeError:
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Rows:
     if batch.rows is not None and stop - start == len(batch):
-        return Rows(batch.rows.values, batch.rows.starts)
+        return batch.rows
     if batch.dense is None:
         samples = batch.samples[start:stop]
         rows = Rows.of_samples(samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +14,14 @@ from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
-from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep, open_spec_of, with_layout
-from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace, TracedShapes
+from dalify.executor.step_call import StepCall
 from dalify.executor.steps import note_sample
 from dalify.graph import Node
 
 __all__ = ["SamplesStep"]
-
-if TYPE_CHECKING:
-    from dalify.kernels.random.philox import SampleDraws
 
 _CACHE_LIMIT = 4096
 
@@ -70,8 +66,7 @@ class SamplesStep(KernelStep):
             and not varying & {*prepare.names}
         )
         # Then, and without arguments that change shapes, the specs of the results are cached, too.
-        is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
-        self._has_plan_key = self._is_constant or is_planned_by_shape
+        self._is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
         # Whether all results are in memory from the arena: none is a view of an input.
         self.fills_memory = self._is_constant and self.device == "cpu" and node.branch is None
         self._known_plan: tuple[Any, _Plan | None] = (None, None)
@@ -85,125 +80,88 @@ class SamplesStep(KernelStep):
         self._known_context: tuple[Any, int, dict[str, Any]] = (None, 0, {})
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
-    def _compute(
-        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> list[Batch]:
+    def _compute(self, call: StepCall) -> list[Batch]:
         xs: list[Any] = []
-        for batch in inputs:
+        for batch in call.inputs:
             x = None if batch is None else batch.compiled
             xs.append(x if x is not None or batch is None else self._samples(batch))
-        if self._kernel.form.is_allocating:
-            return self._allocated(inputs, xs, arguments, draws, count)
-        key = self._plan_key(inputs, xs, count) if self._has_plan_key else None
+        if self._is_allocating:
+            return self._allocated(call, xs)
+        key = call.count if self._is_constant else self._plan_key(call, xs) if self._is_planned_by_shape else None
         known, plan = self._known_plan
         if plan is None or key is None or known != key:
-            plan = self._plan(inputs, xs, arguments, draws, count)
+            plan = self._plan(call, xs)
             found, is_full = plan.shapes, plan.is_full
             if key is not None and (plan.traced is not None or all(x is None or _is_uniform(x) for x in xs)):
                 self._known_plan = key, plan
         elif plan.traced is None:
             found, is_full = plan.shapes, plan.is_full
         else:
-            found = self._traced_shapes(plan.traced, plan.specs, xs, count)
+            found = self._traced_shapes(plan.traced, plan.specs, xs, call.count)
             is_full = _has_elements(found)
         like = xs[0] if xs else None
-        origins = origins_of(inputs)
         batches: list[Batch] = []
         outs: list[Any] = []
         for output, (spec, shapes) in enumerate(zip(plan.specs, found, strict=True)):
-            batch = self._memory_of(frame, output, spec, shapes, origins, count, like)
+            batch = self._memory_of(call, output, spec, shapes, like)
             batches.append(batch)
             outs.append(self._samples(batch) if batch.compiled is None else batch.compiled)
-        extra = self._add_cache(plan.named, frame, inputs, count)
         if is_full:
-            self._call([*outs, *xs], arguments, extra, draws, count)
+            self._call(call, [*outs, *xs], plan.named)
         else:
-            self._fill_others(outs, xs, arguments, extra, draws, count)
+            self._fill_others(call, outs, xs, plan.named)
         return batches
 
-    def _call(
-        self,
-        samples: list[Any],
-        arguments: dict[str, Any],
-        extra: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-    ) -> Any:
+    def _call(self, call: StepCall, samples: list[Any], extra: dict[str, Any]) -> Any:
         """Call the kernel for all samples."""
-        named = self._kernel_function.named(arguments, count)
+        named = self._kernel_function.named(call.arguments, call.count)
         if extra:
             named.update(extra)
         if self._takes_draws:
-            named["draws"] = draws
+            named["draws"] = call.draws
         try:
             return self._kernel_function.function(*samples, **named)
         except Exception as error:
-            note_sample(error, 0, 0 if count == 1 else None)
+            note_sample(error, 0, 0 if call.count == 1 else None)
             raise
 
-    def _allocated(
-        self,
-        inputs: list[Batch | None],
-        xs: list[Any],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-    ) -> list[Batch]:
+    def _allocated(self, call: StepCall, xs: list[Any]) -> list[Batch]:
         """Return the results of a kernel that allocates them. The rule checks each sample."""
-        prepared = self._prepare_cached(inputs, arguments, draws, count)
-        varying = {name: arguments[name] for name in self._varying}
-        is_one = not varying and all(x is None or _is_uniform(x) for x in xs)
+        prepared = self._prepare_cached(call)
+        is_one = not self._varying and all(x is None or _is_uniform(x) for x in xs)
         layout = prepared.get("out_layout")
-        found = [self._specs_of_sample(inputs, n, varying, None, layout) for n in range(1 if is_one else count)]
-        results = self._call(xs, arguments, self._extra(prepared, inputs, found[0], count), draws, count)
-        return self._as_batches(results, found[0], origins_of(inputs))
+        found = [self._specs_of_sample(call, n, None, layout) for n in range(1 if is_one else call.count)]
+        results = self._call(call, xs, self._extra(call, prepared, found[0]))
+        return self._as_batches(results, found[0], call.origins)
 
-    def _extra(
-        self, prepared: dict[str, Any], inputs: list[Batch | None], specs: tuple[Spec, ...], count: int
-    ) -> dict[str, Any]:
+    def _extra(self, call: StepCall, prepared: dict[str, Any], specs: tuple[Spec, ...]) -> dict[str, Any]:
         """Return the arguments of the kernel that are not those of the operator, except random numbers."""
         known_specs, known_count, context = self._known_context
-        if specs is not known_specs or count != known_count:
-            context = {name: self._context(name, inputs, specs, count) for name in self._context_names}
-            self._known_context = specs, count, context
+        if specs is not known_specs or call.count != known_count:
+            context = {name: self._context(name, call, specs) for name in self._context_names}
+            self._known_context = specs, call.count, context
         named, names = dict(context), self._kernel_function.names
         for name, value in prepared.items():
             if name in names:
                 named[name] = value
         return named
 
-    def _plan(
-        self,
-        inputs: list[Batch | None],
-        xs: list[Any],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-    ) -> _Plan:
-        prepared = self._prepare_cached(inputs, arguments, draws, count)
-        specs, shapes, traced = self._result_specs(inputs, xs, arguments, prepared, count)
-        extra = self._extra(prepared, inputs, specs, count)
-        return _Plan(specs, shapes, _has_elements(shapes), extra, traced)
+    def _plan(self, call: StepCall, xs: list[Any]) -> _Plan:
+        prepared = self._prepare_cached(call)
+        specs, shapes, traced = self._result_specs(call, xs, prepared)
+        return _Plan(specs, shapes, _has_elements(shapes), self._extra(call, prepared, specs), traced)
 
-    def _fill_others(
-        self,
-        outs: list[Any],
-        xs: list[Any],
-        arguments: dict[str, Any],
-        extra: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-    ) -> None:
+    def _fill_others(self, call: StepCall, outs: list[Any], xs: list[Any], extra: dict[str, Any]) -> None:
         """Fill the samples that have elements: kernels need not handle others."""
         kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
         if not len(kept):
             return
-        named = {name: _take_values(arguments[name], kept) for name in self._own_arguments}
+        named = {name: _take_values(call.arguments[name], kept) for name in self._own_arguments}
         named |= {name: value if name in self._wanted else _take_values(value, kept) for name, value in extra.items()}
         if "count" in self._wanted:
             named["count"] = len(kept)
-        if self._takes_draws and draws is not None:
-            named["draws"] = draws.take(kept)
+        if self._takes_draws and call.draws is not None:
+            named["draws"] = call.draws.take(kept)
         outs = [out.take(kept) for out in outs]
         xs = [None if x is None else x.take(kept) for x in xs]
         try:
@@ -215,16 +173,14 @@ class SamplesStep(KernelStep):
                 failure_context(error).sample = int(kept[sample])
             raise
 
-    def _plan_key(self, inputs: list[Batch | None], xs: list[Any], count: int) -> Any:
+    def _plan_key(self, call: StepCall, xs: list[Any]) -> Any:
         """Return what the result of `prepare` and the specs of the results depend on.
 
         None if they do not only depend on shapes. Of samples of different shapes, it has the extents that are equal:
         then a plan can be used again if the rule copies the others.
         """
-        if self._is_constant:
-            return count
-        key: list[Any] = [count]
-        for batch, x in zip(inputs, xs, strict=True):
+        key: list[Any] = [call.count]
+        for batch, x in zip(call.inputs, xs, strict=True):
             if batch is None:
                 key.append(None)
             elif batch.dense is not None:
@@ -235,54 +191,43 @@ class SamplesStep(KernelStep):
                 return None
         return key
 
-    def _context(self, name: str, inputs: list[Batch | None], specs: tuple[Spec, ...], count: int) -> Any:
+    def _context(self, name: str, call: StepCall, specs: tuple[Spec, ...]) -> Any:
         """Return an argument that a kernel declares in addition to parameters. Specs have no shapes."""
         if name == "spec":
-            return open_spec_of(inputs)
+            return open_spec_of(call.inputs)
         if name == "specs":
-            return tuple(None if batch is None else batch.open_spec() for batch in inputs)
+            return tuple(None if batch is None else batch.open_spec() for batch in call.inputs)
         if name == "out_spec":
             return specs[0] if specs[0].shape is None else specs[0].replace(shape=None)
         if name == "out_specs":
             return specs
-        return count
+        return call.count
 
-    def _add_cache(self, extra: dict[str, Any], frame: Frame, inputs: list[Batch | None], count: int) -> dict[str, Any]:
-        """Return the result of `prepare` with the cache of the step, if any. Do not modify the given dictionary."""
-        return extra
-
-    def _prepare_cached(
-        self, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> dict[str, Any]:
+    def _prepare_cached(self, call: StepCall) -> dict[str, Any]:
         """Return the result of `prepare`."""
         if self._operator.prepare_function is None:
             return {}
         if not self._prepares_once:
-            return self._prepare(inputs, arguments, draws, count)
+            return self._prepare(call)
         key: list[Any] = []
-        for batch in inputs:
+        for batch in call.inputs:
             if batch is None:
                 key.append(None)
                 continue
             if batch.dense is None:
-                return self._prepare(inputs, arguments, draws, count)
+                return self._prepare(call)
             key.append((batch.dtype, batch.layout, batch.dense.shape))
-        make = partial(self._prepare, inputs, arguments, draws, count)
-        return self._known_preparations.get_or_make(tuple(key), make)[0]
+        return self._known_preparations.get_or_make(tuple(key), partial(self._prepare, call))[0]
 
     def _result_specs(
-        self,
-        inputs: list[Batch | None],
-        xs: list[Samples | None],
-        arguments: dict[str, Any],
-        extra: dict[str, Any],
-        count: int,
+        self, call: StepCall, xs: list[Samples | None], extra: dict[str, Any]
     ) -> tuple[tuple[Spec, ...], list[Any], TracedShapes | None]:
         """Return the specs of the results, the shapes of each output, and how they follow from those of the inputs.
 
         Shapes are a tuple if they are equal, or a `ShapeTable`. If `prepare` returns no shapes and the rule computes
         with extents, it runs once per combination of input shapes and shaping arguments.
         """
+        inputs, count = call.inputs, call.count
         layout = extra.get("out_layout")
         shapes = extra.get("out_shapes")
         if is_array(shapes):
@@ -306,7 +251,7 @@ class SamplesStep(KernelStep):
             return specs, [() if spec.ndim == 0 else shape for spec in specs], None
         is_uniform = is_dense or all(x is None or _table_of(x).is_uniform for x in xs)
         if is_uniform and not self._varying and not is_list(shapes):
-            specs = self._specs_of_sample(inputs, 0, {}, shape, layout)
+            specs = self._specs_of_sample(call, 0, shape, layout)
             return specs, [spec.shape for spec in specs], None
         tables = [None if x is None else _table_of(x) for x in xs]
         if shapes is None and not self._varying and (traced := self._trace.of(inputs, tables)) is not None:
@@ -316,10 +261,10 @@ class SamplesStep(KernelStep):
                 if is_tuple(each):
                     self._check_size(each, spec, 0)
             return specs, found_shapes, traced
-        varying = {name: arguments[name] for name in self._varying}
         columns = [table.shapes.tolist() for table in tables if table is not None and not table.is_uniform]
         columns += [
-            [value.tolist() for value in values] if is_list(values) else values.tolist() for values in varying.values()
+            [value.tolist() for value in values] if is_list(values) else values.tolist()
+            for values in [call.arguments[name] for name in self._varying]
         ]
         kinds = tuple(None if batch is None else (batch.dtype, batch.layout) for batch in inputs)
         uniform = tuple(table.extents for table in tables if table is not None and table.is_uniform)
@@ -330,7 +275,7 @@ class SamplesStep(KernelStep):
             key = (kinds, uniform, str(row), shape, layout)
             specs = self._known_results.get(key)
             if specs is None:
-                specs = self._specs_of_sample(inputs, sample, varying, shape, layout)
+                specs = self._specs_of_sample(call, sample, shape, layout)
                 self._known_results.put(key, specs)
             found.append(specs)
         by_output = [[of_sample[output].shape for of_sample in found] for output in range(len(found[0]))]

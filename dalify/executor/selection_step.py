@@ -10,10 +10,9 @@ from dalify.base.narrow import is_list
 from dalify.base.optional import LazyModule
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
-from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
-from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
+from dalify.executor.step_call import StepCall
 from dalify.graph import Node
 from dalify.registry import SelectionKernel
 
@@ -21,7 +20,6 @@ __all__ = ["SelectionStep"]
 
 if TYPE_CHECKING:
     from dalify.kernels.arrays import strided
-    from dalify.kernels.random.philox import SampleDraws
 else:
     # This imports numba, which selections from samples of one shape do not need.
     strided = LazyModule("dalify.kernels.arrays.strided", "selections from samples of different shapes")
@@ -39,17 +37,15 @@ class SelectionStep(KernelStep):
         self._select_from = self._kernel.selects
         self._options = {name: self._static[name] for name in self._select_from.names}
 
-    def _compute(
-        self, frame: Frame, inputs: list[Batch | None], arguments: dict[str, Any], draws: SampleDraws | None, count: int
-    ) -> list[Batch]:
-        x, *others = inputs
+    def _compute(self, call: StepCall) -> list[Batch]:
+        x, *others = call.inputs
         assert x is not None, "dalify bug: a selection without data"
         if x.dense is not None and not others:
-            specs = self._specs_of_sample(inputs, 0)
-            found = self._call_kernel([], [x.dense], self._constants, 0, count)
-            views = self._as_batches(found, specs, x.origins)
-            return [self._copied(frame, output, view, count) for output, view in enumerate(views)]
-        specs = self._open_specs(inputs)
+            specs = self._specs_of_sample(call, 0)
+            found = self._call_kernel([], [x.dense], self._constants, 0, call.count)
+            views = self._as_batches(found, specs, call.origins)
+            return [self._copied(call, output, view) for output, view in enumerate(views)]
+        specs = self._open_specs(call.inputs)
         values = [np.stack(batch.samples) if batch.dense is None else batch.dense for batch in others if batch]
         selected = self._select_from.function(Samples.of_batch(x), *values, **self._options)
         results: list[Batch] = []
@@ -57,22 +53,22 @@ class SelectionStep(KernelStep):
         for output, (spec, part) in enumerate(zip(specs, parts, strict=True)):
             table = ShapeTable(part.shapes, part.dtype.itemsize)
             shapes = table.shape(0) if table.is_uniform else table
-            batch = self._memory_of(frame, output, spec, shapes, origins_of(inputs), count, None)
+            batch = self._memory_of(call, output, spec, shapes)
             strided.copy_strided(Samples.of_batch(batch), part)
             results.append(batch)
         return results
 
-    def _copied(self, frame: Frame, output: int, view: Batch, count: int) -> Batch:
+    def _copied(self, call: StepCall, output: int, view: Batch) -> Batch:
         """Return a large view contiguous: NumPy takes up to four times as long to copy it later."""
         dense = view.dense
         if dense is None or dense.nbytes < _LARGE_BYTES or dense[0].flags.c_contiguous:
             return view
         shape = dense.shape[1:]
-        strides = np.empty((count, len(shape)), np.int64)
+        strides = np.empty((call.count, len(shape)), np.int64)
         strides[:] = [stride // dense.itemsize for stride in dense.strides[1:]]
-        addresses = np.arange(count) * dense.strides[0] + dense.__array_interface__["data"][0]
+        addresses = np.arange(call.count) * dense.strides[0] + dense.__array_interface__["data"][0]
         spec = Spec(view.dtype, view.ndim, view.layout)
-        batch = self._memory_of(frame, output, spec, shape, view.origins, count, None)
+        batch = self._memory_of(call, output, spec, shape)
         out = Samples.of_batch(batch)
         strided.copy_strided(out, Samples(addresses, out.shapes, dense.dtype, dense, strides))
         return batch

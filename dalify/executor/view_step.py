@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,12 @@ from numpy.typing import NDArray
 from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.recent import Recent
 from dalify.data import Array, Batch, Spec
-from dalify.executor.frame import Frame
 from dalify.executor.kernel_step import KernelStep
-from dalify.executor.origins import origins_of
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace, trace_shapes
+from dalify.executor.step_call import StepCall
 from dalify.executor.values import element_dtype
 from dalify.graph import Node
-
-if TYPE_CHECKING:
-    from dalify.kernels.random.philox import SampleDraws
 
 __all__ = ["ViewStep"]
 
@@ -45,17 +42,10 @@ class ViewStep(KernelStep):
         prepare = self._operator.prepare_function
         self._exact_prepare = self._bound(prepare) if prepare is not None and self._exact else None
 
-    def _compute(
-        self,
-        frame: Frame,
-        inputs: list[Batch | None],
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-    ) -> list[Batch]:
-        x = inputs[0]
+    def _compute(self, call: StepCall) -> list[Batch]:
+        x = call.inputs[0]
         if x is not None and x.dense is None and len(self.outputs) == 1:
-            found = self._shapes(inputs, x, arguments, draws, count)
+            found = self._shapes(call, x)
             if found is not None:
                 shapes, spec = found
                 layout = spec.layout or ""
@@ -71,24 +61,24 @@ class ViewStep(KernelStep):
                     for sample, shape in zip(samples, shapes.tolist(), strict=True)
                 ]
                 return [Batch(None, samples, layout, self.device, x.origins, spec.dtype)]
-        return self._views(inputs, arguments, count)
+        return self._views(call)
 
-    def _views(self, inputs: list[Batch | None], arguments: dict[str, Any], count: int) -> list[Batch]:
+    def _views(self, call: StepCall) -> list[Batch]:
         """Call the kernel for the whole chunk or, if shapes of inputs or results differ, for each sample."""
-        varying = {name: arguments[name] for name in self._varying}
-        is_dense = all(batch is None or batch.dense is not None for batch in inputs)
-        numbers = range(count if varying or not is_dense else 1)
-        specs = [self._specs_of_sample(inputs, sample, varying) for sample in numbers]
-        origins = origins_of(inputs)
+        is_dense = all(batch is None or batch.dense is not None for batch in call.inputs)
+        numbers = range(call.count if self._varying or not is_dense else 1)
+        specs = [self._specs_of_sample(call, sample) for sample in numbers]
         if is_dense and specs.count(specs[0]) == len(specs):
-            made = self._view([None if batch is None else batch.dense for batch in inputs], specs[0], 0, count)
-            return self._as_batches(made, specs[0], origins)
+            made = self._view(
+                [None if batch is None else batch.dense for batch in call.inputs], specs[0], 0, call.count
+            )
+            return self._as_batches(made, specs[0], call.origins)
         samples: list[list[Array]] = [[] for _ in self.outputs]
         for n, spec in enumerate(specs):
-            given = [None if batch is None else batch.slice(n, n + 1).samples[0][None] for batch in inputs]
+            given = [None if batch is None else batch.slice(n, n + 1).samples[0][None] for batch in call.inputs]
             for views, part in zip(samples, self._view(given, spec, n, 1), strict=True):
                 views.append(part[0] if is_list(part) else part[0, ...])
-        return self._as_batches(tuple(samples), specs[0], origins)
+        return self._as_batches(tuple(samples), specs[0], call.origins)
 
     def _view(self, arrays: list[Array | None], specs: tuple[Spec, ...], start: int, size: int) -> tuple[Any, ...]:
         """Return the results of the kernel for samples of one shape."""
@@ -102,37 +92,29 @@ class ViewStep(KernelStep):
         found = self._call_kernel([], xs, named, start, size)
         return found if is_tuple(found) else (found,)
 
-    def _shapes(
-        self,
-        inputs: list[Batch | None],
-        x: Batch,
-        arguments: dict[str, Any],
-        draws: SampleDraws | None,
-        count: int,
-    ) -> tuple[NDArray[np.int64], Spec] | None:
+    def _shapes(self, call: StepCall, x: Batch) -> tuple[NDArray[np.int64], Spec] | None:
         """Return the new shapes, which differ, and the spec of the result; None if the kernel has to be called."""
         old = x.shape_array()
-        is_alone = not (self._varying or any(inputs[1:]))
+        is_alone = not (self._varying or any(call.inputs[1:]))
         if is_alone:
-            make = partial(self._kept_spec, x, len(inputs) - 1)
+            make = partial(self._kept_spec, x, len(call.inputs) - 1)
             kept = self._kept_specs.get_or_make((x.dtype, x.layout, x.ndim), make)[0]
             if kept:
                 return None if x.is_uniform else (old, kept)
-        exact = {name: np.broadcast_to(value, (count, *value.shape[1:])) for name, value in self._exact.items()}
-        prepared = self._prepare(inputs, {**arguments, **exact}, draws, count, self._exact_prepare)
+        exact = {name: np.broadcast_to(value, (call.count, *value.shape[1:])) for name, value in self._exact.items()}
+        prepared = self._prepare(replace(call, arguments=call.arguments | exact), self._exact_prepare)
         shapes = prepared.get("out_shapes")
         if is_array(shapes):
             if x.is_uniform if shapes is old else ShapeTable(shapes).is_uniform:
                 return None
-            varying = {name: arguments[name] for name in self._varying}
-            return shapes, self._specs_of_sample(inputs, 0, varying)[0]
+            return shapes, self._specs_of_sample(call, 0)[0]
         if not is_alone:
             return None
         table = ShapeTable(old)
-        traced = self._trace.of(inputs, [table, *(None for _ in inputs[1:])])
+        traced = self._trace.of(call.inputs, [table, *(None for _ in call.inputs[1:])])
         if traced is None or traced.specs[0].dtype != x.dtype:
             return None
-        found = traced.shapes([table], count)[0]
+        found = traced.shapes([table], call.count)[0]
         # Otherwise it is a part of the sample.
         if isinstance(found, ShapeTable) and (found.shapes.prod(1) == old.prod(1)).all():
             return found.shapes, traced.specs[0]

@@ -69,9 +69,9 @@ def test_there_are_no_more_arenas_than_chunks_at_a_time(depth: int, monkeypatch:
         return fn.flip(fn.resize(images, size=20))
 
     with pipeline() as pipe:
-        stages = parts_of(pipe).builder.engine().plan.stages
+        states = parts_of(pipe).builder.engine().stages
         for _ in range(30):
-            for stage in stages:
-                stage.seconds_per_sample = 0.0  # one chunk
+            for state in states:
+                state.seconds_per_sample = 0.0  # one chunk
             pipe.run()
     assert 1 <= len(made) <= depth

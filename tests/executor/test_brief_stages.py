@@ -44,8 +44,8 @@ def pipeline_of(values: list[float], seconds_per_sample: float, *, depth: int = 
 
     pipe = graph()
     pipe.build()
-    for stage in parts_of(pipe).builder.engine().plan.stages:
-        stage.seconds_per_sample = seconds_per_sample
+    for state in parts_of(pipe).builder.engine().stages:
+        state.seconds_per_sample = seconds_per_sample
     return pipe
 
 
@@ -60,11 +60,11 @@ def test_they_run_in_the_thread_that_would_hand_them_over(threads):
 def test_no_samples_are_lost_if_the_time_becomes_known_after_a_batch_was_divided(monkeypatch):
     """Another iteration may measure the stage at any time."""
     pipe = pipeline_of([0.25], 1.0)
-    stages = parts_of(pipe).builder.engine().plan.stages
+    states = parts_of(pipe).builder.engine().stages
 
     def divided(size: int, *_: Any, **__: Any) -> list[tuple[int, int]]:
-        for stage in stages:
-            stage.seconds_per_sample = 0.0
+        for state in states:
+            state.seconds_per_sample = 0.0
         return [(0, 1), (1, size)]
 
     monkeypatch.setattr(engine, "chunk_bounds", divided)
@@ -73,7 +73,7 @@ def test_no_samples_are_lost_if_the_time_becomes_known_after_a_batch_was_divided
 
 @pytest.mark.usefixtures("emulated_gpu")
 def test_an_emulated_device_takes_part_in_order(monkeypatch):
-    monkeypatch.setattr("dalify.executor.engine.is_brief", lambda *_: True)
+    monkeypatch.setattr("dalify.executor.stage_state.is_brief", lambda *_: True)
     found: list[str] = []
     operator = catalog.find("copy")
     original = operator.kernels["gpu"]
@@ -103,7 +103,7 @@ def test_an_emulated_device_takes_part_in_order(monkeypatch):
 
 
 def test_an_error_belongs_to_its_batch(threads, monkeypatch):
-    monkeypatch.setattr("dalify.executor.engine.is_brief", lambda *_: True)  # independent of the load of the machine
+    monkeypatch.setattr("dalify.executor.stage_state.is_brief", lambda *_: True)  # whatever the load is
     pipe = pipeline_of([0.25, -1.0, 0.5, 0.0], 0.0, depth=2)
     assert pipe.run()[0].as_array()[0, 0, 0] == 0.75
     with pytest.raises(ValueError, match="negative"):
@@ -125,8 +125,8 @@ def test_many_in_a_row_need_no_deep_stack():
 
     pipe = graph()
     pipe.build()
-    for stage in parts_of(pipe).builder.engine().plan.stages:
-        stage.seconds_per_sample = 0.0
+    for state in parts_of(pipe).builder.engine().stages:
+        state.seconds_per_sample = 0.0
     assert (pipe.run()[0].as_array() == 400).all()
     pipe.close()
 

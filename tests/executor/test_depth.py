@@ -175,8 +175,8 @@ def in_progress(pipe: Pipeline) -> int:
     """Run twice, as if a sample took a millisecond; return the number of batches that are then in progress."""
     pipe.run()
     running = parts_of(pipe).builder.engine()
-    for stage in running.plan.stages:
-        stage.seconds_per_sample = stage.cpu_seconds_per_sample = 1e-3
+    for state in running.stages:
+        state.seconds_per_sample = state.cpu_seconds_per_sample = 1e-3
     pipe.run()
     return running.scheduled + 1
 
@@ -219,7 +219,7 @@ def test_brief_stages_need_no_more_batches(photo_folder: Path, processors: Calla
     with made(photo_folder, mirrored, 4) as pipe:
         pipe.run()
         running = parts_of(pipe).builder.engine()
-        brief, long = running.plan.stages
+        brief, long = running.stages
         long.seconds_per_sample = long.cpu_seconds_per_sample = 2e-3
         found: list[int] = []
         for seconds in (1e-6, 0.2e-3):

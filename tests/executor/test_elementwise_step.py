@@ -40,8 +40,8 @@ def run(define: Callable[..., Any], images: Images = RAGGED, *, in_block: bool =
 
     with graph() as pipe:
         pipe.build()
-        for stage in parts_of(pipe).builder.engine().plan.stages:
-            stage.seconds_per_sample = 0.0  # one chunk
+        for state in parts_of(pipe).builder.engine().stages:
+            state.seconds_per_sample = 0.0  # one chunk
         for _ in range(2):
             (found,) = pipe.run()
         return [np.array(found.at(n)) for n in range(len(images))]
@@ -142,8 +142,8 @@ def test_one_call_for_boxes_without_gaps_between_samples(other: str, monkeypatch
 
     with graph() as pipe:
         pipe.build()
-        for stage in parts_of(pipe).builder.engine().plan.stages:
-            stage.seconds_per_sample = 0.0  # one chunk
+        for state in parts_of(pipe).builder.engine().stages:
+            state.seconds_per_sample = 0.0  # one chunk
         product, rows = pipe.run()
         for n, sample in enumerate(boxes):
             np.testing.assert_array_equal(np.array(product.at(n)), sample * sample)

@@ -31,8 +31,8 @@ def run(samples: list[np.ndarray], *, threads: int = 1, chunks: bool = False, de
     pipe = graph()
     pipe.build()
     try:
-        for stage in parts_of(pipe).builder.engine().plan.stages:
-            stage.seconds_per_sample = 1.0 if chunks else 1e-9
+        for state in parts_of(pipe).builder.engine().stages:
+            state.seconds_per_sample = 1.0 if chunks else 1e-9
         for _ in range(3):
             (batch,) = pipe.run()
         return [np.array(batch.as_cpu().at(n)) for n in range(len(samples))]
@@ -70,7 +70,7 @@ def test_results_of_several_calls_are_not_overwritten():
 
     pipe = graph()
     pipe.build()
-    parts_of(pipe).builder.engine().plan.stages[0].seconds_per_sample = 0.0  # one chunk
+    parts_of(pipe).builder.engine().stages[0].seconds_per_sample = 0.0  # one chunk
     results = [pipe.run()[0] for _ in batches]
     for batch, samples in zip(results, batches, strict=True):
         for n, sample in enumerate(samples):
@@ -88,7 +88,7 @@ def test_other_extents_make_another_call(calls):
 
     pipe = graph()
     pipe.build()
-    parts_of(pipe).builder.engine().plan.stages[0].seconds_per_sample = 0.0  # one chunk
+    parts_of(pipe).builder.engine().stages[0].seconds_per_sample = 0.0  # one chunk
     (batch,) = pipe.run()
     assert calls == [2, 2, 1]
     for n, sample in enumerate(samples):
@@ -212,8 +212,8 @@ def test_the_rule_runs_once_for_all_numbers_of_rows(monkeypatch):
 
     pipe = graph()
     pipe.build()
-    for stage in parts_of(pipe).builder.engine().plan.stages:
-        stage.seconds_per_sample = 0.0  # one chunk
+    for state in parts_of(pipe).builder.engine().stages:
+        state.seconds_per_sample = 0.0  # one chunk
     monkeypatch.setattr(operator, "rule", counted)
     results = [pipe.run() for _ in range(20)]
     assert len(calls) < 15  # of 60 samples

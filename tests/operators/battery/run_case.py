@@ -182,8 +182,8 @@ def run_case(
         return tuple(nodes_of(name, case, samples, folder, device))
 
     with built(do_not_convert(graph), count=len(samples), device=device, num_threads=num_threads) as pipe:
-        for stage in parts_of(pipe).builder.engine().plan.stages:
-            stage.seconds_per_sample = seconds_per_sample
+        for state in parts_of(pipe).builder.engine().stages:
+            state.seconds_per_sample = seconds_per_sample
         return outputs_of(pipe.run())
 
 

@@ -39,8 +39,8 @@ def test_files_are_read_together(sizes, tmp_path, monkeypatch):
         return files, files + 1
 
     pipe = pipeline()
-    for stage in parts_of(pipe).builder.engine().plan.stages:
-        stage.seconds_per_sample = 0.0  # one chunk
+    for state in parts_of(pipe).builder.engine().stages:
+        state.seconds_per_sample = 0.0  # one chunk
     batches = [pipe.run() for _ in range(3)]
     for files, more in batches:  # their memory is not used again
         for n, data in enumerate(contents):

@@ -1,0 +1,35 @@
+"""What a step computes for one chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dalify.data import Batch
+from dalify.executor.frame import Frame
+
+__all__ = ["StepCall"]
+
+if TYPE_CHECKING:
+    from dalify.kernels.random.philox import SampleDraws
+
+
+@dataclass(slots=True)
+class StepCall:
+    """The samples of a chunk that a step with a kernel computes, or some of them.
+
+    Attributes:
+        frame: frame of the chunk.
+        inputs: inputs; None for absent ones.
+        count: number of samples.
+        origins: origins of the samples; None if unknown.
+        arguments: all per-sample arguments by name. Do not modify them.
+        draws: random numbers; None for operators without.
+    """
+
+    frame: Frame
+    inputs: list[Batch | None]
+    count: int
+    origins: Any
+    arguments: dict[str, Any]
+    draws: SampleDraws | None = None
