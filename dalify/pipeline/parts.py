@@ -10,6 +10,7 @@ from dalify.pipeline.checkpoints import Checkpoints
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
+from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.run import Run
 from dalify.pipeline.taps import Taps
 
@@ -27,6 +28,7 @@ class Parts:
         builder: builds the engine and owns it.
         run: which batches are scheduled and returned.
         checkpoints: saves and restores states.
+        inspection: explains, draws and serializes the graph.
     """
 
     context: PipelineContext
@@ -35,6 +37,7 @@ class Parts:
     builder: EngineBuilder
     run: Run
     checkpoints: Checkpoints
+    inspection: Inspection
 
     @classmethod
     def of(
@@ -54,4 +57,5 @@ class Parts:
             builder=builder,
             run=run,
             checkpoints=Checkpoints(context, builder, run),
+            inspection=Inspection(context, definition, builder),
         )

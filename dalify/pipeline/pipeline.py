@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from typing import Any, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
+
+import numpy as np
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
@@ -17,18 +19,21 @@ from dalify.base.errors import (
 from dalify.base.source_line import SourceLine
 from dalify.data import tensor_list
 from dalify.executor.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
-from dalify.graph import DataNode
+from dalify.graph import DataNode, Node
 from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.current import pop_current, push_current, top
-from dalify.pipeline.inspection import Inspection, deserialized, serialized
+from dalify.pipeline.inspection import deserialized
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.run import TensorList
 
 __all__ = ["Pipeline", "parts_of"]
 
+if TYPE_CHECKING:
+    from dalify.executor.recovery import BadSample
 
-class Pipeline(Inspection):
+
+class Pipeline:
     """A graph of operators and the threads that run it.
 
     Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
@@ -234,6 +239,10 @@ class Pipeline(Inspection):
         """Keep a node in the graph even if no output needs it."""
         self._parts.definition.add_sink(edge)
 
+    def external_sources(self) -> tuple[Node, ...]:
+        """Return the nodes of the graph that take data from outside."""
+        return self._parts.inspection.external_sources()
+
     # -- the run
 
     def build(self) -> None:
@@ -416,6 +425,69 @@ class Pipeline(Inspection):
     @next_epoch.setter
     def next_epoch(self, epoch: int) -> None:
         self._parts.run.next_epoch = epoch
+
+    @property
+    def has_endless_data(self) -> bool:
+        """Whether the data are endless: there is no external source, only readers and random operators."""
+        return not self._parts.builder.externals()
+
+    @property
+    def has_only_sources(self) -> bool:
+        """Whether the pipeline has no reader."""
+        return not self._parts.builder.readers()
+
+    # -- readers and samples
+
+    def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
+        """Return the number of samples of a reader, or of all named readers.
+
+        With ``pad_last_batch`` it is a multiple of the number of shards, because all are padded to the same length.
+        """
+        return self._parts.inspection.epoch_size(name)
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Return sizes and sharding of a reader, or of all readers by name.
+
+        Raises:
+            PipelineStateError: there is no reader of that name.
+        """
+        return self._parts.inspection.reader_meta(name)
+
+    def remaining_of_epochs(self, name: str) -> dict[int, int]:
+        """Return the number of samples of all shards that are left of epochs begun with another number of shards.
+
+        Args:
+            name: name of the reader.
+        """
+        return self._parts.inspection.remaining_of_epochs(name)
+
+    def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
+        """Return the samples that could not be read or decoded, in the order of the batches that the user received.
+
+        With ``on_error="skip"`` or ``"replace"``. At least the latest 25,000; ``bad_count`` counts all. The list of
+        a resumed pipeline starts empty.
+
+        Args:
+            epoch: epoch of the reader, from 0; None for all since the pipeline was created.
+
+        Example:
+            >>> for bad in pipe.bad_samples():
+            ...     print(bad)  # photos/cat/17.jpg: DecodeError: the JPEG data end too early. (fn.decoders.image …)
+        """
+        return self._parts.inspection.bad_samples(epoch)
+
+    @property
+    def bad_count(self) -> int:
+        """Number of samples that could not be read or decoded, including those that ``bad_samples`` omits."""
+        return sum(engine.recovery.bad_count for engine in self._parts.builder.engine().engines)
+
+    @property
+    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which samples of the last returned batch are real, bool ``[samples]``.
+
+        False for padding (``pad_last_batch``) and for replacements of bad samples, so that metrics can ignore them.
+        """
+        return self._parts.builder.engine().valid
 
     # -- checkpoints
 
@@ -602,7 +674,71 @@ class Pipeline(Inspection):
         """As specified; no effect."""
         return self._parts.context.options.bytes_per_sample
 
-    # -- serialization
+    # -- inspection and serialization
+
+    def explain(self) -> str:
+        """Return what each pass did to the graph and why, with the user's lines.
+
+        Pruned, folded, merged, split, placed and copied nodes; with ``processes``, also which nodes run in them.
+        """
+        return self._parts.inspection.explain()
+
+    def executor_statistics(self) -> dict[str, Any]:
+        """Return the size in bytes of the outputs of each operator; needs ``enable_memory_stats=True``.
+
+        Values inside a chunk of samples share the scratch memory of their thread, so the sum over all operators
+        is much larger than the memory of the pipeline.
+
+        Returns:
+            by device and name of the operator, ``"CPU_resized"``, lists with one number for each output:
+            ``real_memory_size`` (bytes of the largest batch), ``max_real_memory_size`` (bytes of the largest sample),
+            and the same values as ``reserved_memory_size`` and ``max_reserved_memory_size``.
+            Empty if nothing is measured.
+        """
+        return self._parts.inspection.executor_statistics()
+
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Return the sizes of the shared memory slots that workers fill for ``external_source(parallel=True)``.
+
+        Slots grow with the data, so these are the current sizes.
+
+        Returns:
+            ``capacities``: bytes of each slot, one batch of one source; ``per_sample_capacities``: the same, divided by
+            the batch size. Empty without parallel sources, and before the pipeline is built.
+        """
+        return self._parts.inspection.shared_memory_statistics()
+
+    def save_graph_to_dot_file(
+        self,
+        filename: str | PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
+        """Write the graph, as the user defined it, in Graphviz' DOT language.
+
+        Args:
+            filename: path of the file.
+            show_tensors: ignored.
+            show_ids: ignored, with a warning.
+            use_colors: ignored.
+        """
+        if show_ids is not None:
+            warn_deprecated("The argument 'show_ids' no longer has an effect and can be omitted.")
+        self._parts.inspection.write_dot(filename)
+
+    def save_graph_to_svg_file(self, filename: str | PathLike[str]) -> None:
+        """Draw the graph, as the user defined it, as SVG; no other program is needed.
+
+        Args:
+            filename: path of the file.
+        """
+        self._parts.inspection.write_svg(filename)
+
+    def _repr_svg_(self) -> str:
+        """Show the graph in a notebook."""
+        return self._parts.inspection.svg()
 
     def serialize(self, define_graph: Any = None, filename: str | PathLike[str] | None = None) -> bytes:
         """Return the graph and the main arguments as JSON, which ``deserialize`` reads without executing code.
@@ -618,7 +754,7 @@ class Pipeline(Inspection):
             with self:
                 result = define_graph()
             self.set_outputs(*(result if isinstance(result, (tuple, list)) else (result,)))
-        return serialized(self._parts.builder.graph(), self._parts.context.options, filename)
+        return self._parts.inspection.serialized(filename)
 
     @classmethod
     def deserialize(
