@@ -187,6 +187,9 @@ def _module(found: Definition, code: CodeType) -> Any:
     else:
         definition.returns = None
     free = [statement(f"{name} = None", location) for name in (*code.co_freevars, OVERLOADS)]
+    if isinstance(definition, gast.FunctionDef) and definition.name not in code.co_freevars:
+        # A function that calls itself finds its name where it did before, not in this scope.
+        free.append(statement(f"global {definition.name}", location))
     factory = statement("def dalify_factory():\n    BODY", location, BODY=[*free, definition])
     if found.class_name:
         factory = statement(f"class {found.class_name}:\n    BODY", location, BODY=[factory])

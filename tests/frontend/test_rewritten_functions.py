@@ -257,3 +257,50 @@ def test_too_many_paths_are_refused_only_for_graph_values() -> None:
     assert rewrite(function)(3, 2) == function(3, 2) == 0
     with fake_graph(), pytest.raises(UnsupportedSyntaxError, match="return it at the end"):
         rewrite(function)(node("x"), node("p"))
+
+
+def repeated(x, times):
+    if times:
+        x = repeated(x + 1 if x > 0 else x - 1, times - 1)
+    return x
+
+
+def halved(x):
+    return -x if x > 0 else x
+
+
+class Recursive:
+    @staticmethod
+    def repeated(x, times):  # the name of a function of the module, which it calls
+        return Recursive.repeated(repeated(x, 1), times - 1) if times else x
+
+    def halved(self, x):
+        return halved(x) if x > 1 else x
+
+    def __hidden(self, x, times):
+        return self.__hidden(x * 2, times - 1) if times and x > 0 else x
+
+    def hidden(self, x):
+        return self.__hidden(x, 3)
+
+
+@functools.lru_cache
+def factorial(n):
+    return n * factorial(n - 1) if n else 1
+
+
+def test_functions_that_call_themselves() -> None:
+    def inner(x, times):
+        return inner(x + 1 if x > 0 else x, times - 1) if times else x
+
+    check(lambda x: repeated(x, 3), *NUMBERS)
+    check(lambda x: Recursive.repeated(x, 2), *NUMBERS)
+    check(lambda x: Recursive().halved(x), *NUMBERS)
+    check(lambda x: Recursive().hidden(x) if x < 3 else x, *NUMBERS)
+    check(lambda x: inner(x, 2) + factorial(4), *NUMBERS)
+
+
+def test_a_function_that_calls_itself_finds_its_name_when_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = rewrite(repeated)
+    monkeypatch.setitem(globals(), "repeated", lambda x, times: "replaced")
+    assert first(1, 1) == "replaced"
