@@ -70,3 +70,13 @@ def test_threads_never_get_addresses_that_are_not_filled_in(monkeypatch: pytest.
     first = dense.__array_interface__["data"][0]
     assert samples.addresses.tolist() == [first, first + 12, first + 24, first + 36]
     assert seen == [samples.addresses.tolist()]
+
+
+def test_tables_of_an_array_are_computed_once() -> None:
+    samples = Samples.of_dense(np.zeros((3, 2, 4), np.float32))
+    assert (len(samples), samples.ndim) == (3, 2)
+    assert samples.shapes is samples.shapes
+    assert samples.addresses is samples.addresses
+    np.testing.assert_array_equal(samples.shapes, [[2, 4]] * 3)
+    np.testing.assert_array_equal(np.diff(samples.addresses), [32, 32])
+    assert not hasattr(samples, "shape")
