@@ -136,5 +136,5 @@ def test_dalis_private_method_for_outputs_can_be_called() -> None:
 
 
 def test_a_pipeline_has_one_attribute() -> None:
-    """Its methods delegate to parts, also those of its base class: further names could be those of a user's subclass."""
+    """Its methods delegate to parts, also those of the base class: more names could be those of a user's subclass."""
     assert set(vars(numbers())) == {"_parts"}
