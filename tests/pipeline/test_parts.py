@@ -135,6 +135,7 @@ def test_dalis_private_method_for_outputs_can_be_called() -> None:
     pipe.close()
 
 
-def test_a_pipeline_has_no_base_class() -> None:
+def test_a_pipeline_has_no_base_class_and_one_attribute() -> None:
     """Its methods delegate to parts; mixins would share the names of their attributes with the user's subclasses."""
     assert Pipeline.__bases__ == (object,)
+    assert set(vars(numbers())) == {"_parts"}

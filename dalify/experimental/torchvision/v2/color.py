@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from dalify import types
+from dalify import math, types
 from dalify.base.errors import ArgumentValueError
 from dalify.experimental.torchvision.v2.checks import fraction, interval
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator, sometimes
@@ -91,7 +92,7 @@ class ColorJitter(Operator):
             )
 
         result = images.interleaved(adjusted)
-        return result.clamped(0.0, 1.0) if images.is_float else result
+        return replace(result, data=math.clamp(result.data, 0.0, 1.0)) if images.is_float else result
 
 
 def _gray(images: Images, channels: int) -> Images:
@@ -109,7 +110,8 @@ def _colorless(images: Images) -> Images:
 
 
 def _luma(images: Images) -> Images:
-    return images.call("color_space_conversion", image_type=types.RGB, output_type=types.GRAY, channels=1)
+    luma = images.call("color_space_conversion", image_type=types.RGB, output_type=types.GRAY)
+    return replace(luma, channels=1)
 
 
 class Grayscale(Operator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,4 +54,4 @@ class Normalize(Operator):
     def _apply(self, images: Images) -> Images:
         shape = (1, 1, -1) if images.layout == "HWC" else (-1, 1, 1)
         mean, stddev = self._means.reshape(shape), self._deviations.reshape(shape)
-        return images.call("normalize", mean=mean, stddev=stddev, is_float=True)
+        return replace(images.call("normalize", mean=mean, stddev=stddev), is_float=True)

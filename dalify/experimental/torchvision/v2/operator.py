@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from dalify import eager, fn, math
+from dalify import eager, fn
 from dalify.base.errors import PipelineStateError, ShapeError, WrongObjectError, short_repr
 from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType, TensorListCPU, TensorListGPU
@@ -69,24 +69,9 @@ class Images:
         """Return two numbers, which may be graph values, as one argument."""
         return fn.stack(first, second) if self.is_graph else [first, second]
 
-    def call(
-        self, name: str, /, *, channels: int | None = None, is_float: bool | None = None, **arguments: Any
-    ) -> Images:
-        """Call an operator with the images as its input.
-
-        Args:
-            name: name of the operator.
-            channels: number of channels of the result; None: unchanged.
-            is_float: whether the result has floating-point numbers; None: unchanged.
-            arguments: arguments of the operator.
-        """
-        data = getattr(self.operators, name)(self.data, device=self.device, **arguments)
-        return replace(
-            self,
-            data=data,
-            channels=self.channels if channels is None else channels,
-            is_float=self.is_float if is_float is None else is_float,
-        )
+    def call(self, name: str, /, **arguments: Any) -> Images:
+        """Call an operator with the images as its input."""
+        return replace(self, data=getattr(self.operators, name)(self.data, device=self.device, **arguments))
 
     def interleaved(self, change: Callable[[Images], Images]) -> Images:
         """Apply a function that requires the layout HWC; transpose other images before and after it."""
@@ -128,12 +113,6 @@ class Images:
         """Return images with only the first channel."""
         axis = 2 if self.layout == "HWC" else 0
         return replace(self.call("slice", start=[0], shape=[1], axes=[axis]), channels=1)
-
-    def clamped(self, low: float, high: float) -> Images:
-        """Clamp the values of the images of a pipeline."""
-        if self.is_graph:
-            return replace(self, data=math.clamp(self.data, low, high))
-        raise AssertionError("dalify bug: clamped() outside a pipeline")
 
     def uniform(self, low: float, high: float, seed: int = -1) -> Any:
         """Draw a number, one per image in a pipeline; if the bounds are equal, return them."""
