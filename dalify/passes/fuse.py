@@ -2,8 +2,7 @@
 
 What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes or filters, nor
 spectra that it sums in bands. On the CPU, images that are normalized are in the memory of the results, and so their
-colors are changed there. Boxes are mirrored by the step that reads them, because the Python code of a step takes more
-time. The first operator declares what it fuses with.
+colors are changed there. The first operator declares what it fuses with.
 """
 
 from __future__ import annotations
