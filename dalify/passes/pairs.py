@@ -70,7 +70,7 @@ def _merged(pair: Pair, first: Node, second: Node, note: Callable[[Node, Node], 
     return replace(
         second,
         operator=operator,
-        inputs=(*first.inputs, *second.inputs[1:]),
+        inputs=first.inputs,
         arguments={**own, **taken},
         line=first.line,
         calls=first.user_calls + second.user_calls,

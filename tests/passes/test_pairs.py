@@ -23,7 +23,6 @@ DECLARED = [
 def test_declared_pairs_exist() -> None:
     assert {(name, *key) for name, (key, _) in DECLARED} == {
         ("crop", "resize", "merges"),
-        ("bb_flip", "box_encoder", "merges"),
         ("color_twist", "crop_mirror_normalize", "merges"),
         ("resize", "_color_twist_normalize", "merges"),
         ("resize", "crop_mirror_normalize", "moves"),
