@@ -16,26 +16,7 @@ from dalify.data.samples import Samples
 
 __all__ = ["nonsilent_regions"]
 
-_SINGLE = np.empty(0, np.float32)
-
-
-@njit(nogil=True, inline="always")
-def _first_sum(x: np.ndarray, last: int, window: int, zero: Any) -> Any:
-    """Return the sum of squares of the window that ends with a sample."""
-    total, first = zero, last - window + 1
-    for i in range(first if first > 0 else 0, last + 1):
-        value = zero + x[i]
-        total += value * value
-    return total
-
-
-@njit(nogil=True, inline="always")
-def _next_sum(x: np.ndarray, last: int, window: int, total: Any, zero: Any) -> Any:
-    """Return the sum of squares of the window that ends with a sample, from that of the window before."""
-    # Unsigned, because others are checked: negative ones would count from the end.
-    new, old = zero + x[np.uintp(last)], zero + x[np.uintp(last - window)] if last >= window else zero
-    total -= old * old  # first, as in DALI: the rounding error after a loud part depends on the order
-    return total + new * new
+_SINGLE, _DOUBLE, _INT64 = np.empty(0, np.float32), np.empty(0, np.float64), np.empty(0, np.int64)
 
 
 @njit(nogil=True, inline="always")
@@ -45,70 +26,63 @@ def _larger(power: Any, largest: Any) -> Any:
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _last_interval(out_at: Any, x: np.ndarray, window: int, begin: int, zero: Any) -> Any:
-    """Fill out[begin:] and return the largest power; see `_powers`."""
-    out = array_at(out_at, (x.size,), _SINGLE)
-    scale, largest = np.float32(1) / np.float32(window), np.float32(0)
-    total = _first_sum(x, begin, window, zero)
-    for last in range(begin, x.size):
-        if last > begin:
-            total = _next_sum(x, last, window, total, zero)
-        out[last] = np.float32(total) * scale
-        largest = _larger(out[last], largest)
-    return largest
-
-
-@njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _four_intervals(out_at: Any, x: np.ndarray, window: int, first: int, interval: int, zero: Any) -> Any:
-    """Process two to four intervals in parallel, so that additions do not wait for each other.
+def _four_intervals(out_at: Any, squares: np.ndarray, window: int, first: int, size: int, interval: int) -> Any:
+    """Process up to four intervals in parallel, so that additions do not wait for each other; see `_powers`.
 
     The first one is processed several times if there are fewer than four, and when the last one has ended.
     """
-    out = array_at(out_at, (x.size,), _SINGLE)
-    scale, second, third, fourth = np.float32(1) / np.float32(window), first + interval, first, first
-    rest = x.size - second
-    if rest > interval:
-        third, rest = second + interval, rest - interval
-        if rest > interval:
-            fourth, rest = third + interval, rest - interval
-    a, b = _first_sum(x, first, window, zero), _first_sum(x, second, window, zero)
-    c, d = _first_sum(x, third, window, zero), _first_sum(x, fourth, window, zero)
-    largest_a, largest_b, largest_c, largest_d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-    for i in range(interval):
+    out, scale = array_at(out_at, (size,), _SINGLE), np.float32(1) / np.float32(window)
+    # Unsigned, because others are checked: negative ones would count from the end.
+    step, rest = np.uintp(interval), np.uintp(size - first)
+    start = second = third = fourth = np.uintp(first)
+    if rest > step:
+        second, rest = start + step, rest - step
+    if rest > step:
+        third, rest = second + step, rest - step
+    if rest > step:
+        fourth, rest = third + step, rest - step
+    a = b = c = d = squares[0]
+    for i in range(np.uintp(1), np.uintp(window + 1)):
+        a, b, c, d = a + squares[start + i], b + squares[second + i], c + squares[third + i], d + squares[fourth + i]
+    largest_a = largest_b = largest_c = largest_d = np.float32(0)
+    ahead = np.uintp(window)
+    for i in range(rest if second == start else step):
         if i == rest:
-            if fourth != first:
-                fourth, d = first, a
-            elif third != first:
-                third, c = first, a
+            if fourth != start:
+                fourth, d = start, a
+            elif third != start:
+                third, c = start, a
             else:
-                second, b = first, a
-        if i:
-            a, b = _next_sum(x, first + i, window, a, zero), _next_sum(x, second + i, window, b, zero)
-            c, d = _next_sum(x, third + i, window, c, zero), _next_sum(x, fourth + i, window, d, zero)
+                second, b = start, a
+        if i:  # subtract first, as in DALI: the rounding error after a loud part depends on the order
+            a, b = a - squares[start + i], b - squares[second + i]
+            c, d = c - squares[third + i], d - squares[fourth + i]
+            a, b = a + squares[start + i + ahead], b + squares[second + i + ahead]
+            c, d = c + squares[third + i + ahead], d + squares[fourth + i + ahead]
         power_a, power_b = np.float32(a) * scale, np.float32(b) * scale
         power_c, power_d = np.float32(c) * scale, np.float32(d) * scale
-        out[np.uintp(first + i)], out[np.uintp(second + i)] = power_a, power_b
-        out[np.uintp(third + i)], out[np.uintp(fourth + i)] = power_c, power_d
+        out[start + i], out[second + i], out[third + i], out[fourth + i] = power_a, power_b, power_c, power_d
         largest_a, largest_b = _larger(power_a, largest_a), _larger(power_b, largest_b)
         largest_c, largest_d = _larger(power_c, largest_c), _larger(power_d, largest_d)
     return _larger(_larger(largest_a, largest_b), _larger(largest_c, largest_d))
 
 
 @njit(nogil=True, inline="always")
-def _powers(out_at: Any, x: np.ndarray, window: int, interval: int, zero: Any) -> Any:
+def _powers(out_at: Any, x: np.ndarray, window: int, interval: int, squares: np.ndarray) -> Any:
     """Fill out [n] with the mean squares of the windows that end with each sample, and return the maximum.
 
-    Windows are padded with 0 at the start. Squares are accumulated in the dtype of ``zero``; at every multiple of
-    ``interval`` the sum is recomputed, so that errors stay small.
+    Windows are padded with 0 at the start. Squares are stored in ``squares`` and added in its dtype; at every multiple
+    of ``interval`` the sum is recomputed, so that errors stay small.
     """
-    largest, begin = np.float32(0), int(np.int64(0))  # one type: a literal would be another
-    while begin < x.size:
-        if begin + interval < x.size:
-            found = _four_intervals(out_at, x, window, begin, interval, zero)
-        else:
-            found = _last_interval(out_at, x, window, begin, zero)
-        begin += 4 * interval
-        largest = _larger(found, largest)
+    for i in range(window):
+        squares[i] = 0
+    after = squares[window:]
+    for i in range(x.size):
+        after[i] = x[i]
+        after[i] *= after[i]
+    largest = np.float32(0)
+    for first in range(0, x.size, 4 * interval):
+        largest = _larger(_four_intervals(out_at, squares, window, first, x.size, interval), largest)
     return largest
 
 
@@ -127,7 +101,11 @@ def _region(powers: np.ndarray, threshold: Any, window: int) -> tuple[int, int]:
 
 
 @njit(nogil=True, cache=True)
-def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_length, reset_interval, zero):
+def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_length, reset_interval, like):
+    most = np.int64(0)
+    for n in range(len(x_at)):
+        most = max(most, x_shapes[n, 0])
+    squares, memory = new_array((most + min(most, window_length),), like), new_array((most,), _SINGLE)
     for n in range(len(x_at)):
         size = x_shapes[n, 0]
         begins[n] = lengths[n] = 0
@@ -135,11 +113,10 @@ def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_l
             continue
         x = array_at(x_at[n], (size,), x_like)
         window = window_length if window_length < size else size
-        powers = new_array((size,), _SINGLE)
         interval = size if reset_interval < 0 else reset_interval
-        largest = _powers(np.int64(powers.ctypes.data), x, window, interval, zero)
+        largest = _powers(np.int64(memory.ctypes.data), x, window, interval, squares)
         threshold = (reference if reference != 0 else largest) * ratio
-        begins[n], lengths[n] = _region(powers, threshold, window)
+        begins[n], lengths[n] = _region(memory[:size], threshold, window)
 
 
 @lru_cache(64)  # for each chunk, calling a function of NumPy takes longer
@@ -168,11 +145,10 @@ def nonsilent_regions(
         window_length: samples of a window; shorter recordings are one window.
         reset_interval: samples after which the sliding sum of floats is recomputed; -1 for never.
     """
-    if x.dtype == np.float32:
-        zero = np.float32(0)
-    else:
-        # Sums of 16-bit squares are exact in 64 bits; wider ones are not.
-        zero, reset_interval = np.int64(0) if x.dtype.itemsize <= 2 else np.float64(0), -1
+    like = _SINGLE
+    if x.dtype != np.float32:
+        # Sums of 16-bit squares are exact in 64 bits, with any interval; wider ones are not.
+        like, reset_interval = (_INT64, 4 * window_length) if x.dtype.itemsize <= 2 else (_DOUBLE, -1)
     ratio = _power_ratio(cutoff_db)
     options = np.float32(reference_power), window_length, reset_interval
-    _regions(begins, lengths, *x.compiled, ratio, *options, zero)
+    _regions(begins, lengths, *x.compiled, ratio, *options, like)
