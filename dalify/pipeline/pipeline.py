@@ -144,9 +144,9 @@ class Pipeline:
         def __getattr__(self, name: str) -> NoReturn:
             if name == "_parts":
                 raise PipelineStateError(
-                    "the pipeline is not initialized.",
+                    f"the method {type(self).__name__}.__init__ did not call Pipeline.__init__.",
                     line=SourceLine.capture(),
-                    hint=f"Call super().__init__(batch_size, num_threads) in {type(self).__name__}.__init__.",
+                    hint="Call super().__init__(batch_size, num_threads) in its first line.",
                 )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
