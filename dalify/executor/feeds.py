@@ -338,7 +338,15 @@ class ReaderFeed:
 
     def next_entries(self, count: int, number: int) -> np.ndarray[Any, Any]:
         """Return the numbers of the next entries, for the batch of the given number."""
-        entries = self.sampler.next_batch(count)
+        try:
+            entries = self.sampler.next_batch(count)
+        except DalifyError as error:
+            self.node.locate(error)
+            raise
+        except Exception as error:  # of a sampler of the user
+            place = f" at {self.node.line}" if self.node.line else ""
+            error.add_note(f"Raised by the sampler of {self.node.operator.public_name}{place}.")
+            raise
         if self.ahead is not None:
             self.ahead.begin(number, entries)
         return entries

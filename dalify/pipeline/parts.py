@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
+from dalify.base.errors import PipelineStateError
+from dalify.base.source_line import SourceLine
 from dalify.pipeline.checkpoints import Checkpoints
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
@@ -14,7 +16,25 @@ from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.run import Run
 from dalify.pipeline.taps import Taps
 
-__all__ = ["Parts"]
+__all__ = ["MissingParts", "Parts"]
+
+
+class MissingParts:
+    """What a pipeline has instead of its parts, if the class of the user did not call ``Pipeline.__init__``."""
+
+    def __get__(self, pipe: Any, owner: type[Any]) -> Any:
+        """Raise if the attribute of a pipeline is read.
+
+        Raises:
+            PipelineStateError: it is.
+        """
+        if pipe is None:
+            return self
+        raise PipelineStateError(
+            f"the method {owner.__name__}.__init__ did not call Pipeline.__init__.",
+            line=SourceLine.capture(),
+            hint="Call super().__init__(batch_size, num_threads) in its first line.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.inspection import deserialized
-from dalify.pipeline.parts import Parts
+from dalify.pipeline.parts import MissingParts, Parts
 from dalify.pipeline.run import TensorList
 
 __all__ = ["Pipeline", "parts_of"]
@@ -98,6 +98,8 @@ class Pipeline:
             and ``signal.setitimer`` for it.
     """
 
+    _parts: Parts = cast("Any", MissingParts())  # until __init__ sets it
+
     def __init__(
         self,
         batch_size: int | None = None,
@@ -138,17 +140,6 @@ class Pipeline:
         self._parts = self._new_parts(PipelineContext(self, checked, line))
         if checked.checkpoint is not None:
             self._parts.checkpoints.take(checked.checkpoint)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> NoReturn:
-            if name == "_parts":
-                raise PipelineStateError(
-                    "the pipeline is not initialized.",
-                    line=SourceLine.capture(),
-                    hint=f"Call super().__init__(batch_size, num_threads) in {type(self).__name__}.__init__.",
-                )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _new_parts(self, context: PipelineContext) -> Parts:
         return Parts.of(context)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, CheckpointError, DalifyError
+from dalify.base.narrow import is_integer
 from dalify.base.wording import counted
 from dalify.data.entries import Blocks
 from dalify.sources.block_order import BlockOrder
@@ -200,10 +201,10 @@ class Sampler:
             epoch: number of the epoch, from 0.
 
         Raises:
-            ArgumentValueError: ``epoch`` is negative.
+            ArgumentValueError: ``epoch`` is negative, or no integer.
         """
-        if epoch < 0:
-            raise ArgumentValueError(f"epoch must not be negative; got {epoch}.")
+        if not is_integer(epoch) or epoch < 0:
+            raise ArgumentValueError(f"epoch must be an integer, at least 0; got {epoch!r}.")
         self._move_to(epoch, 0, {})
 
     def left(self) -> dict[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +33,7 @@ from dalify.base.errors import (
     UnknownArgumentError,
     UnknownOperatorError,
 )
+from dalify.plugin.pytorch import DALIGenericIterator
 from tests.helpers.one_operator import assert_equals_dali
 
 OURS = SimpleNamespace(fn=fn, types=types, pipeline_def=pipeline_def)
@@ -576,11 +577,50 @@ def test_a_subclass_without_the_initialization_of_its_base() -> None:
             pass
 
     for use in (lambda: Photos().run(), lambda: Photos().build(), lambda: Photos().__enter__()):
-        with pytest.raises(PipelineStateError, match=r"(?s)not initialized.*super\(\).*Photos\.__init__") as caught:
+        with pytest.raises(PipelineStateError, match=r"(?s)Photos\.__init__ did not call.*super\(\)") as caught:
             use()
         check_text(caught.value)
     with pytest.raises(AttributeError, match="'Pipeline' object has no attribute 'rum'"):
         dalify.Pipeline(2, 1).rum()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class _FailingSampler:
+    def __len__(self) -> int:
+        return 2
+
+    def __iter__(self) -> Iterator[int]:
+        yield 0
+        raise LookupError("no index")
+
+
+@pytest.mark.parametrize(
+    ("sampler", "error", "message"),
+    [
+        ([0, 99], ArgumentValueError, "a sampler yielded the index 99; valid indices are 0 to 1."),
+        ("ab", ArgumentTypeError, "a sampler must yield integer indices of entries; got ['a', 'b']."),
+        (_FailingSampler(), LookupError, "no index"),
+    ],
+)
+def test_samplers_that_fail(sampler: Any, error: type[Exception], message: str, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a", "b")]
+    for file in files:
+        file.write_bytes(b"x")
+    (found,) = runs(
+        pipeline_def(lambda: fn.readers.file(files=files, sampler=sampler)[1])(batch_size=2, num_threads=1), 1
+    )
+    assert isinstance(found, error)
+    if isinstance(found, DalifyError):
+        assert message in check_text(found, "fn.readers.file")
+    else:
+        assert re.fullmatch(rf"Raised by the sampler of fn\.readers\.file at .*{HERE}:\d+ in .*\.", found.__notes__[0])
+
+
+@pytest.mark.parametrize("epoch", [-1, "a", 1.5])
+def test_epochs_of_iterators_are_numbers(epoch: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    pipe = pipeline_def(lambda: fn.readers.file(files=[tmp_path / "a"], name="r"))(batch_size=1, num_threads=1)
+    with pytest.raises(ArgumentValueError, match="epoch must be an integer, at least 0; got"):
+        DALIGenericIterator(pipe, ["a", "b"], reader_name="r").set_epoch(epoch)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, np.array, lambda x: np.array([x, x])])

@@ -182,7 +182,7 @@ def test_start_epoch_leaves_the_running_one():
     sampler.next_batch(4)
     sampler.start_epoch(0)
     assert sampler.next_batch(2).tolist() == [0, 1]
-    with pytest.raises(ArgumentValueError, match="negative"):
+    with pytest.raises(ArgumentValueError, match="at least 0; got -1"):
         sampler.start_epoch(-1)
 
 
