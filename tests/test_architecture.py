@@ -28,7 +28,7 @@ UNUSED_IN_TRAINING = (
 LARGEST_FILE_LINES = 600
 # DALI's Pipeline is one class with a hundred methods. Here they delegate, so that more than half of the file is
 # signatures and docstrings; to divide it would need mixins, which share attributes.
-LONGER_FILES = {"dalify/pipeline/pipeline.py": 840}
+LONGER_FILES = {"dalify/pipeline/pipeline.py": 830}
 
 # Spelled in pieces, so that this file passes its own test.
 UNFINISHED_MARKS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "raise NotImplemented" + "Error"]

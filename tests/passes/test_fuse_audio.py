@@ -219,8 +219,10 @@ def recordings(chain: Callable[[Any], Any]) -> Pipeline:
 
 def number(value: Any) -> Any:
     """Return an input with one number for each recording, or what is one already."""
+    if not isinstance(value, (int, float)):
+        return value
     numbers = [np.array(value)] * len(RECORDINGS)
-    return fn.external_source(source=lambda: numbers) if isinstance(value, (int, float)) else value
+    return fn.external_source(source=lambda: numbers)
 
 
 def cut(x: Any, begin: Any, length: Any, **arguments: Any) -> Any:
