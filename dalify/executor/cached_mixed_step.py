@@ -38,6 +38,7 @@ class CachedMixedStep(MixedStep):
 
     def __init__(self, node: Node, reader: ReaderStep, *others: Any) -> None:
         super().__init__(node, *others)
+        assert not self._is_planned_by_shape, f"dalify bug: {node.operator.name} would use the cache of other samples"
         self._reader = reader
         given = rule_arguments(node)
         self._max_bytes: int = given["cache_size"] * MEGABYTE
