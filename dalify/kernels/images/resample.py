@@ -37,7 +37,7 @@ from dalify.kernels.arrays.simd import (
 )
 from dalify.kernels.arrays.simd_rows import WIDE, sum_of_rows, wide_sum_of_rows
 from dalify.kernels.arrays.strided import contiguous
-from dalify.kernels.images.resample_filters import axis_taps, new_taps
+from dalify.kernels.images.resample_filters import EVEN_PIXELS, axis_taps, new_taps
 
 __all__ = ["has_others", "linear", "resample", "resample_windows", "separable"]
 
@@ -67,8 +67,8 @@ def resample(
     the image, its border is repeated.
 
     Args:
-        out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded half to even and
-            saturated.
+        out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded, halves as
+            `EVEN_PIXELS` describes, and saturated.
         x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty; may be windows with strides. uint8 and
             float32 are fast; others are converted to float32.
         start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
@@ -122,7 +122,8 @@ def resample_windows(
         _resample_all(target, source, *windows, antialias, *found[3:])
         if out.dtype.kind in "iu":
             for values in target.arrays():
-                np.rint(values, out=values)
+                if values.shape[-2] >= EVEN_PIXELS:
+                    np.rint(values, out=values)
 
     in_float32(out, x, fill)
 
@@ -279,24 +280,24 @@ def _copy_pixels(out, x, size, rows, columns):
                     target[a + np.uintp(k)] = source[b + np.uintp(k)]
 
 
-def _store(target, row):
+def _store(target, row, is_even):
     """Convert a row of float32 to the dtype of the output."""
 
 
 @overload(_store)
-def _store_overload(target, row):
+def _store_overload(target, row, is_even):
     if target.dtype == numba_types.uint8:
 
-        def store_uint8(target, row):
+        def store_uint8(target, row, is_even):
             for j in range(target.size):
-                value = np.rint(row[j])
+                value = np.rint(row[j]) if is_even else row[j] + np.float32(0.5)
                 value = value if value > 0 else np.float32(0)
                 value = value if value < 255 else np.float32(255)
                 target[j] = np.uint8(np.int32(value))
 
         return store_uint8
 
-    def store_float(target, row):
+    def store_float(target, row, is_even):
         for j in range(target.size):
             target[j] = row[j]
 
@@ -433,7 +434,7 @@ def _repeat_weights(blocks, weights, taps):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _filter_bytes(out, blended, offsets, blocks, taps):
+def _filter_bytes(out, blended, offsets, blocks, taps, is_even):
     """Filter one row of RGB horizontally into uint8; at least four pixels."""
     width = offsets.size
     source, target = np.uintp(blended.ctypes.data), np.uintp(out.ctypes.data)
@@ -446,6 +447,7 @@ def _filter_bytes(out, blended, offsets, blocks, taps):
             weights_at + np.uintp(b) * taps * np.uintp(16 * _FLOAT_BYTES),
             taps,
             target + j * np.uintp(3),
+            is_even,
         )
 
 
@@ -483,7 +485,7 @@ def separable(
         out = array_at(out_at[n], (height, width * channels), out_like)
         # The last row may be shorter; only the columns of the image are read.
         x = array_at(x_at[n], (x_shapes[n, 0], x_pitches[n]), x_like)
-        is_new = True
+        is_new, is_even = True, width >= EVEN_PIXELS
         # Slices of a volume, and frames of a video, differ in nothing.
         if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
             if n > 0:
@@ -530,7 +532,7 @@ def separable(
             _repeat_weights(blocks, column_weights, taps)
             for i in range(height):
                 _blend(blended, x, first_row[i], row_weights[i], left * channels)
-                _filter_bytes(out[i], scratch, offsets, blocks, np.uintp(taps))
+                _filter_bytes(out[i], scratch, offsets, blocks, np.uintp(taps), is_even)
         else:
             row = new_array((width * channels + _LANES,), np.float32)
             step, pairs = np.uintp(channels * _FLOAT_BYTES), np.uintp(column_weights.shape[1] // 2)
@@ -545,7 +547,7 @@ def separable(
                     _filter_values(row_address, scratch_address, offsets_address, blocks_address, width, pairs)
                 else:
                     _filter_row(row, scratch, first_column, column_weights, channels)
-                _store(out[i], row)
+                _store(out[i], row, is_even)
 
 
 @njit(nogil=True, cache=True)

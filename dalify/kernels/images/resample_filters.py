@@ -25,6 +25,7 @@ from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.dtypes import DALIInterpType
 
 __all__ = [
+    "EVEN_PIXELS",
     "axis_taps",
     "axis_weights",
     "curve_tables",
@@ -34,6 +35,10 @@ __all__ = [
     "select_filter",
     "tap_count",
 ]
+
+EVEN_PIXELS = 16
+"""In rows of at least so many pixels, integers that are half way between two are rounded to even, as by DALI's code for
+vectors; in others away from zero, as by its code for the pixels that are left over."""
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)

@@ -15,7 +15,7 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.images.resample_filters import axis_weights
+from dalify.kernels.images.resample_filters import EVEN_PIXELS, axis_weights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,7 +81,8 @@ def resample_torch(
         before, extent, after = _around(blended.shape, 1 + axis)
         product = matrix[:, None] @ blended.reshape(samples, before, extent, after)
         blended = product.reshape(*blended.shape[: 1 + axis], matrix.shape[1], *blended.shape[2 + axis :])
-    saturate_cast_torch(out, blended if out.is_floating_point() else blended.round())
+    is_even = not out.is_floating_point() and out.shape[-2] >= EVEN_PIXELS
+    saturate_cast_torch(out, blended.round() if is_even else blended)
 
 
 def _around(shape: torch.Size, axis: int) -> tuple[int, int, int]:

@@ -33,10 +33,10 @@ def saturated(value, target: constexpr):
 
 
 @triton.jit
-def saturated_even(value, target: constexpr):
-    """`saturated` that rounds half to even."""
+def saturated_even(value, target: constexpr, is_even):
+    """`saturated` that rounds half to even where `is_even`."""
     # 2 ** 23, from which on all float32 are integers: the addition rounds.
     whole = tl.abs(value) + 8388608.0 - 8388608.0
     whole = tl.where(tl.abs(value) < 8388608.0, whole, tl.abs(value))
     even = tl.where(value < 0, -whole, whole)
-    return saturated(value if target.is_floating() else even, target)
+    return saturated(value if target.is_floating() else tl.where(is_even, even, value), target)

@@ -23,7 +23,7 @@ from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.images.normalize_axes import multiplier_of
-from dalify.kernels.images.resample_filters import curve_tables, filter_radius, select_filter, tap_count
+from dalify.kernels.images.resample_filters import EVEN_PIXELS, curve_tables, filter_radius, select_filter, tap_count
 from dalify.kernels.triton.conversion import saturated, saturated_even
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
@@ -32,6 +32,7 @@ __all__ = ["resample", "resample_normalized"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
+_EVEN_PIXELS = constexpr(EVEN_PIXELS)
 # Small tiles leave few threads without a column: images for networks have 224 pixels. A thread has four pixels, which
 # share the weights of rows.
 _TILE_PIXELS = 128
@@ -106,12 +107,12 @@ def _store(
     """Store one channel of pixels, normalized if wanted."""
     is_there = is_there & (channel < CHANNELS)
     if NORMALIZE:
-        value = saturated_even(value, X).to(tl.float32)  # as stored between the two operators
+        value = saturated_even(value, X, width >= _EVEN_PIXELS).to(tl.float32)  # as stored between the two operators
         mean = tl.load(normalization + 1 + channel, mask=channel < CHANNELS, other=0)
         factor = tl.load(normalization + 1 + CHANNELS + channel, mask=channel < CHANNELS, other=0)
         value = saturated((value - mean) * factor + shift, OUT)
     else:
-        value = saturated_even(value, OUT)
+        value = saturated_even(value, OUT, width >= _EVEN_PIXELS)
     at = (channel * rows + row) * width + i if PLANAR else (row * width + i) * CHANNELS + channel
     tl.store(out + at, value, mask=is_there)
 
