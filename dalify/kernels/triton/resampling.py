@@ -32,7 +32,7 @@ __all__ = ["resample", "resample_normalized"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
-_EVEN_PIXELS = constexpr(EVEN_PIXELS)
+_EVEN_PIXELS = tl.constexpr(EVEN_PIXELS)
 # Small tiles leave few threads without a column: images for networks have 224 pixels. A thread has four pixels, which
 # share the weights of rows.
 _TILE_PIXELS = 128
