@@ -13,8 +13,9 @@ from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import check_channels, twist_matrices
 from dalify.kernels.images.planes import normalize_mixed
 from dalify.kernels.images.resample_normalized import in_order
+from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import Spec, operator
 
 
 @operator
@@ -22,10 +23,7 @@ def _color_twist_normalize(
     x: Spec,
     /,
     *,
-    brightness: PerSample[float | list[float]] = 1.0,
-    contrast: PerSample[float | list[float]] = 1.0,
-    hue: PerSample[float | list[float]] = 0.0,
-    saturation: PerSample[float | list[float]] = 1.0,
+    colors: Colors,
     dtype: DALIDataType = DALIDataType.FLOAT,
     normalization: Normalization,
 ) -> Spec:
@@ -33,10 +31,6 @@ def _color_twist_normalize(
 
     Args:
         x: images HWC, uint8.
-        brightness: see ``color_twist``.
-        contrast: see ``color_twist``.
-        hue: see ``color_twist``.
-        saturation: see ``color_twist``.
         dtype: FLOAT.
 
     Returns:
@@ -59,12 +53,9 @@ def _(
     out: Samples,
     x: Samples,
     *,
-    brightness: Vectors,
-    contrast: Vectors,
-    hue: Vectors,
-    saturation: Vectors,
+    colors: Colors,
     normalization: Normalization,
     spec: Spec,
 ) -> None:
-    colors = twist_matrices(x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
-    normalize_mixed(out, x, *colors, normalization.values)
+    mixing = twist_matrices(x, spec, **colors.values)
+    normalize_mixed(out, x, *mixing, normalization.values)

@@ -16,9 +16,10 @@ from dalify.kernels.images.color_twist import check_channels, twist_matrices
 from dalify.kernels.images.planes import normalize_mixed
 from dalify.kernels.images.resample_normalized import in_order
 from dalify.kernels.images.resample_planes import has_resampled_planes
+from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
 from dalify.parameter_groups.resize import Filters, ResizeSize
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import Spec, operator
 
 
 @operator
@@ -28,10 +29,7 @@ def _resize_twist_normalize(
     *,
     filters: Filters,
     target: ResizeSize,
-    brightness: PerSample[float | list[float]] = 1.0,
-    contrast: PerSample[float | list[float]] = 1.0,
-    hue: PerSample[float | list[float]] = 0.0,
-    saturation: PerSample[float | list[float]] = 1.0,
+    colors: Colors,
     dtype: DALIDataType = DALIDataType.FLOAT,
     normalization: Normalization,
 ) -> Spec:
@@ -39,10 +37,6 @@ def _resize_twist_normalize(
 
     Args:
         x: images HWC, uint8.
-        brightness: see ``color_twist``.
-        contrast: see ``color_twist``.
-        hue: see ``color_twist``.
-        saturation: see ``color_twist``.
         dtype: FLOAT.
 
     Returns:
@@ -73,16 +67,13 @@ def _(
     start: np.ndarray,
     end: np.ndarray,
     filters: Filters,
-    brightness: Vectors,
-    contrast: Vectors,
-    hue: Vectors,
-    saturation: Vectors,
+    colors: Colors,
     normalization: Normalization,
     spec: Spec,
 ) -> None:
-    colors = twist_matrices(x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
-    if has_resampled_planes(out, x, start, end, filters.values, normalization.values, colors=colors):
+    mixing = twist_matrices(x, spec, **colors.values)
+    if has_resampled_planes(out, x, start, end, filters.values, normalization.values, colors=mixing):
         return
     resized = Samples.empty(out.shapes[:, [1, 2, 0]], x.dtype)
     filters.resample(resized, x, "HWC", start, end)
-    normalize_mixed(out, resized, *colors, normalization.values)
+    normalize_mixed(out, resized, *mixing, normalization.values)

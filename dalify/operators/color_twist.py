@@ -8,23 +8,19 @@ from typing import Any
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
+from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
-
-_COLORS = ("brightness", "contrast", "hue", "saturation")
+from dalify.registry import AnySamples, Spec, argument_names, operator
 
 
-@operator
+@operator(alphabetical=True)
 def color_twist(
     x: Spec,
     /,
     *,
-    brightness: PerSample[float | list[float]] = 1.0,
-    contrast: PerSample[float | list[float]] = 1.0,
+    colors: Colors,
     dtype: DALIDataType | None = None,
-    hue: PerSample[float | list[float]] = 0.0,
     image_type: DALIImageType = DALIImageType.RGB,
-    saturation: PerSample[float | list[float]] = 1.0,
 ) -> Spec:
     """Change hue, saturation, contrast and brightness of images, in this order.
 
@@ -35,14 +31,9 @@ def color_twist(
 
     Args:
         x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
-        brightness: multiplier of the result, applied last; 0 gives black; one value per sample or per frame.
-        contrast: multiplier of the distance to mid-gray (128, or 0.5 for floats); 0 gives that gray; one value per
-            sample or per frame.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and
             saturated.
-        hue: rotation of the hue in degrees; one value per sample or per frame.
         image_type: accepted for compatibility; channels are taken as R, G, B in this order, as DALI does.
-        saturation: multiplier; 0 gives gray, 1 leaves the image unchanged; one value per sample or per frame.
 
     Returns:
         Same shape and layout, elements of `dtype`.
@@ -63,16 +54,15 @@ def _(
     out: AnySamples,
     x: AnySamples,
     *,
-    brightness: Vectors,
-    contrast: Vectors,
-    hue: Vectors,
-    saturation: Vectors,
+    colors: Colors,
     spec: Spec,
 ) -> None:
     compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
-    compute(out, x, spec, brightness=brightness, contrast=contrast, hue=hue, saturation=saturation)
+    compute(out, x, spec, **colors.values)
 
 
-@color_twist.before("crop_mirror_normalize", "merges", into="_color_twist_normalize", takes=AFTER_RESIZE, keeps=_COLORS)
+@color_twist.before(
+    "crop_mirror_normalize", "merges", into="_color_twist_normalize", takes=AFTER_RESIZE, keeps=argument_names(Colors)
+)
 def _(twist: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
     return device == "cpu" and can_follow_resize(twist, normalize, source, device, None)

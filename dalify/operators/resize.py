@@ -14,13 +14,13 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.kernels.images.resize_geometry import spatial_axes
+from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.resize import Filters, ResizeSize, result_type
 from dalify.registry import VARIES, Spec, argument_names, operator
 
 _OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
 _EXACT_PARTS = 256
-_COLORS = ("brightness", "contrast", "hue", "saturation")
 _MERGED = argument_names(Filters, ResizeSize)
 
 
@@ -107,7 +107,11 @@ def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, dev
 
 
 @resize.before(
-    "_color_twist_normalize", "merges", into="_resize_twist_normalize", takes=(*_COLORS, *AFTER_RESIZE), keeps=_MERGED
+    "_color_twist_normalize",
+    "merges",
+    into="_resize_twist_normalize",
+    takes=(*argument_names(Colors), *AFTER_RESIZE),
+    keeps=_MERGED,
 )
 def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
     """Return whether no other option prevents fusion; an error of the channels names the call that has a brightness."""

@@ -6,11 +6,12 @@ read-only needs only one compilation.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-__all__ = ["broadcast_to", "read_only"]
+__all__ = ["broadcast_to", "read_only", "repeated"]
 
 
 def read_only(x: np.ndarray) -> np.ndarray:
@@ -34,3 +35,9 @@ def broadcast_to(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     filled = np.empty(shape, dtype)
     filled[...] = values
     return filled
+
+
+@lru_cache(64)  # chunks have few numbers of samples
+def repeated(value: float, count: int) -> np.ndarray:
+    """Return a value for each of some samples, float32 [N]. Do not modify it: the same array is returned again."""
+    return np.full(count, value, np.float32)

@@ -5,7 +5,7 @@ Brightness, contrast and brightness_contrast are the same operation with differe
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.frozen import repeated
 from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
@@ -66,15 +67,10 @@ def _line(
     )
     rows: list[np.ndarray] = []
     for name, values, neutral in given:
-        rows.append(_repeated(neutral, frames) if values is None else per_frame_of_samples(values, x, layout, name))
+        rows.append(repeated(neutral, frames) if values is None else per_frame_of_samples(values, x, layout, name))
     lines = np.empty((2, frames), np.float32)
     _fill_lines(lines, np.concatenate(rows).reshape(len(rows), frames), np.float32(_highest(out_spec.dtype)))
     return lines[0], lines[1]
-
-
-@lru_cache(64)
-def _repeated(value: float, count: int) -> np.ndarray:
-    return np.full(count, value, np.float32)
 
 
 # It keeps the GIL: it takes less time than releasing it.

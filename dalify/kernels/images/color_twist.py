@@ -5,7 +5,6 @@ Hue, saturation, hsv and color_twist are one operation with other arguments left
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
+from dalify.kernels.arrays.frozen import repeated
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch, twist_matrix
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
@@ -70,14 +70,9 @@ def twist_matrices(x: Samples | DeviceSamples, spec: Spec, **arguments: Any) -> 
     count = len(next(iter(rows.values())))
     columns: list[Any] = []
     for name, neutral in _NEUTRAL.items():
-        columns.append(rows[name] if name in rows else _repeated(neutral, count))
+        columns.append(rows[name] if name in rows else repeated(neutral, count))
     is_float = spec.dtype is not None and spec.dtype.is_float
     return twist_matrix(*columns, half_range=0.5 if is_float else 128.0)
-
-
-@lru_cache(64)  # nothing changes the array
-def _repeated(value: float, count: int) -> np.ndarray:
-    return np.full(count, value, np.float32)
 
 
 def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:

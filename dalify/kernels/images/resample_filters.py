@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 EVEN_PIXELS = 16
-"""In rows of at least so many pixels, integers that are half way between two are rounded to even, as by DALI's code for
-vectors; in others away from zero, as by its code for the pixels that are left over."""
+"""Minimum width in pixels of images in which values halfway between two integers are rounded to even, as in DALI's SIMD
+code; narrower images round them away from zero, as in DALI's scalar code."""
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)

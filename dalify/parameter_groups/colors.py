@@ -1,0 +1,38 @@
+"""Hue, saturation, contrast and brightness of images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dalify.registry import Parameters, PerSample
+
+__all__ = ["Colors"]
+
+
+@dataclass(slots=True)
+class Colors(Parameters):
+    """How colors change: hue, saturation, contrast and brightness, in this order.
+
+    Attributes:
+        brightness: multiplier of the result, applied last; 0 gives black; one value per sample or per frame.
+        contrast: multiplier of the distance to mid-gray (128, or 0.5 for floats); 0 gives that gray; one value per
+            sample or per frame.
+        hue: rotation of the hue in degrees; one value per sample or per frame.
+        saturation: multiplier; 0 gives gray, 1 leaves the image unchanged; one value per sample or per frame.
+    """
+
+    brightness: PerSample[float | list[float]] = 1.0
+    contrast: PerSample[float | list[float]] = 1.0
+    hue: PerSample[float | list[float]] = 0.0
+    saturation: PerSample[float | list[float]] = 1.0
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments of kernels, by name."""
+        return {
+            "brightness": self.brightness,
+            "contrast": self.contrast,
+            "hue": self.hue,
+            "saturation": self.saturation,
+        }
