@@ -79,6 +79,12 @@ if missing:
         step 60 "${benchmark[@]}" --resume
         status=$?
     done
+    # Videos decoded by the host, then by NVDEC.
+    if command -v nvidia-smi >/dev/null && "$python" -c 'import av' 2>/dev/null; then
+        for decoder in host cuda; do
+            step 40 env "DALIFY_VIDEO_DECODER=$decoder" "$python" -m benchmarks video ${smoke[@]+"${smoke[@]}"}
+        done
+    fi
     # The thread curve: on few cores only to see that it runs.
     if [[ -n "${SMOKE:-}" ]] || ((cores >= 8)); then
         step 100 "$python" -m benchmarks scaling ${smoke[@]+"${smoke[@]}"} --only training --json "${report%.txt}-scaling.json"

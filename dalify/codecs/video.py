@@ -19,6 +19,7 @@ from dalify.base.limits import check_count, check_image, current
 from dalify.base.optional import LazyModule
 from dalify.base.wording import counted
 from dalify.codecs.mp4_tables import check_declared_samples
+from dalify.codecs.video_hardware import hardware_decoder
 from dalify.codecs.video_table import FrameTable, table_of
 
 __all__ = ["Video", "av"]
@@ -53,6 +54,7 @@ class Video:
 
     Raises:
         DecodeError: the source is not a video or cannot be decoded.
+        ArgumentValueError, DeviceError: see ``hardware_decoder``.
     """
 
     def __init__(self, source: str | bytes, table: FrameTable | None = None) -> None:
@@ -82,6 +84,7 @@ class Video:
                 metadata_errors="replace",
                 options=options,
                 container_options={"format_whitelist": _formats(), "protocol_whitelist": "file"},
+                hwaccel=hardware_decoder(),
             )
         except (av.FFmpegError, OSError, ValueError) as error:
             if isinstance(error, DalifyError):

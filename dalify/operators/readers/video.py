@@ -20,7 +20,8 @@ def video(*, videos: VideoClips) -> tuple[Spec, ...]:
 
     Frames are identical to those of a full decode from the start, also with a variable frame rate, which DALI rejects.
     The videos are specified in one of three ways: a list of paths, class folders, or a list file. They are decoded on
-    the CPU; with ``device="gpu"`` the frames are copied to the GPU. Needs the extra ``dalify[video]``.
+    the CPU, or by hardware that the environment variable ``DALIFY_VIDEO_DECODER`` selects; with ``device="gpu"`` the
+    frames are copied to the GPU. Needs the extra ``dalify[video]``.
 
     Args:
         dtype: UINT8 or FLOAT.

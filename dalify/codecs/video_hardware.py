@@ -1,0 +1,59 @@
+"""Hardware decoders for videos, selected by the environment variable ``DALIFY_VIDEO_DECODER``.
+
+FFmpeg decodes with the hardware and returns the frames in memory of the host. Only the decoding of a packet differs:
+which packets are decoded and how colors are converted does not. H.264, HEVC, VP8, VP9 and AV1 define every bit of a
+decoded frame, so that the results are the same. The host decodes the codecs that the hardware does not support.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from dalify.base.errors import ArgumentValueError, DeviceError, suggestion
+from dalify.base.optional import LazyModule
+
+__all__ = ["hardware_decoder"]
+
+av: Any = LazyModule("av", "decoding videos", "dalify[video]")
+
+_VARIABLE = "DALIFY_VIDEO_DECODER"
+_HOST = "host"
+# A codec that every hardware decoder supports, to find out whether the hardware can be used.
+_COMMON_CODEC = "h264"
+
+
+def hardware_decoder() -> Any:
+    """Return the ``av.codec.hwaccel.HWAccel`` for opening a video; None for the host.
+
+    Raises:
+        ArgumentValueError: the environment variable has an unknown value.
+        DeviceError: the hardware cannot be used.
+    """
+    value = os.environ.get(_VARIABLE, "").lower()
+    return None if value in ("", _HOST) else _opened(value, os.getpid())
+
+
+@functools.lru_cache(4)
+def _opened(value: str, _process: int) -> Any:
+    kind, _, number = value.partition(":")
+    known = av.codec.hwaccel.hwdevices_available()
+    if kind not in known:
+        raise ArgumentValueError(
+            f"the environment variable {_VARIABLE} is {value!r}.{suggestion(kind, [_HOST, *known])}",
+            hint=f"Use one of {', '.join([_HOST, *known])}, with a device as in 'cuda:1', or unset it.",
+        )
+    # The context of torch: a second one would take several hundred megabytes of the device.
+    options = {"primary_ctx": "1"} if kind == "cuda" else {}
+    decoder = av.codec.hwaccel.HWAccel(kind, number or None, allow_software_fallback=True, options=options)
+    try:
+        decoder.create(av.codec.Codec(_COMMON_CODEC, "r"))
+    except (av.FFmpegError, NotImplementedError, ValueError) as error:
+        reason = str(getattr(error, "strerror", None) or error).rstrip(".")
+        raise DeviceError(
+            f"the environment variable {_VARIABLE} selects {value!r}, but this hardware cannot decode videos "
+            f"({reason}).",
+            hint="Unset it to decode on the CPU.",
+        ) from None
+    return decoder
