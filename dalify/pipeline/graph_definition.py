@@ -113,10 +113,17 @@ class GraphDefinition:
 
 
 def _explain(error: BaseException, traceback: TracebackType | None) -> None:
-    """Add a note to an error of a library, such as ``numpy.mean``, that was called with a graph value."""
+    """Add a note to an error of a library such as NumPy that was called with a graph value, or of ``x.shape[0]``."""
     frame = None
     while traceback is not None:
         frame, traceback = traceback.tb_frame, traceback.tb_next
+    if (
+        isinstance(error, TypeError)
+        and frame is not None
+        and "shape" in frame.f_code.co_names
+        and "method" in str(error)
+    ):
+        error.add_note("The shape of a graph value is a method: write x.shape()[0], which is a graph value, too.")
     if "DataNode" in str(error) or (
         frame is not None
         and frontend.is_foreign_code(frame.f_code)

@@ -40,15 +40,28 @@ def test_refused(use: Callable[[DataNode], Any], way_out: str) -> None:
     assert way_out in str(caught.value)
 
 
-@pytest.mark.parametrize("use", [np.sqrt, lambda x: x.astype(np.float32)])
-def test_functions_of_libraries(use: Callable[[DataNode], Any]) -> None:
+def _unpacked_shape(x: Any) -> Any:
+    height, _width = x.shape
+    return height
+
+
+@pytest.mark.parametrize(
+    ("use", "way_out"),
+    [
+        (np.sqrt, "fn.python_function"),
+        (lambda x: x.astype(np.float32), "fn.python_function"),
+        (lambda x: x.shape[0], "x.shape()[0]"),
+        (_unpacked_shape, "x.shape()[0]"),
+    ],
+)
+def test_functions_of_libraries(use: Callable[[Any], Any], way_out: str) -> None:
     def pipeline() -> Any:
         return use(fn.external_source(source=lambda: np.zeros((2, 4), np.float32), ndim=1, dtype=types.FLOAT))
 
     with pytest.raises((TypeError, AttributeError)) as caught:
         pipeline_def(pipeline, batch_size=2, num_threads=1)()
     (note,) = caught.value.__notes__
-    assert "fn.python_function" in note
+    assert way_out in note
 
 
 def test_errors_of_users_have_no_note() -> None:
