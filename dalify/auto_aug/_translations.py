@@ -1,4 +1,4 @@
-"""What schemes share: ranges of magnitudes, translations in pixels or fractions, and excluded augmentations."""
+"""Shared by the schemes: ranges of magnitudes, translations in pixels or fractions, and excluded augmentations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Converts luma and chroma planes to RGB, bit-exact with FFmpeg's linear, full-chroma, accurate-rounding converter.
 
 Compiled here because FFmpeg's accurate converter takes as long as the decoder itself; this one takes a tenth. The
-formula, without the fraction bits that are always zero: along each subsampled axis, chroma is weighted 3 : 1 towards
+formula, without the fraction bits that are always zero: along each subsampled axis, chroma is weighted 3 : 1 toward
 the nearer sample (or, if samples are sited on the left pixel, 1 : 0 and 1 : 1 along rows), and the sums are those of
 ITU-R BT.601 in fixed point.
 """

@@ -197,7 +197,7 @@ def _read_headers(addresses, sizes, table):
             if length < 2 or (position > size and marker != 0xDA):
                 break
             at = start + contents
-            # 0xC4, 0xC8 and 0xCC are no frames.
+            # 0xC4, 0xC8 and 0xCC are not frames.
             if length >= 8 and marker & 0xF0 == 0xC0 and (marker == 0xC0 or marker & 3 != 0):
                 row[_BITS] = byte_at(at)
                 row[_HEIGHT] = pair_at(at + 1)

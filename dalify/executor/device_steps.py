@@ -295,7 +295,7 @@ class TransferStep(Step):
 
 
 def _ragged_of(batch: Batch) -> Ragged:
-    assert batch.ragged is not None, "dalify bug: a part that is no block"
+    assert batch.ragged is not None, "dalify bug: a part that is not a block"
     return batch.ragged
 
 

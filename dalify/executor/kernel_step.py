@@ -1,4 +1,4 @@
-"""What the steps that call kernels have in common: arguments, random numbers, specs, memory for results, errors."""
+"""The base of the steps that call kernels: arguments, random numbers, specs, memory for results, errors."""
 
 from __future__ import annotations
 

@@ -315,7 +315,7 @@ class PipelineOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSetup:
-    """What a pipeline specifies of its engine, except for the graph.
+    """The options of a pipeline for its engine; the graph is passed separately.
 
     Attributes:
         options: options of the pipeline.

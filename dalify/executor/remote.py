@@ -22,7 +22,7 @@ from dalify.sources.pickling import CallbackPickler
 __all__ = ["MAX_DEATHS", "MAX_TIMEOUTS", "BatchService", "Order", "RemoteParts", "Replies", "pickled_setup"]
 
 
-# A batch during which so many workers died is an error. A batch that exceeds the time limit is tried once more.
+# A batch during which this many workers died is an error. A batch that exceeds the time limit is tried once more.
 MAX_DEATHS = 5
 MAX_TIMEOUTS = 2
 

@@ -28,7 +28,7 @@ _CACHE_LIMIT = 4096
 
 @dataclass(slots=True)
 class _Plan:
-    """What is known of a chunk before it has memory.
+    """Specs and shapes of the results of a chunk, before memory is allocated.
 
     Attributes:
         specs: specs of the results; their shapes are not used.

@@ -1,4 +1,4 @@
-"""What the engine knows of a stage while it runs batches."""
+"""The state of a stage while the engine runs batches."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StageState:
         self.seconds_per_sample: float | None = None
         self.cpu_seconds_per_sample: float | None = None
         self.ragged: set[int] = set()
-        # File access may block, and user functions and the device have their own threads; emulation is no device.
+        # File access may block, and user functions and the device have their own threads; emulation is not a device.
         steps = list(walk(stage.steps))
         if stage.kind == "device":
             self._may_be_brief = torch_device == "cpu" and not any(step.node.operator.is_serial for step in steps)

@@ -1,4 +1,4 @@
-"""What a step computes for one chunk."""
+"""The inputs, arguments and random numbers of a step for one chunk."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def is_foreign(error: Exception, node: Node) -> bool:
     )
 
 
-# What torch and Triton say if a function of the driver fails.
+# In the messages of torch and Triton if a function of the driver fails.
 _DRIVER_ERRORS = ("CUDA error", "HIP error", "Triton Error")
 
 

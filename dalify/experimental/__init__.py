@@ -1,1 +1,1 @@
-"""What DALI calls experimental: ``dalify.experimental.dynamic``, operators without a pipeline under DALI's names."""
+"""DALI's experimental package: ``dalify.experimental.dynamic`` has operators without a pipeline, under DALI's names."""

@@ -46,7 +46,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 # Callables that call their first argument, which may be the user's function.
 _CALLING_BACK = (map, filter, functools.reduce)
-# What a condition can be: a graph value or a boolean.
+# A condition is a graph value or a boolean.
 _CONDITIONS: Any = (DataNode, bool, np.bool_)
 
 

@@ -86,7 +86,7 @@ def _convert(package: str, function: Any) -> Any:
 
 
 def _plain_function(function: object) -> FunctionType | None:
-    """Return the Python function behind a callable; None if there is none or it is marked."""
+    """Return the Python function of a callable; None if there is none or it is marked."""
     if type(function) is MethodType:
         return _plain_function(function.__func__)
     if type(function) is functools.partial:
@@ -101,7 +101,7 @@ def _plain_function(function: object) -> FunctionType | None:
 
 
 def _with_function(function: Any, inner: FunctionType) -> Any:
-    """Return a callable like ``function`` with another Python function behind it."""
+    """Return a callable like ``function`` with another Python function."""
     if type(function) is FunctionType:
         return inner
     if type(function) is MethodType:

@@ -69,7 +69,7 @@ def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[
         with np.errstate(invalid="ignore"):
             array = whole + np.copysign(np.abs(array - whole) >= 0.5, array)
     limits = np.iinfo(dtype)
-    # Limits of 64 bits are no floats: what reaches them is selected.
+    # The limits of 64-bit integers are not exact as floats: values that reach them are selected.
     with np.errstate(invalid="ignore"):
         inside = array.astype(dtype)
     return np.where(array >= limits.max, limits.max, np.where(array <= limits.min, limits.min, inside)).astype(dtype)

@@ -182,7 +182,7 @@ class Node:
 
 
 class Facts(TypedDict, total=False):
-    """What else a new node can have; see `Node`."""
+    """The optional attributes of a new node; see `Node`."""
 
     branch: Branch | None
     line: SourceLine | None

@@ -74,7 +74,7 @@ class decoderStage:  # noqa: N801
 
 
 class readerOutType:  # noqa: N801
-    """What an external reader yields: paths of files, or their contents."""
+    """The output of an external reader: paths of files, or their contents."""
 
     FILE_LIST = 0
     BUFFER_LIST = 1

@@ -150,7 +150,7 @@ def _codes(ending: str) -> list[list[int]]:
 
 @njit(nogil=True, inline="always")
 def _mirrored(at, size):
-    """Return the index of a pixel at most two before or behind an axis; edges are mirrored, the edge pixel is not."""
+    """Return the index of a pixel at most two before or after an axis; edges are mirrored, the edge pixel is not."""
     if size == 2:
         return abs(at) % 2
     return size - 1 - abs(size - 1 - abs(at))

@@ -21,7 +21,7 @@ _OTHER_TYPES = (DALIDataType.BOOL, DALIDataType.FLOAT16, DALIDataType.FLOAT64)
 
 @dataclass(slots=True)
 class Silence(Parameters):
-    """What counts as silence.
+    """The definition of silence.
 
     Attributes:
         cutoff_db: threshold in dB; windows below it are silent.

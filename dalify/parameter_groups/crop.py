@@ -78,7 +78,7 @@ class CropWindow(Parameters):
 
 @dataclass(slots=True)
 class OutOfBounds(Parameters):
-    """What the result contains where a window extends outside of the data.
+    """The contents of the result where a window extends outside of the data.
 
     Attributes:
         fill_values: values outside the sample, one for all channels or one each; with ``pad``. In integer types

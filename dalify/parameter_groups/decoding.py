@@ -27,7 +27,7 @@ _CHANNELS = 3
 
 @dataclass(slots=True)
 class DecodeOptions(Parameters):
-    """What a decoded image is.
+    """Type and orientation of a decoded image.
 
     Attributes:
         output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).

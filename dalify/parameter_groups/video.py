@@ -110,7 +110,7 @@ class VideoSequences(Parameters):
 
 @dataclass
 class VideoClips(VideoSequences):
-    """What ``fn.readers.video`` and ``fn.readers.video_resize`` have in common.
+    """The common arguments of ``fn.readers.video`` and ``fn.readers.video_resize``.
 
     Attributes:
         additional_decode_surfaces: option of DALI's hardware decoder; accepted but ignored.

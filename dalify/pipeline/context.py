@@ -1,4 +1,4 @@
-"""What the parts of a pipeline share, and how they reach it."""
+"""The state that the parts of a pipeline share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OwningPipeline(Protocol):
 
 
 class PipelineContext:
-    """What the parts of a pipeline share.
+    """The state that the parts of a pipeline share.
 
     The reference to the pipeline is weak. A strong one would be a cycle: a pipeline is freed, and its threads end, as
     soon as the user drops it.

@@ -37,7 +37,7 @@ _numbers = itertools.count()
 
 
 class PipelineEngine(Protocol):
-    """What computes the batches of a pipeline: an engine, or in debug mode the user's function.
+    """Interface of an object that computes batches: an engine, or in debug mode the user's function.
 
     ``Engine`` describes the members.
     """

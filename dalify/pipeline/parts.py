@@ -20,7 +20,7 @@ __all__ = ["MissingParts", "Parts"]
 
 
 class MissingParts:
-    """What a pipeline has instead of its parts, if the class of the user did not call ``Pipeline.__init__``."""
+    """Replaces the parts of a pipeline if the class of the user did not call ``Pipeline.__init__``."""
 
     def __get__(self, pipe: Any, owner: type[Any]) -> Any:
         """Raise if the attribute of a pipeline is read.
@@ -44,7 +44,7 @@ class Parts:
     Attributes:
         context: options of the pipeline, and what else all parts share.
         definition: the graph that the user defines.
-        taps: values that are kept although they are no outputs.
+        taps: values that are kept although they are not outputs.
         builder: builds the engine and owns it.
         run: which batches are scheduled and returned.
         checkpoints: saves and restores states.

@@ -22,7 +22,7 @@ __all__ = ["Epochs", "LastBatchPolicy", "OpenEpochs", "ReaderEpochs", "SizedEpoc
 
 
 class LastBatchPolicy(Enum):
-    """What happens to a partial last batch of an epoch.
+    """The handling of a partial last batch of an epoch.
 
     FILL: the batch is full; the reader repeats its last sample (``pad_last_batch=True``) or continues with the next
     epoch. DROP: the batch is omitted. PARTIAL: the batch ends with the last sample of the epoch.

@@ -31,7 +31,7 @@ from dalify.registry.parameters import VARIES
 
 __all__ = ["CONTEXT_NAMES", "CustomOperator"]
 
-# What kernels can request besides the arguments of the operator.
+# Values that kernels can request besides the arguments of the operator.
 CONTEXT_NAMES = ("spec", "specs", "out_spec", "out_specs", "count", "draws")
 _RESERVED = frozenset({*COMMON_PARAMETERS, *CONTEXT_NAMES, "memory", "batch_size", "rng", "on_error"})
 _PART = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")

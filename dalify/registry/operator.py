@@ -89,7 +89,7 @@ def _keyword_only(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 class OperatorOptions(TypedDict, total=False):
-    """What a declaration of any kind of operator can say; see the attributes of `Operator`.
+    """The options of every kind of operator; see the attributes of `Operator`.
 
     Attributes:
         name: path below ``fn``; by default that of the file.

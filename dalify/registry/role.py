@@ -12,7 +12,7 @@ __all__ = ["Role", "Structural", "structural"]
 
 
 class Role(Enum):
-    """What a structural operator is for in a graph."""
+    """The purpose of a structural operator in a graph."""
 
     LITERAL = "the same value for every sample"
     TRANSFER = "copies a batch between the CPU and the GPU"

@@ -180,7 +180,7 @@ def _device(operator: Operator, inputs: Sequence[Any], value: Any) -> str:
     if value == "mixed":
         return value
     target = device(value)
-    assert target is not None, "dalify bug: nowhere is no device"
+    assert target is not None, "dalify bug: no device"
     takes_host_data = not any(isinstance(item, TensorOrBatch) and item.batch.device == "gpu" for item in inputs)
     if target.device_type == "gpu" and operator.takes_mixed and takes_host_data:
         return "mixed"

@@ -105,7 +105,7 @@ class TensorOrBatch(Deferred):
 def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
     """Return samples on a device; the same object if they are already there."""
     target = device(where)
-    assert target is not None, "dalify bug: nowhere is no device"
+    assert target is not None, "dalify bug: no device"
     if target.device_type == "cpu":
         there = data if data.device == "cpu" else data.map(to_host, device="cpu")
     else:

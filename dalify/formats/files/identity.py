@@ -16,7 +16,7 @@ def file_identity(path: str, *place: object) -> tuple[str, str]:
     """Return a key for data in a file, and a value that changes when the file changes.
 
     Args:
-        path: path of the file, or a URL. Data behind URLs is assumed not to change.
+        path: path of the file, or a URL. Data at URLs is assumed not to change.
         place: position in the file and other properties of the entry, such as a label.
 
     Raises:

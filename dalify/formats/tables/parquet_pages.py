@@ -264,7 +264,7 @@ def _hybrid(data: Any, place: Any, stop: int, width: int, out: Any) -> bool:
 
 @njit(nogil=True, cache=True)
 def _plain(data: Any, place: Any, begin: int, starts: Any, sizes: Any) -> bool:
-    """Find byte strings that are stored behind their sizes; return False if they do not fill the page."""
+    """Find byte strings that are stored after their sizes; return False if they do not fill the page."""
     for item in range(starts.size):
         if place + 4 > data.size:
             return False

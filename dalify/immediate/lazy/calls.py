@@ -48,7 +48,7 @@ _templates: Recent[Template] = Recent(4096)
 
 
 class Recorded(Protocol):
-    """What has recorded calls, and computes them."""
+    """Interface of an object that records calls and computes them."""
 
     def compute(self, call: Call, output: int) -> None:
         """Compute an output of a call."""

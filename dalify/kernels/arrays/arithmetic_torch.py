@@ -44,7 +44,7 @@ def compute_samples_torch(function: str, out: DeviceSamples, *operands: DeviceSa
         single or np.array_equal(operand.shapes, out.shapes)
         for single, operand in zip(is_single, operands, strict=True)
     )
-    # What is between samples might be a zero that is no divisor.
+    # A value between samples might be zero, but it is not a divisor.
     is_checked = function in _DIVISIONS and not out.dtype.is_floating_point
     if out.dense is not None or is_checked or not is_elementwise:
         _compute_padded(out, *operands, function=function)

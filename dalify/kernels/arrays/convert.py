@@ -418,7 +418,7 @@ def _float_to_integer_torch(x: torch.Tensor, bits: int, signed: bool) -> Any:
     nan = nan_as_integer(bits, signed)
     if bits <= 32:
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-        # The bounds again as integers: the largest int32 is no float32.
+        # The bounds again as integers: the largest int32 is not a float32.
         return rounded.nan_to_num(float(nan)).clamp(low, high).long().clamp(low, high)
     is_nan, rounded = rounded.isnan(), rounded.nan_to_num(0.0)
     above = rounded >= 2.0**63  # 2**63 - 1 is not a float64; larger uint64 values are not supported, see the docstring

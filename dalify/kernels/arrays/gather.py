@@ -160,7 +160,7 @@ def pad_samples(out: Samples, x: Samples, fill_value: np.ndarray) -> None:
     Args:
         out: output.
         x: with the same number of dimensions and the same element type.
-        fill_value: value behind each sample, [N], of the element type.
+        fill_value: value after each sample, [N], of the element type.
     """
     if out.ndim == 0:
         out, x = out.with_axis(0), x.with_axis(0)
@@ -173,7 +173,7 @@ def _pad_each(out_at, out_shapes, x_at, x_shapes, fill_value):
     axes = out_shapes.shape[1]
     index = np.zeros(axes, np.int64)
     for n in range(len(out_at)):
-        # Axes behind the last padded one form a run with it.
+        # Axes after the last padded one form a run with it.
         last = axes - 1
         run, own = out_shapes[n, last], x_shapes[n, last]
         while last > 0 and run == own:

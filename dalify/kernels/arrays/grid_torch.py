@@ -26,7 +26,7 @@ _LARGEST_INT32 = 2**31 - 1
 
 
 def common_unit(x: DeviceSamples, axes: int) -> int:
-    """Return the number of elements behind the first axes if the buffer is an array of such units; otherwise 0."""
+    """Return the number of elements after the first axes if the buffer is an array of such units; otherwise 0."""
     units = x.shapes[:, axes:].prod(1)
     unit = int(units[0]) if len(units) else 0
     if unit == 0 or (units != unit).any() or (x.offsets % unit).any() or x.block.numel() % unit:
@@ -35,7 +35,7 @@ def common_unit(x: DeviceSamples, axes: int) -> int:
 
 
 class Grid:
-    """The units of all samples: elements, or all elements behind some axes together.
+    """The units of all samples: elements, or all elements after some axes together.
 
     Args:
         samples: the results; none is empty, and their offsets ascend.

@@ -34,7 +34,7 @@ def on_padded(function: Callable[..., None]) -> Callable[..., None]:
     """Make a kernel for tensors one for `DeviceSamples`: it is called with samples padded to one shape.
 
     The kernel is ``f(out, x, ..., *, parameters)`` with tensors ``[N, ...]``. Inputs repeat the edges of each sample
-    behind it; where the result is padded, it may have any values. A parameter ``extents`` gets the shapes of the first
+    after it; where the result is padded, it may have any values. A parameter ``extents`` gets the shapes of the first
     input without padding, int64 ``[N, ndim]`` on the host; ``spec`` has the padded shape. Samples of one shape are not
     padded. Samples of very different sizes are divided among several calls; their number depends on the ratio of the
     sizes, not on the number of samples.
@@ -142,7 +142,7 @@ def similar_shapes(shapes: np.ndarray) -> list[np.ndarray]:
 
 
 def _padded(x: DeviceSamples) -> Tensor:
-    """Return samples as one tensor [N, ...] of their largest extents; edges are repeated behind smaller ones."""
+    """Return samples as one tensor [N, ...] of their largest extents; edges are repeated after smaller ones."""
     if x.dense is not None:
         return x.dense
     if x.is_uniform:

@@ -2,7 +2,7 @@
 
 A separate module because torch is only loaded for pipelines that use an accelerator.
 
-Samples may be padded to one shape with what `on_padded` repeats behind their edges. `extents` are then their shapes,
+Samples may be padded to one shape with what `on_padded` repeats after their edges. `extents` are then their shapes,
 int64 ``[N, ndim]``.
 """
 

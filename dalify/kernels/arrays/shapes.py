@@ -1,4 +1,4 @@
-"""What the executor needs to know of the shapes of a chunk's samples, each in one compiled loop."""
+"""Properties of the shapes of a chunk's samples for the executor, each computed in one compiled loop."""
 
 from __future__ import annotations
 

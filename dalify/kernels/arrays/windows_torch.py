@@ -78,7 +78,7 @@ def pad_samples_torch(out: DeviceSamples, x: DeviceSamples, fill_value: np.ndarr
     Args:
         out: output; none is empty.
         x: with the same number of dimensions and the same element type.
-        fill_value: value behind each sample, [N], of the element type.
+        fill_value: value after each sample, [N], of the element type.
     """
     grid = Grid(out, x, out.ndim)
     values = movable_torch(grid.read(x, grid.sources(x, grid.limited(x, grid.coordinates))))
@@ -179,7 +179,7 @@ def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axi
         place = at - grid.of_sample(begin)
         begin += np.where(part.shapes.all(1), part.shapes[:, 1], 0)
         values = movable_torch(grid.read(part, grid.sources(part, grid.limited(part, [row, place]))))
-        # Later parts begin behind this one, and overwrite what it repeats there.
+        # Later parts begin after this one, and overwrite what it repeats there.
         is_behind = (place >= 0) if not unit or unit == 1 else (place >= 0)[:, None]
         result = values if result is None else torch.where(is_behind, values, result)
     assert result is not None, "dalify bug: a result of no elements"

@@ -35,7 +35,7 @@ def transform_axis_torch(
     if len(matrices) == 1:
         _multiply(target, source, matrix=uploaded(matrices[int(lengths[0])], x.device)[None])
         return
-    # Zeros behind the matrix of a sample take nothing from what is padded.
+    # Zeros after the matrix of a sample take nothing from what is padded.
     largest = np.max([matrix.shape for matrix in matrices.values()], axis=0)
     stacked = np.zeros((len(x), *largest), np.float32)
     for n, length in enumerate(lengths.tolist()):

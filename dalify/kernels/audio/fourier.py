@@ -8,7 +8,7 @@ length, and the frames of a spectrogram are contiguous, as they are stored.
 
 The algorithm is Stockham's, with radices 4, 2, 3 and 5, on real signals packed as complex signals of half the length
 (Brigham, The Fast Fourier Transform, 1988). Other lengths are rare and computed by NumPy, in 1.8 times the time of
-scipy.fft, which is no dependency, and 3.8 times that of torch.stft.
+scipy.fft, which is not a dependency, and 3.8 times that of torch.stft.
 """
 
 from __future__ import annotations

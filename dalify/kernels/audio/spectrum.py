@@ -444,7 +444,7 @@ def power_spectrum_torch(
     """`power_spectrum` for torch tensors on any device, of signals of different lengths.
 
     Args:
-        out: as in `power_spectrum`; bins behind those of a signal may have any values.
+        out: as in `power_spectrum`; bins after those of a signal may have any values.
         x: signals, padded to one length.
         axis: as in `power_spectrum`.
         length: as in `power_spectrum`; None: the length of each signal.
@@ -470,7 +470,7 @@ def _own_spectra_torch(x: torch.Tensor, lengths: np.ndarray, bins: int) -> torch
     three transforms round more than one.
 
     Args:
-        x: signals, 0 behind their ends, [N, ..., T].
+        x: signals, 0 after their ends, [N, ..., T].
         lengths: of the signals, int64 [N].
         bins: number of bins.
     """

@@ -12,7 +12,7 @@ __all__ = ["Options", "draw_boxes", "draw_options", "options_of"]
 
 
 class Options(NamedTuple):
-    """What can be drawn for each of N masks, with weights.
+    """The choices for each of N masks, with weights.
 
     Attributes:
         labels: labels of all masks, int64 [total].
@@ -136,7 +136,7 @@ def draw_boxes(
         counts: number of boxes of each mask, int64 [N].
         uniforms: numbers in [0, 1), float64 [N].
         minima: minimum extents, int64 [N, axes].
-        k_largest: draw from so many boxes, the largest ones.
+        k_largest: draw from this number of boxes, the largest ones.
     """
     found = np.empty(len(counts), np.int64)
     _draw_boxes(found, boxes, counts, uniforms, minima, k_largest)

@@ -16,7 +16,7 @@ from dalify.kernels.arrays.convert import to_uint8
 __all__ = ["channel_limits", "channel_lines", "channel_means"]
 
 _PIXELS = 256
-# Sums of so many rows of uint8 fit into uint32.
+# Sums of this many rows of uint8 fit into uint32.
 _ROWS = 1 << 24
 
 

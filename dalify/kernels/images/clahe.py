@@ -45,14 +45,14 @@ class _Axis(NamedTuple):
         tile: extent of a tile, pixels.
         mirrored: for each pixel of the tiles, the source pixel of the plane, int64.
         before: for each pixel of the plane, the tile whose center is before it, int64.
-        behind: the tile with the next center; at the ends of the axis, the same tile.
+        after: the tile with the next center; at the ends of the axis, the same tile.
         weights: weights of the latter, float32.
     """
 
     tile: int
     mirrored: np.ndarray
     before: np.ndarray
-    behind: np.ndarray
+    after: np.ndarray
     weights: np.ndarray
 
 
@@ -69,15 +69,15 @@ def _axis_tables(extent: int, tiles: int, tile: int) -> tuple[np.ndarray, np.nda
     for i in range(mirrored.size):
         at = i % period
         mirrored[i] = i if i < extent else min(at, period - at) if extent > 1 else 0
-    before, behind = np.empty(extent, np.int64), np.empty(extent, np.int64)
+    before, after = np.empty(extent, np.int64), np.empty(extent, np.int64)
     weights = np.empty(extent, np.float32)
     per_pixel, half = np.float32(1.0 / tile), np.float32(0.5)
     for i in range(extent):
         place = np.float32(i) * per_pixel - half
         first = np.int64(math.floor(place))
         weights[i] = place - np.float32(first)
-        before[i], behind[i] = max(first, 0), min(first + 1, tiles - 1)
-    return mirrored, before, behind, weights
+        before[i], after[i] = max(first, 0), min(first + 1, tiles - 1)
+    return mirrored, before, after, weights
 
 
 @njit(cache=True)
@@ -206,21 +206,21 @@ def _joined(axes: Sequence[_Axis], tiles: int, extent: int) -> list[np.ndarray]:
         extent: of the padded planes.
 
     Returns:
-        for each pixel of the tiles, its source and its tile, int64 [N, longest]; behind the tiles, the tile is `tiles`.
-        For each pixel of the planes, the tiles before and behind it, int64 [N, extent], and the weights of the latter,
+        for each pixel of the tiles, its source and its tile, int64 [N, longest]; after the tiles, the tile is `tiles`.
+        For each pixel of the planes, the tiles before and after it, int64 [N, extent], and the weights of the latter,
         float32 [N, extent].
     """
     longest = max(axis.mirrored.size for axis in axes)
     source, tile = np.zeros((2, len(axes), longest), np.int64)
-    before, behind = np.zeros((2, len(axes), extent), np.int64)
+    before, after = np.zeros((2, len(axes), extent), np.int64)
     weights = np.zeros((len(axes), extent), np.float32)
     for n, axis in enumerate(axes):
         source[n, : axis.mirrored.size] = axis.mirrored
         tile[n] = np.minimum(np.arange(longest) // axis.tile, tiles)
         before[n, : axis.before.size] = axis.before
-        behind[n, : axis.before.size] = axis.behind
+        after[n, : axis.before.size] = axis.after
         weights[n, : axis.before.size] = axis.weights
-    return [source, tile, before, behind, weights]
+    return [source, tile, before, after, weights]
 
 
 def equalize_planes_torch(
@@ -259,7 +259,7 @@ def equalize_planes_torch(
 
     levels = x.long() >> (_LEVELS // bins).bit_length() - 1
     plane = torch.arange(count, device=x.device)[:, None, None]
-    # The pixels behind the tiles of a plane are counted in a row and a column of tiles that nothing reads.
+    # The pixels after the tiles of a plane are counted in a row and a column of tiles that nothing reads.
     tile = (plane * (tiles_y + 1) + tile_y) * (tiles_x + 1) + tile_x
     index = (tile * bins + levels[plane, source_y, source_x]).reshape(-1)
     counts = torch.zeros(count * (tiles_y + 1) * (tiles_x + 1) * bins, dtype=torch.long, device=x.device)

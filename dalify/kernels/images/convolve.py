@@ -322,9 +322,9 @@ def _sum_of_filtered(
     strides = [shapes[:, axis + 1 :].prod(1) for axis in range(filtered.start, filtered.stop)]
     sizes = shapes.prod(1)
     ends = np.cumsum(sizes)
-    # Each pass reads behind the last sample, and its result is shorter.
-    behind = sum((width - 1) * int(each.max()) for width, each in zip(widths.tolist(), strides, strict=True))
-    block = torch.empty(int(ends[-1]) + behind, dtype=torch.float32, device=x.device)
+    # Each pass reads after the last sample, and its result is shorter.
+    after = sum((width - 1) * int(each.max()) for width, each in zip(widths.tolist(), strides, strict=True))
+    block = torch.empty(int(ends[-1]) + after, dtype=torch.float32, device=x.device)
     padded = DeviceSamples(block, ends - sizes, shapes)
     bordered_samples_torch(padded, x, begin, "reflect_101")
     flat = padded.flattened()
@@ -344,9 +344,9 @@ def _sum_of_filtered(
 
 
 def _weighted_sums(block: Tensor, grid: Grid, weights: np.ndarray, strides: np.ndarray) -> Tensor:
-    """Return the weighted sum of each element and those behind it along an axis.
+    """Return the weighted sum of each element and those after it along an axis.
 
-    Where a window exceeds the axis, the result may have any values; behind the last whole window it has none.
+    Where a window exceeds the axis, the result may have any values; after the last whole window it has none.
 
     Args:
         block: elements of the samples, float32.

@@ -62,7 +62,7 @@ def correlate_samples(
         anchors: indices of the elements at the output pixels, int64 [N, 2 or 3].
         border: a name of `bordered_indices`.
         fills: value outside for "constant", float32 [N].
-        first_axis: the first filtered axis of a sample; channels are in front of them or behind them.
+        first_axis: the first filtered axis of a sample; channels are in front of them or after them.
     """
     out, owners = out.folded(first_axis)
     x, _ = x.folded(first_axis)

@@ -127,7 +127,7 @@ def _fill_sphere(x_at, y_at, shapes, like):
 
 
 def sphere_points(points_x: Samples, points_y: Samples, _numbers: np.ndarray) -> None:
-    """Fill the points displaced towards the center in proportion to the distance from it; see `FillPoints`."""
+    """Fill the points displaced toward the center in proportion to the distance from it; see `FillPoints`."""
     _fill_sphere(points_x.addresses, points_y.addresses, points_x.shapes, points_x.like)
 
 

@@ -62,7 +62,7 @@ def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray, extents:
         out: uint8 [N, H, W, 3], output.
         x: uint8 [N, H, W, 3]: R, G, B; no extent is 0.
         qualities: [N], 1 to 100.
-        extents: int64 [N, 3]: the shapes of the images, which may end before H and W. What is behind them in `x` does
+        extents: int64 [N, 3]: the shapes of the images, which may end before H and W. What is after them in `x` does
             not matter.
     """
     height, width = x.shape[1:3]
@@ -81,7 +81,7 @@ def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray, extents:
         block_rows, block_columns = _whole_blocks(rows, columns)
         # Columns are padded before chroma downsampling, rows afterwards.
         small = _halved(_continued(plane, size, 2 * rows, 2 * block_columns))
-        # The columns of the last block of an image continue the image; those behind it, of a wider one, do not matter.
+        # The columns of the last block of an image continue the image; those after it, of a wider one, do not matter.
         last = np.stack([half[:, 0], np.full(len(half), small.shape[2])], 1)
         coded = _through_blocks(_continued(small, last, block_rows, block_columns), tables[:, 1])
         chroma.append(_doubled(coded, half)[:, :height, :width] - 128)
@@ -131,7 +131,7 @@ def _doubled(plane: Tensor, extents: np.ndarray) -> Tensor:
 
     Args:
         plane: [N, h, w].
-        extents: int64 [N, 2]: rows and columns of each plane, behind which its edges count.
+        extents: int64 [N, 2]: rows and columns of each plane, after which its edges count.
     """
     rows, columns = extents.max(0).tolist()
     plane = _continued(plane, extents, rows + 1, columns + 1)

@@ -224,9 +224,9 @@ def _neutral(dtype: Any, largest: bool) -> float:
 def _extreme_of_windows(
     block: Tensor, samples: DeviceSamples, windows: np.ndarray, strides: np.ndarray, largest: bool
 ) -> Tensor:
-    """Return the maximum or minimum of each element and those behind it along an axis.
+    """Return the maximum or minimum of each element and those after it along an axis.
 
-    Where a window exceeds the axis, the result may have any values; behind the last whole window it may have none.
+    Where a window exceeds the axis, the result may have any values; after the last whole window it may have none.
 
     Args:
         block: elements of the samples.

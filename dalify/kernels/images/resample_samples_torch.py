@@ -163,7 +163,7 @@ def _taps(
 
 
 def _range(taps: _Taps, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first pixel that the rows of each sample read and the one behind the last, int64 [N] each."""
+    """Return the first pixel that the rows of each sample read and the one after the last, int64 [N] each."""
     first, weights, rows = taps
     low = np.minimum.reduceat(first, rows)
     high = np.maximum.reduceat(first, rows) + len(weights)

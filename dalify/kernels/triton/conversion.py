@@ -18,7 +18,7 @@ def saturated(value, target: constexpr):
         up = tl.where(value < 0, -1.0, 1.0)
         whole = tl.where(tl.abs(value - whole) >= 0.5, whole + up, whole)
         if target == tl.int32:
-            # The largest int32 is no float32: what is above the largest float32 below it is selected.
+            # The largest int32 is not a float32: a value above the largest float32 below it is selected.
             bounded = tl.minimum(tl.maximum(whole, -2147483648.0), 2147483520.0).to(tl.int32)
             result = tl.where(whole >= 2147483648.0, 2147483647, bounded).to(target)
         elif target == tl.uint8:

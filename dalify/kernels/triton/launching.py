@@ -1,4 +1,4 @@
-"""What the hosts of all Triton kernels need: element types, the division into tiles, and the launch."""
+"""Functions for the host code of all Triton kernels: element types, the division into tiles, and the launch."""
 
 from __future__ import annotations
 

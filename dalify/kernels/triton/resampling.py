@@ -294,7 +294,7 @@ def resample_normalized(
 
 
 class _Normalization(NamedTuple):
-    """What follows the resize.
+    """The normalization that follows the resize.
 
     Attributes:
         is_mirrored: bool [N].

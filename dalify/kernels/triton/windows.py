@@ -317,7 +317,7 @@ def normalize_samples(
     if (channels != channels[0]).any():
         raise UnsupportedError
     known, out_channels = int(channels[0]), int(out.extents(channel_axis)[0])
-    # What `x` does not have gets the fill value, so its mean and factor do not matter.
+    # Channels that `x` does not have get the fill value, so their mean and factor do not matter.
     means, factors, fill = np.zeros((3, count, out_channels), np.float32)
     means[:, :known] = np.stack(mean) if isinstance(mean, list) else mean
     factors[:, :known] = multiplier_of(np.stack(std) if isinstance(std, list) else std, options["scale"])

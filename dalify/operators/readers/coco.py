@@ -54,7 +54,7 @@ class _Images(Entries[_Image]):
 
 @dataclass(slots=True)
 class _Outputs(Parameters):
-    """What is returned of each image.
+    """The outputs for each image.
 
     Attributes:
         image_ids: also return the ID of the image.
@@ -77,7 +77,7 @@ class _Outputs(Parameters):
 
     @property
     def saved(self) -> dict[str, bool]:
-        """What saved annotations contain, by name."""
+        """The contents of saved annotations, by name."""
         return {
             "has_masks": self.has_polygons or self.pixelwise_masks,
             "has_ids": self.image_ids,

@@ -14,7 +14,7 @@ from dalify.registry import Spec, reader
 from dalify.registry.output_counts import one_per_entry
 
 _BEHAVIORS = ("empty", "skip", "error")
-# Bytes are no booleans: what is not 0 or 1 would be neither True nor False.
+# Bytes are not booleans: values other than 0 and 1 would be neither True nor False.
 _LAST_DTYPE = DALIDataType.FLOAT64
 
 _count = one_per_entry("ext", "['jpg', 'cls']")

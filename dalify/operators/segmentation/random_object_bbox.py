@@ -70,8 +70,8 @@ def random_object_bbox(
         int32, one number per axis (twice as many with "box"), and the label, int32.
 
     Raises:
-        ArgumentValueError: an unknown format, arguments that are mutually exclusive, weights that are no probabilities,
-            or a class that is the background.
+        ArgumentValueError: an unknown format, mutually exclusive arguments, weights that are not probabilities, or
+            a class that is the background.
         ShapeError: a mask without axes or pixels, or arguments with wrong numbers of elements.
         DTypeError: the labels are not integers of at most 32 bits.
 

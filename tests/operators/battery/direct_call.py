@@ -1,7 +1,6 @@
-"""Call an operator's CPU kernel by hand: rule, memory and arguments as the contract of kernels says, no graph.
+"""Call an operator's CPU kernel directly: rule, memory and arguments follow the contract of kernels, without a graph.
 
-Alone because it is what `registry` promises to those who write kernels, carried out once more without the executor's
-chunks, groups, branches and memory.
+It does what `registry` promises to authors of kernels, without the executor's chunks, groups, branches and memory.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _read_together(paths: list[bytes]) -> Batch | None:
     if len(paths) < _MIN_FILES:
         return None
     joined = b"\0".join(paths)
-    # What is no local path becomes an error, and a URL is read, one by one.
+    # Other paths are read one by one: URLs, and those that raise an error.
     if b"://" in joined or joined.count(b"\0") >= len(paths) or not all(paths):
         return None
     return read_files(Paths.of(paths), 0)

@@ -129,7 +129,7 @@ class _Lowering:
         self.tensor_transforms: list[Transform] = []
         self._pointwise: list[Transform] = []
         self._channels = channels
-        # What the pointwise transforms return for an image with each byte value once in each channel.
+        # Results of the pointwise transforms for an image with each byte value once in each channel.
         self._values: Any = _all_bytes(channels)
         self._tensor_start = 0  # number of steps before the conversion to tensors
 
