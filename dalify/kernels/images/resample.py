@@ -5,8 +5,8 @@ an output row are blended into a scratch row in the L1 cache, which is then filt
 that the window needs are read. Sums are float32; the result is rounded once.
 """
 
-# Numba omits branches for arguments that are None. Names that are assigned and used under the same condition are possibly
-# unbound for pyright only; assigning them always would add 3 % to the compilation of a first resize.
+# Numba omits branches for arguments that are None. Names that are assigned and used under the same condition are
+# possibly unbound for pyright only; assigning them always would add 3 % to the compilation of a first resize.
 # pyright: reportPossiblyUnboundVariable=false
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ the image, its border is repeated. The weights of an output pixel sum to 1. With
 scale of a reduction.
 """
 
-# Numba omits branches for arguments that are None. Names that are assigned and used under the same condition are possibly
-# unbound for pyright only; assigning them always would add 3 % to the compilation of a first resize.
+# Numba omits branches for arguments that are None. Names that are assigned and used under the same condition are
+# possibly unbound for pyright only; assigning them always would add 3 % to the compilation of a first resize.
 # pyright: reportPossiblyUnboundVariable=false
 
 from __future__ import annotations
