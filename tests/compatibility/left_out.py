@@ -1,12 +1,12 @@
 """What dalify omits or does differently, with the reason; the walker must find no other differences.
 
-Keys are patterns of `fnmatch` for the paths that the walker gives. ``DEFAULTS`` of the operators' table counts, too.
+Keys are patterns of `fnmatch` for the paths that the walker gives. The battery's cases have further ones.
 """
 
 from __future__ import annotations
 
 from dalify.registry.schema import pascal_case
-from tests.operators.battery.schema_differences import DEFAULTS
+from tests.operators.battery.cases import CASES
 
 __all__ = ["FROM_DEFAULTS", "LEFT_OUT", "NOT_IN_SCHEMAS", "OF_FRAMEWORKS", "SCHEMA_DIFFERENCES"]
 
@@ -142,7 +142,12 @@ _OLD = {
     "readers.video_resize": ("video_reader_resize", "hidden.video_reader_resize"),
 }
 
-FROM_DEFAULTS = {path: reason for name, reason in DEFAULTS.items() for path in _spellings(name)}
+FROM_DEFAULTS = {
+    path: reason
+    for name, case in CASES.items()
+    for argument, reason in case.other_defaults.items()
+    for path in _spellings(f"{name}.{argument}")
+}
 LEFT_OUT.update(FROM_DEFAULTS)
 
 # Methods of schemas that are not compared: how DALI words its documentation, and what only its executor asks.

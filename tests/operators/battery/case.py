@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,17 @@ from tests.operators.readers.datasets import DATASETS
 __all__ = [
     "BATCH",
     "CODE",
+    "DEFAULT_AXES",
+    "DEFAULT_BY_TYPE",
     "DRAWN",
     "FILES_TELL",
+    "FILTER_DEFAULTS",
     "GONE",
     "NO_CPU",
     "NO_READER",
     "OUTSIDE",
+    "OUTSIDE_NAMES",
+    "RESIZE_DEFAULTS",
     "SAMPLES",
     "Case",
     "Data",
@@ -44,6 +49,20 @@ DRAWN = "random numbers of its own"
 NO_READER = "DALI has no such reader"
 FILES_TELL = "the files say their type"
 CODE = "holds a Python function"
+DEFAULT_AXES = "None: axis_names specify the axes; without both, the axes are those of DALI's default"
+DEFAULT_BY_TYPE = "the default depends on the element type: half of its range, 0.5 of floats"
+FILTER_DEFAULTS = dict.fromkeys(
+    ("interp_type", "mag_filter", "min_filter"),
+    "not given: interp_type, then INTERP_LINEAR; DALI's code checks whether the argument was given",
+)
+RESIZE_DEFAULTS = FILTER_DEFAULTS | dict.fromkeys(
+    ("resize_longer", "resize_shorter", "resize_x", "resize_y", "resize_z"),
+    "not given; 0 keeps the extent. DALI's code checks whether the argument was given",
+)
+OUTSIDE_NAMES = {
+    "allow_outside_root": "names in data cannot refer to files outside the folder of the data set unless the user "
+    "allows it",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +100,11 @@ class Case:
         refused: variants that DALI accepts and dalify rejects, each with the reason.
         different: variants with a result that differs from DALI's on purpose, each with the reason.
         reference: an independent implementation for the typical use.
+        not_recorded: why results of DALI cannot be recorded.
+        other_defaults: arguments whose default differs from DALI's on purpose, each with the reason.
+        own_arguments: arguments that DALI's operator does not have, each with the reason.
+        waits: where the GPU kernel waits for the device, as `separate_device` reports it; docs/accelerators.md has the
+            reasons. Copies to the device are tables that stay there.
     """
 
     inputs: tuple[Data, ...] = ()
@@ -96,6 +120,10 @@ class Case:
     refused: Mapping[str, str] = field(default_factory=dict)
     different: Mapping[str, str] = field(default_factory=dict)
     reference: Reference | None = None
+    not_recorded: str = ""
+    other_defaults: Mapping[str, str] = field(default_factory=dict)
+    own_arguments: Mapping[str, str] = field(default_factory=dict)
+    waits: Sequence[str] = ()
 
     def given(self, folder: Path) -> Mapping[str, Any]:
         """Return the arguments; files that they name lie in ``folder``."""
@@ -116,23 +144,19 @@ def float_case(*inputs: Data, **given: Any) -> Case:
     return exact_case(*inputs, rtol=1e-5, **given)
 
 
-def reader_case(name: str, not_compared_with_dali: str = "", known_late: str = "", **changes: Any) -> Case:
-    """A reader on the data that its own tests use."""
+def reader_case(name: str, **given: Any) -> Case:
+    """A reader on the data that its own tests use; other arguments change those of the reader."""
+    own = {key: given.pop(key) for key in Case.__dataclass_fields__ if key in given}
 
     def arguments(folder: Path) -> dict[str, Any]:
         data = folder.with_name(f"{folder.name}-{name}")  # not inside: another reader's classes are its folders
         if data not in _written:
             data.mkdir()
             _written[data] = DATASETS[name](data, SAMPLES)
-        given = {key: value(dalify) if callable(value) else value for key, value in _written[data].items()}
-        return {key: value for key, value in {**given, **changes}.items() if value is not None}
+        typical = {key: value(dalify) if callable(value) else value for key, value in _written[data].items()}
+        return {key: value for key, value in {**typical, **given}.items() if value is not None}
 
-    return exact_case(
-        arguments=arguments,
-        not_sample_by_sample="each run reads the next entries",
-        not_compared_with_dali=not_compared_with_dali,
-        known_late=known_late,
-    )
+    return Case(arguments=arguments, not_sample_by_sample="each run reads the next entries", **own)
 
 
 _written: dict[Path, dict[str, Any]] = {}

@@ -12,11 +12,9 @@ import pytest
 
 from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, KernelOperator, Reader, catalog
 from dalify.registry.legacy import RETIRED_ARGUMENTS
-from tests.operators.battery.run_case import (
-    NAMES,
-    every_operator,
-)
-from tests.operators.battery.schema_differences import DEFAULTS, MISSING, OWN
+from tests.operators.battery.case import Case
+from tests.operators.battery.cases import CASES
+from tests.operators.battery.run_case import every_operator
 
 
 def _common(found: Any) -> frozenset[str]:
@@ -48,7 +46,7 @@ def test_documentation(name):
 
 @every_operator
 def test_schema(name, oracle):
-    """Arguments, defaults and the number of inputs are those of the real DALI, but for what the tables explain."""
+    """Arguments, defaults and the number of inputs are those of the real DALI, except where the case has a reason."""
     try:
         theirs = operator.attrgetter(name)(oracle.fn)
     except AttributeError:
@@ -63,21 +61,20 @@ def test_schema(name, oracle):
         and item.name not in RETIRED_ARGUMENTS - set(found.parameters)
         and item.name not in found.old_arguments
     }
-    problems = [
-        f"{item} is missing" for item in keywords if item not in found.parameters and f"{name}.{item}" not in MISSING
-    ]
+    case = CASES.get(name, Case())
+    problems = [f"{item} is missing" for item in keywords if item not in found.parameters]
     ours = [item for item in found.parameters if item not in _common(found)]
-    problems += [f"{item} is not DALI's" for item in ours if item not in keywords and f"{name}.{item}" not in OWN]
+    problems += [f"{item} is not DALI's" for item in ours if item not in keywords and item not in case.own_arguments]
     for item, default in keywords.items():
         parameter = found.parameters.get(item)
-        if parameter is None or f"{name}.{item}" in DEFAULTS:
+        if parameter is None or item in case.other_defaults:
             continue
         if parameter.is_required != (default is inspect.Parameter.empty):
             problems.append(f"{item}: required in one only")
         elif not parameter.is_required and not _same_default(parameter, default):
             problems.append(f"{item}: default {parameter.default!r}, in DALI {default!r}")
     positional = [item for item in signature.values() if item.kind is item.POSITIONAL_ONLY]
-    if name not in OWN and (positional or found.inputs):
+    if positional or found.inputs:
         required = sum(1 for item in found.inputs if not item.is_optional and not item.is_variadic)
         if required != sum(1 for item in positional if item.default is item.empty):
             problems.append(f"inputs: {found.inputs}, in DALI {positional}")
@@ -98,7 +95,6 @@ def _same_default(parameter: Any, default: Any) -> bool:
     )  # DALI shows six decimals
 
 
-def test_tables_of_differences_are_needed(oracle):
-    for key in [*DEFAULTS, *MISSING, *(item for item in OWN if item not in NAMES)]:
-        name, _, argument = key.rpartition(".")
-        assert argument in catalog.find(name).parameters or key in MISSING
+def test_differences_are_those_of_arguments():
+    for name, case in CASES.items():
+        assert {*case.other_defaults, *case.own_arguments} <= {*catalog.find(name).parameters}, name

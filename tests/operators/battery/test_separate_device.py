@@ -10,22 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.operators.battery.cases import CASES
 from tests.operators.battery.run_case import NAMES, has_gpu_kernel
 from tests.operators.battery.separate_device import is_possible
 
 PROJECT = Path(__file__).parents[3]
 FAILED = "error @ dalify.base.errors.OperatorError"
-COPIES_BACK = "copies from the device"
-# The table in docs/accelerators.md has the reasons. Copies to the device are tables that stay there.
-WAITS = {
-    "bbox_rotate": [f"{COPIES_BACK} @ kernels/boxes/box_rotation.py:rotate_boxes_on_device"],
-    "clahe": ["copies to the device @ kernels/images/lab_torch.py:_table"],
-    "noise.shot": ["_local_scalar_dense: DataDependentOutputException @ kernels/random/rejection.py:poisson_torch"],
-    "nonsilent_region": [f"{COPIES_BACK} @ operators/nonsilent_region.py:_"],
-    "normalize": [f"{COPIES_BACK} @ kernels/arrays/normalize.py:_sums_torch"],
-    "random_crop_generator": [f"{COPIES_BACK} @ operators/random_crop_generator.py:_"],
-    "slice": [f"{COPIES_BACK} @ operators/slice.py:_absolute_and_relative"],
-}
 
 
 @pytest.mark.skipif(not is_possible(), reason="this torch cannot register a device in Python")
@@ -41,5 +31,5 @@ def test_kernels_keep_host_and_device_apart() -> None:
     # No device accepts some variants. A kernel that needs a value of the device fails. The user may want float64.
     refused = re.compile(r"float64 @ (data|executor)/|error @ dalify\.base\.errors\.(?!OperatorError)")
     waits = {name: {note for note in notes if not refused.match(note)} for name, notes in found.items()}
-    waits = {name: notes - {FAILED} if name in WAITS else notes for name, notes in waits.items()}
-    assert {name: sorted(notes) for name, notes in waits.items() if notes} == WAITS
+    waits = {name: notes - {FAILED} if CASES[name].waits else notes for name, notes in waits.items()}
+    assert {name: sorted(notes) for name, notes in waits.items()} == {name: [*CASES[name].waits] for name in waits}

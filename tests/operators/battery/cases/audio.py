@@ -60,6 +60,7 @@ CASES: dict[str, Case] = {
             "no reset": {"reset_interval": -1},
             "window": {"window_length": 256, "cutoff_db": -20.0},
         },
+        waits=["copies from the device @ operators/nonsilent_region.py:_"],
     ),
     "power_spectrum": float_case(
         AUDIO,

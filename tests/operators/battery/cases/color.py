@@ -7,7 +7,7 @@ import numpy as np
 
 from dalify import types
 from tests.operators.battery import references as by
-from tests.operators.battery.case import Case, Data, each, exact_case, image_case
+from tests.operators.battery.case import DEFAULT_BY_TYPE, Case, Data, each, exact_case, image_case
 from tests.operators.battery.changes import COLORS, FLOATS_IN, STRADDLES, dtypes, options
 from tests.operators.battery.data import ANGLES, FACTORS, MASKS, MOSAICS, PHOTOS
 
@@ -32,6 +32,7 @@ CASES: dict[str, Case] = {
             "shift": {"brightness_shift": 0.3},
         },
         reference=by.rounded(by.levels),
+        other_defaults={"contrast_center": DEFAULT_BY_TYPE},
     ),
     "color_space_conversion": image_case(
         PHOTOS,
@@ -77,6 +78,7 @@ CASES: dict[str, Case] = {
         contrast=FACTORS,
         variants={**COLORS, **FLOATS_IN, "center": {"contrast_center": 30.0}, "negative": {"contrast": -2.0}},
         reference=by.rounded(by.levels),
+        other_defaults={"contrast_center": DEFAULT_BY_TYPE},
     ),
     "hsv": image_case(
         PHOTOS,
@@ -111,6 +113,7 @@ CASES: dict[str, Case] = {
             "tiles": {"tiles_x": 1, "tiles_y": 1},
             "each channel": {"luma_only": False},
         },
+        waits=["copies to the device @ kernels/images/lab_torch.py:_table"],
     ),
     "debayer": image_case(
         MOSAICS,

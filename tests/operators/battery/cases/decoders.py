@@ -9,7 +9,18 @@ import numpy as np
 
 from dalify import types
 from tests.operators.battery import references as by
-from tests.operators.battery.case import DRAWN, GONE, NO_CPU, Case, each, exact_case, float_case, image_case
+from tests.operators.battery.case import (
+    DEFAULT_AXES,
+    DRAWN,
+    GONE,
+    NO_CPU,
+    OUTSIDE_NAMES,
+    Case,
+    each,
+    exact_case,
+    float_case,
+    image_case,
+)
 from tests.operators.battery.changes import dtypes
 from tests.operators.battery.data import (
     DEFLATED,
@@ -53,6 +64,7 @@ CASES: dict[str, Case] = {
             "ppm": {"inputs": (encoded(".ppm"),)},
         },
         reference=by.rounded(by.opened, by.PILLOW, share=0.05),
+        own_arguments={"cache_folder": "a cache that processes share and that remains after they end"},
     ),
     "decoders.image_crop": image_case(
         JPEGS,
@@ -82,6 +94,7 @@ CASES: dict[str, Case] = {
             "WH": {"axis_names": "WH"},
         },
         reference=by.rounded(lambda x, **given: by.part(by.opened(x), **given), by.PILLOW, share=0.05),
+        other_defaults={"axes": DEFAULT_AXES},
     ),
     "decoders.inflate": exact_case(
         DEFLATED, shape=SHAPES, dtype=types.FLOAT, algorithm="LZ4", not_compared_with_dali=NO_CPU
@@ -94,6 +107,8 @@ CASES: dict[str, Case] = {
     "io.file.read": exact_case(
         PATHS,
         reference=by.exact(lambda x: np.frombuffer(Path(x.tobytes().decode()).read_bytes(), np.uint8)),
+        own_arguments=OUTSIDE_NAMES,
+        not_recorded="its files are those of this repository, which change",
     ),
     "decoders.video": exact_case(VIDEOS, frames=[4, 0, 7, 4]),
     "dump_image": exact_case(PHOTOS, suffix="case"),

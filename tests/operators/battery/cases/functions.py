@@ -15,8 +15,21 @@ CASES: dict[str, Case] = {
     "tensor_subscript": exact_case(PHOTOS, items=(("slice", 2, None, 3), ("at", 1)), not_compared_with_dali=OUTSIDE),
     "batch_permutation": exact_case(not_compared_with_dali=DRAWN, not_sample_by_sample=BATCH),
     "permute_batch": exact_case(PHOTOS, indices=each([4, 3, 1, 0, 2, 2], np.int32), not_sample_by_sample=BATCH),
-    "python_function": exact_case(FLOATS, function=lambda x: x * 2, not_serialized=CODE),
-    "dl_tensor_python_function": exact_case(FLOATS, function=lambda xs: xs, not_serialized=CODE),
+    "python_function": exact_case(
+        FLOATS,
+        function=lambda x: x * 2,
+        not_serialized=CODE,
+        own_arguments={
+            "deterministic": "allows fn.cache after a Python function",
+            "parallel": "allows a Python function to run in worker processes",
+        },
+    ),
+    "dl_tensor_python_function": exact_case(
+        FLOATS,
+        function=lambda xs: xs,
+        not_serialized=CODE,
+        other_defaults={"batch_processing": "True is what DALI's ops.DLTensorPythonFunction does"},
+    ),
     "experimental.numba_function": exact_case(
         PHOTOS,
         run_fn=invert,

@@ -9,9 +9,12 @@ from dalify import types
 from tests.operators.battery import references as by
 from tests.operators.battery.case import (
     BATCH,
+    DEFAULT_AXES,
     DRAWN,
+    FILTER_DEFAULTS,
     GONE,
     NO_CPU,
+    RESIZE_DEFAULTS,
     Case,
     Data,
     each,
@@ -96,6 +99,7 @@ CASES: dict[str, Case] = {
         size=[20, 47],
         not_compared_with_dali=NO_CPU,
         reference=by.rounded(by.resized, by.PILLOW, share=0.02),
+        other_defaults=RESIZE_DEFAULTS,
     ),
     "experimental.warp_perspective": image_case(
         PHOTOS,
@@ -171,13 +175,18 @@ CASES: dict[str, Case] = {
         refused={"four channels": "DALI fills the canvas with three values in turn, which do not meet the channels"},
         reference=by.exact(by.pasted),
     ),
-    "random_crop_generator": exact_case(SIZES, not_compared_with_dali=DRAWN),
-    "random_resized_crop": image_case(PHOTOS, size=[16, 18], not_compared_with_dali=DRAWN),
+    "random_crop_generator": exact_case(
+        SIZES, not_compared_with_dali=DRAWN, waits=["copies from the device @ operators/random_crop_generator.py:_"]
+    ),
+    "random_resized_crop": image_case(
+        PHOTOS, size=[16, 18], not_compared_with_dali=DRAWN, other_defaults=FILTER_DEFAULTS
+    ),
     "resize": image_case(
         PHOTOS,
         size=[20, 47],
         variants=RESIZES,
         reference=by.rounded(by.resized, by.PILLOW, share=0.02),
+        other_defaults=RESIZE_DEFAULTS,
     ),
     "resize_crop_mirror": image_case(
         PHOTOS,
@@ -193,6 +202,7 @@ CASES: dict[str, Case] = {
             "too large": {"crop": [50, 50]},
         },
         different={"CDHW": MIRROR, "CHW": MIRROR, "FCHW": MIRROR, "FHWC": MIRROR},
+        other_defaults=RESIZE_DEFAULTS,
     ),
     "roi_random_crop": exact_case(
         crop_shape=[10, 12], roi_start=[2, 3], roi_end=[20, 30], in_shape=[28, 36], not_compared_with_dali=DRAWN
@@ -264,6 +274,8 @@ CASES: dict[str, Case] = {
             "axis_names=C": {"only": True, "start": [1], "end": [3], "axis_names": "C"},
         },
         reference=by.exact(by.part),
+        other_defaults={"axes": DEFAULT_AXES, "axis_names": DEFAULT_AXES},
+        waits=["copies from the device @ operators/slice.py:_absolute_and_relative"],
     ),
     "tensor_resize": image_case(
         PHOTOS,
@@ -282,6 +294,7 @@ CASES: dict[str, Case] = {
         },
         different={"mode": "DALI also scales axes that are not named: two of three channels are left"},
         reference=by.rounded(lambda x, sizes, axes: by.resized(x, size=sizes), by.PILLOW, share=0.02),
+        other_defaults=FILTER_DEFAULTS,
     ),
     "warp_affine": image_case(
         PHOTOS,
