@@ -47,6 +47,9 @@ def find_device(device_id: int | None, node: Node) -> str:
 
     Raises:
         DeviceError: there is no such accelerator, or it cannot be used.
+
+    Returns:
+        its name with its index, so that a later ``torch.cuda.set_device`` does not divide the work among two devices.
     """
     if emulated():
         return "cpu"
@@ -70,7 +73,7 @@ def find_device(device_id: int | None, node: Node) -> str:
             )
         device = f"{device}:{device_id}"
     try:
-        torch.empty(1, device=device)
+        return str(torch.empty(1, device=device).device)
     except Exception as error:  # an unknown name, a driver that is too old, a device that another process has reserved
         text = str(error).strip().split("\n", 1)[0].rstrip(".")
         variable = os.environ.get("DALIFY_DEVICE", "")
@@ -81,7 +84,6 @@ def find_device(device_id: int | None, node: Node) -> str:
             operator=operator,
             hint=hint,
         ) from error
-    return device
 
 
 def _device_count() -> int:

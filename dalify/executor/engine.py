@@ -66,7 +66,7 @@ from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.recovery import Recovery, valid_samples
 from dalify.executor.stage_state import StageState
-from dalify.executor.steps import run_steps
+from dalify.executor.steps import device_error, run_steps
 from dalify.executor.threads import ThreadPool
 from dalify.graph import Node
 
@@ -160,6 +160,8 @@ class Engine:
         self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._copies = PendingCopies()
         has_streams = (torch_device or "").startswith("cuda")
+        # Outputs on the CPU from which the device also copies: the user may change them.
+        self._are_outputs_copied = bool(plan.pinned & {*plan.outputs})
         # Copies of a batch have a stream of their own: they go on while the kernels of the batch before run.
         self._stream = torch.cuda.Stream(torch_device) if has_streams else None
         self._copy_stream = torch.cuda.Stream(torch_device) if has_streams else None
@@ -256,6 +258,8 @@ class Engine:
         self.recovery.record_bad_samples(iteration)
         self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
         if iteration.event is not None:
+            if self._are_outputs_copied:
+                iteration.event.synchronize()
             synchronize_consumer(
                 [iteration.values[slot] for slot in self.plan.outputs], iteration.event, self.torch_device
             )
@@ -355,6 +359,11 @@ class Engine:
         """Restart in a child process: threads do not survive a fork. Batches in progress are computed again."""
         if self._owner.is_this_process:
             return
+        if self._stream is not None:
+            raise PipelineStateError(
+                "a pipeline with operators on the GPU cannot run in a forked process, where CUDA does not work.",
+                hint="Build the pipeline in the new process, and start that with the method 'spawn' or 'forkserver'.",
+            )
         if not is_clean_fork():
             raise PipelineStateError(
                 "this process was forked while another thread was running the pipeline.",
@@ -459,7 +468,10 @@ class Engine:
                     else:
                         self._recovering(iteration, partial(self._run_on_batch, iteration, stage))
             except BaseException as error:
-                iteration.record_error(error, start)
+                refusal = None
+                if stage.kind == "device" and isinstance(error, Exception):  # of an event: kernels fail later
+                    refusal = device_error(error, stage.steps[-1].node)
+                iteration.record_error(refusal or error, start)
             else:
                 if iteration.is_timed:
                     iteration.add_cpu_time(thread_seconds() - began)

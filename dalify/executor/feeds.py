@@ -26,11 +26,11 @@ from dalify.base.errors import (
 from dalify.base.first_error import FirstError
 from dalify.base.interrupts import Completion
 from dalify.base.narrow import is_list
-from dalify.base.optional import LazyModule
+from dalify.base.optional import LazyModule, torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.device_steps import uploaded_batch
 from dalify.executor.read_ahead import ReadAhead
-from dalify.executor.steps import cause, located
+from dalify.executor.steps import cause, device_error, located
 from dalify.graph import Node, rule_arguments
 from dalify.registry import FedSource
 from dalify.sources.convert import BatchConverter, to_batch
@@ -82,6 +82,8 @@ class ExternalFeed:
         self.name = node.name
         self._torch_device = torch_device
         self._fed: deque[list[Batch] | Callable[[], Sequence[Any]]] = deque()
+        # After the copies of fed data: the program may feed on another stream than that on which it runs the pipeline.
+        self._copy_events: list[Any] = []
         self._batch_size = batch_size
         self._last: list[Batch] | None = None
         self._repeat_last: bool = arguments.get("repeat_last", False)
@@ -174,13 +176,21 @@ class ExternalFeed:
         if wanted == "cpu":
             return batch.map(lambda tensor: tensor.cpu().numpy(), device=wanted)
         assert self._torch_device is not None, "dalify bug: data for a device without a device"
-        return uploaded_batch(batch, self._torch_device)
+        try:
+            return uploaded_batch(batch, self._torch_device)
+        except Exception as error:
+            refusal = device_error(error, self.node)
+            if refusal is None:
+                raise
+            raise refusal from error
 
     def _next_fed(self) -> list[Batch]:
         while self._is_blocking and not (self._fed or self.repeats):
             self._arrival = arrival = Completion()
             if not self._fed:  # nothing was fed meanwhile
                 arrival.wait()
+        while self._copy_events:
+            torch.cuda.current_stream(self._torch_device).wait_event(self._copy_events.pop())
         if self._fed:
             fed = self._fed.popleft()
             self._last = self._made(fed) if callable(fed) else fed
@@ -244,6 +254,8 @@ class ExternalFeed:
                 if layout and len(layout) != batch.ndim:
                     raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")
                 self._fed.append([batch.with_layout(layout) if layout else batch])
+                if batch.device == "gpu" and (self._torch_device or "").startswith("cuda"):
+                    self._copy_events.append(torch.cuda.current_stream(self._torch_device).record_event())
         except Exception as error:
             raise located(error, self.node) from cause(error, self.node)
         if self._arrival is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,21 @@ from torch.overrides import TorchFunctionMode
 
 from dalify import fn, pipeline_def, types
 from dalify.base import optional
-from dalify.base.errors import DeviceError
+from dalify.base.errors import DeviceError, PipelineStateError
 from dalify.data import Batch, BufferPool, array_dtype
 from dalify.data.batch import block_offsets
 from dalify.data.dtypes import DALIDataType
+from dalify.executor import device_steps, feeds
 from dalify.executor.arena import Arena
-from dalify.executor.device_steps import PendingCopies, TransferStep, device_stream, share_fed, synchronize_consumer
+from dalify.executor.device_steps import (
+    PendingCopies,
+    TransferStep,
+    device_stream,
+    find_device,
+    share_fed,
+    synchronize_consumer,
+    uploaded_batch,
+)
 from dalify.executor.frame import Frame
 from dalify.graph import Node
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -82,6 +92,106 @@ def test_fed_data_are_waited_for(current: Stream) -> None:
     assert share_fed([Batch(torch.zeros(1).numpy())], own) is None
     assert share_fed([Batch(tensor, device="gpu")], own) == "recorded"
     assert tensor.streams == [own]
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_fed_data_are_waited_for_on_another_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program feeds on one stream and runs the pipeline on another."""
+    pipe = fed()
+    pipe.build()
+    feed = parts_of(pipe).builder.engine().feeds.external("data")
+    monkeypatch.setattr(feed, "_torch_device", "cuda:0")
+    monkeypatch.setattr(feeds, "uploaded_batch", lambda batch, _device: uploaded_batch(batch, "cpu"))
+    feeding, running = Stream(), Stream()
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: feeding)
+    feed.feed([np.ones((2, 3, 1), np.uint8)], None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: running)
+    feed.next_batch()
+    assert (feeding.waits, running.waits) == ([], ["recorded"])
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_out_of_memory_for_fed_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = fed()
+    pipe.build()
+
+    def full(*_: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    data = [np.ones((2, 3, 1), np.uint8)]
+    with monkeypatch.context() as patches:
+        patches.setattr(feeds, "uploaded_batch", full)
+        with pytest.raises(DeviceError, match="the device has no memory left") as caught:
+            pipe.feed_input("data", data)
+        assert "test_device_steps.py" in str(caught.value)
+    pipe.feed_input("data", data)
+    np.testing.assert_array_equal(pipe.run()[0].as_cpu().at(0), data[0])
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_outputs_that_the_device_still_reads_are_waited_for(current: Stream) -> None:
+    """The user may change an output on the CPU, from which the same batch is copied to the device."""
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0)
+    def pipeline() -> Any:
+        data = fn.flip(fn.external_source(lambda: [np.zeros((2, 3, 1), np.uint8)], layout="HWC"))
+        return data, fn.flip(data.gpu())
+
+    for pipe, waits in ((pipeline(), True), (sent(), False)):
+        pipe.build()
+        pipe.schedule_run()
+        engine, event = parts_of(pipe).builder.engine(), Event()
+        engine._scheduled[0].ready.wait()
+        engine._scheduled[0].event = event
+        for batch in engine._scheduled[0].values:
+            if batch is not None and batch.device == "gpu":
+                batch.device = "cpu"  # tensors of the CPU cannot record a stream
+        engine.collect()
+        assert event.done == waits
+        assert current.waits.pop() is event
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_failures_after_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that fails is noticed by a later call of the driver, such as that which records the event."""
+    pipe = sent()
+    pipe.build()
+    engine = parts_of(pipe).builder.engine()
+    real = engine._run_on_batch
+
+    def failing(iteration: Any, stage: Any) -> None:
+        real(iteration, stage)
+        if stage.kind == "device":
+            raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
+
+    monkeypatch.setattr(engine, "_run_on_batch", failing)
+    with pytest.raises(DeviceError, match="the device failed.*illegal memory access") as caught:
+        pipe.run()
+    assert "test_device_steps.py" in str(caught.value)
+    assert "CUDA_LAUNCH_BLOCKING" in caught.value.hint
+
+
+@pytest.mark.usefixtures("emulated_gpu")
+def test_forked_processes_cannot_use_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = sent()
+    pipe.build()
+    engine = parts_of(pipe).builder.engine()
+    with monkeypatch.context() as patches:
+        patches.setattr(engine, "_owner", SimpleNamespace(is_this_process=False))
+        patches.setattr(engine, "_stream", Stream())
+        with pytest.raises(PipelineStateError, match=r"(?s)cannot run in a forked process.*'spawn'"):
+            pipe.run()
+    pipe.run()
+
+
+def test_the_device_has_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later ``torch.cuda.set_device`` must not divide the work of a pipeline among two devices."""
+    monkeypatch.setattr(device_steps, "emulated", lambda: False)
+    monkeypatch.setattr(device_steps, "default_device", lambda: "cuda")
+    made = SimpleNamespace(empty=lambda _size, device: SimpleNamespace(device=f"{device}:2"))
+    monkeypatch.setattr(device_steps, "torch", made)
+    pipe = sent()
+    assert find_device(None, parts_of(pipe).definition.graph().nodes()[-1]) == "cuda:2"
 
 
 def test_the_own_stream_waits_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,6 +378,14 @@ def test_emulated_copies_reuse_the_memory_that_nothing_holds(form: str) -> None:
     del held
     step.run(frame)
     assert _address(frame.values[1]) == first
+
+
+def fed() -> Any:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0, prefetch_queue_depth=1)
+    def pipeline() -> Any:
+        return fn.external_source(name="data", device="gpu", layout="HWC")
+
+    return pipeline()
 
 
 def sent(device_id: int | None = 0) -> Any:
