@@ -19,7 +19,7 @@ from dalify.base.limits import check_count, check_image, current
 from dalify.base.optional import LazyModule
 from dalify.base.wording import counted
 from dalify.codecs.mp4_tables import check_declared_samples
-from dalify.codecs.video_hardware import hardware_decoder
+from dalify.codecs.video_hardware import hardware_decoder, hardware_error
 from dalify.codecs.video_table import FrameTable, table_of
 
 __all__ = ["Video", "av"]
@@ -61,6 +61,7 @@ class Video:
         self._source = source
         self._table = table
         self._cached_packets: list[Any] | None = None  # packets of a video in memory, read once
+        self._uses_hardware = True  # if the user selects it
         self._is_at_end = True  # the decoder must be restarted
         self._skips = False
         self._last_frame = -1  # number of the last decoded frame
@@ -77,6 +78,7 @@ class Video:
     def _open(self) -> None:
         source = io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source
         options = {"max_pixels": str(current().max_image_pixels)}
+        hardware = hardware_decoder() if self._uses_hardware else None
         try:
             check_declared_samples(self._source)
             self._container: Any = av.open(
@@ -84,12 +86,17 @@ class Video:
                 metadata_errors="replace",
                 options=options,
                 container_options={"format_whitelist": _formats(), "protocol_whitelist": "file"},
-                hwaccel=hardware_decoder(),
+                hwaccel=hardware,
             )
         except (av.FFmpegError, OSError, ValueError) as error:
             if isinstance(error, DalifyError):
                 raise
-            raise DecodeError(f"cannot open the video: {_reason(error)}.") from None
+            if hardware is None:
+                raise DecodeError(f"cannot open the video: {_reason(error)}.") from None
+            self._uses_hardware = False
+            self._open()  # raises the error of a file that is not a video
+            self.close()
+            raise hardware_error(error) from None
         stream = next(iter(self._container.streams.video), None)
         if stream is None:
             raise DecodeError("the file has no video stream.")
@@ -149,6 +156,21 @@ class Video:
         Raises:
             DecodeError: the data is damaged, or the decoder does not return a frame.
         """
+        done = 0
+        try:
+            for item in self._frames(numbers):
+                yield item
+                done += 1
+        except DecodeError:
+            if not (self._uses_hardware and hardware_decoder()):
+                raise
+            # The host decides whether the video is damaged.
+            self._uses_hardware = False
+            self.close()
+            self._open()
+            yield from self._frames(numbers[done:])
+
+    def _frames(self, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
         table = self.table
         self._packets_left = _PACKETS_PER_PACKET * len(table.packet_pts) + _FREE_PACKETS
         try:

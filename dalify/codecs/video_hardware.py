@@ -14,7 +14,7 @@ from typing import Any
 from dalify.base.errors import ArgumentValueError, DeviceError, suggestion
 from dalify.base.optional import LazyModule
 
-__all__ = ["hardware_decoder"]
+__all__ = ["hardware_decoder", "hardware_error"]
 
 av: Any = LazyModule("av", "decoding videos", "dalify[video]")
 
@@ -44,16 +44,20 @@ def _opened(value: str, _process: int) -> Any:
             f"the environment variable {_VARIABLE} is {value!r}.{suggestion(kind, [_HOST, *known])}",
             hint=f"Use one of {', '.join([_HOST, *known])}, with a device as in 'cuda:1', or unset it.",
         )
-    # The context of torch: a second one would take several hundred megabytes of the device.
-    options = {"primary_ctx": "1"} if kind == "cuda" else {}
-    decoder = av.codec.hwaccel.HWAccel(kind, number or None, allow_software_fallback=True, options=options)
+    # With CUDA, FFmpeg creates its own context: it rejects that of torch, which has other flags.
+    decoder = av.codec.hwaccel.HWAccel(kind, number or None, allow_software_fallback=True)
     try:
         decoder.create(av.codec.Codec(_COMMON_CODEC, "r"))
     except (av.FFmpegError, NotImplementedError, ValueError) as error:
-        reason = str(getattr(error, "strerror", None) or error).rstrip(".")
-        raise DeviceError(
-            f"the environment variable {_VARIABLE} selects {value!r}, but this hardware cannot decode videos "
-            f"({reason}).",
-            hint="Unset it to decode on the CPU.",
-        ) from None
+        raise hardware_error(error) from None
     return decoder
+
+
+def hardware_error(error: Exception) -> DeviceError:
+    """Return the error to raise if the hardware fails with an error of PyAV."""
+    reason = str(getattr(error, "strerror", None) or error).rstrip(".")
+    value = os.environ.get(_VARIABLE, "").lower()
+    return DeviceError(
+        f"the environment variable {_VARIABLE} selects {value!r}, but this hardware cannot decode videos ({reason}).",
+        hint="Unset it to decode on the CPU.",
+    )

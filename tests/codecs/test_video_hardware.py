@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dalify import fn, pipeline_def
-from dalify.base.errors import ArgumentValueError, DeviceError
+from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError
 from dalify.base.optional import torch
 from dalify.codecs import video as codecs_video
 from dalify.codecs import video_hardware
@@ -136,7 +136,63 @@ def test_hardware_that_cannot_be_used(define, value, kind, message, tmp_path, mo
     assert define(path).run()[0].at(0).shape == (4, 48, 64, 3)
 
 
-def test_the_selected_device_is_opened_once(tmp_path, monkeypatch):
+class Failing(StandIn):
+    """Hardware that fails after some packets."""
+
+    def decode(self, packet: Any) -> Iterator[Any]:
+        if packet is None or packet.pts > packet.time_base.denominator // 2:
+            raise av.error.ExternalError(-542398533, "Generic error in an external library")
+        return super().decode(packet)
+
+
+def test_videos_for_which_the_hardware_fails_are_decoded_by_the_host(tmp_path, monkeypatch):
+    path = write_video(tmp_path / "clip.mp4", "libx264", count=30)
+    expected = plain_frames(path)
+    opened, hardware, formats = Video._open, object(), set[str]()
+
+    def open_with_failing(self: Video) -> None:
+        with monkeypatch.context() as patches:
+            patches.setattr(codecs_video, "hardware_decoder", lambda: None)
+            opened(self)
+        if self._uses_hardware:
+            self._codec = Failing(self._codec, formats)
+
+    monkeypatch.setattr(Video, "_open", open_with_failing)
+    monkeypatch.setattr(codecs_video, "hardware_decoder", lambda: hardware)
+    video, converter = Video(str(path)), FrameConverter()
+    out = np.empty(expected.shape[1:], np.uint8)
+    for _ in range(2):
+        for number, frame in video.frames([2, 5, 20, 29]):
+            converter.fill(out, frame)
+            np.testing.assert_array_equal(out, expected[number])
+    assert formats == {"nv12"}
+    damaged = path.read_bytes()[: path.stat().st_size // 2]
+    with pytest.raises(DecodeError):
+        Video(damaged).table  # noqa: B018 - reads the packets
+
+
+def test_hardware_that_fails_to_open_a_video(tmp_path, monkeypatch):
+    """A good file is not a bad sample, which on_error='skip' would replace."""
+    monkeypatch.setattr(codecs_video, "hardware_decoder", lambda: "not an HWAccel")
+
+    class Opening:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(av, name)
+
+        def open(self, *arguments: Any, hwaccel: Any, **options: Any) -> Any:
+            if hwaccel:
+                raise av.error.MemoryError(12, "Cannot allocate memory")
+            return av.open(*arguments, **options)
+
+    monkeypatch.setattr(codecs_video, "av", Opening())
+    path = write_video(tmp_path / "clip.mp4", "libx264", count=8)
+    with pytest.raises(DeviceError, match="this hardware cannot decode videos \\(Cannot allocate memory\\)"):
+        Video(str(path))
+    with pytest.raises(DecodeError, match="cannot open the video"):
+        Video(b"no video")
+
+
+def test_the_selected_device_is_used(tmp_path, monkeypatch):
     made: list[tuple[Any, ...]] = []
 
     class Hardware:
@@ -169,7 +225,7 @@ def test_the_selected_device_is_opened_once(tmp_path, monkeypatch):
         with_hardware = [Video(str(path)), Video(path.read_bytes())]
     finally:
         video_hardware._opened.cache_clear()
-    assert made == [("cuda", "1", {"allow_software_fallback": True, "options": {"primary_ctx": "1"}})]
+    assert made == [("cuda", "1", {"allow_software_fallback": True})]
     assert [type(item) for item in opened] == [Hardware, Hardware]
     for video in with_hardware:
         video.close()
