@@ -19,6 +19,20 @@ _BATCH = 4
 _RUNS = 3
 _DTYPES = ("uint8", "int16", "int32", "float32")
 _SIZES = ("[6, 5]", "[3, 8]")
+# Arguments by frame; the second value has a number from 0 to 3 for each frame.
+_BY_FRAME = (
+    "fn.rotate({0}, angle=fn.per_frame(90.0 * {1}), interp_type=types.INTERP_NN, keep_size=True)",
+    "fn.warp_affine({0}, fn.transforms.rotation(angle=fn.per_frame(90.0 * {1})), interp_type=types.INTERP_NN)",
+    "fn.color_twist(fn.cast({0}, dtype=types.FLOAT), hue=fn.per_frame({1} * 30.0), saturation=s / 8)",
+    "fn.warp_affine({0}, matrix=fn.transforms.scale(scale=fn.per_frame(fn.stack({1} + 1.0, {1} + 2.0, axis=1))))",
+    "fn.gaussian_blur(fn.cast({0}, dtype=types.FLOAT), window_size=fn.per_frame(({1} % 2) * 2 + 3))",
+    "fn.brightness(fn.cast({0}, dtype=types.FLOAT), brightness=fn.per_frame({1} * 0.5), brightness_shift=s / 1)",
+    "fn.per_frame({0})",
+    "fn.sequence_rearrange({0}, new_order=fn.stack(1, s % 2, 0))",
+    "fn.stack(*fn.element_extract({0}, element_map=[1, 0]), axis=0)",
+    "{0} + fn.reshape({1}, shape=[-1, 1, 1, 1])",
+)
+_POLICIES = ("'pad'", "'trim_to_shape'", "'error'")
 _ITERABLE = ("iterable", "generator function", "object")
 _FEEDINGS = (
     *("call", "call with a number", "call with a batch", "call with a sample", "generator", "two sources"),
@@ -27,8 +41,8 @@ _FEEDINGS = (
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 # One argument or more with a value of each sample; `s` is a number from 0 to 8.
 _BY_SAMPLE = (
-    "fn.crop({0}, crop=[3, 2], crop_pos_x=s / 9, crop_pos_y=fn.cast(s > 4, dtype=types.FLOAT))",
-    "fn.slice({0}, start=s % 3, shape=fn.cast(s // 3 + 1, dtype=types.INT32), axes=[1])",
+    "fn.crop({0}, crop=[3, 2], crop_pos_x=s / 9, crop_pos_y=s / 8, out_of_bounds_policy='pad')",
+    "fn.slice({0}, start=s % 3, shape=s // 3 + 1, axes=[1], out_of_bounds_policy='pad')",
     "fn.slice({0}, rel_start=[0.2, 0.1], end=fn.stack(s + 3, s + 4), axis_names='WH', out_of_bounds_policy='pad')",
     "fn.pad({0}, fill_value=fn.cast(s, dtype=types.FLOAT), axis_names='HW', align=[3, 4])",
     "fn.pad({0}, axes=(0,), shape=s + 4)",
@@ -41,7 +55,7 @@ _BY_SAMPLE = (
     "fn.stack({0}, {0})[s % 2]",
     "{0} + fn.stack(s, s % 2, 3)",
     "{0} * fn.cast(s % 2 == 0, dtype=types.INT32)",
-    "fn.expand_dims({0}[s % 4], axes=[0], new_axis_names='H')",
+    "fn.expand_dims({0}[s % 2], axes=[0])",
 )
 
 
@@ -75,6 +89,7 @@ class RandomProgram:
         self._consuming = draw.choice(("run", "schedule", "torch", "classification"))
         is_tensor = self._consuming in ("torch", "classification")
         self._is_ragged = not is_tensor and draw.random() < 0.5
+        self._layout = "FHWC" if draw.random() < 0.25 else "HWC"
         self._depth = draw.choice((1, 2, 3))
         is_partial = not is_tensor and draw.random() < 0.3
         self._batches = [draw.randint(1, _BATCH) if is_partial else _BATCH for _ in range(_RUNS)]
@@ -85,8 +100,9 @@ class RandomProgram:
         self._extents = np.random.default_rng(seed).integers(5, 10, (_RUNS + 3, _BATCH, 2))
         self.source = "\n".join(["def define(fn, ops, types, source, options):", *self._function()])
         self.described = (
-            f"{self._dtype}, ragged {self._is_ragged}, {self._feeding}, cycle {self._cycle}, {self._consuming}, "
-            f"{self._policy}, {self._reset}, {self._size}, depth {self._depth}, batches {self._batches}"
+            f"{self._dtype} {self._layout}, ragged {self._is_ragged}, {self._feeding}, cycle {self._cycle}, "
+            f"{self._consuming}, {self._policy}, {self._reset}, {self._size}, depth {self._depth}, "
+            f"batches {self._batches}"
         )
 
     def run(self, dali: Any) -> Any:
@@ -116,14 +132,16 @@ class RandomProgram:
         for _ in range(draw.randint(2, 5)):
             lines += self._statement("    ", 0)
         if self._consuming in ("torch", "classification"):  # a tensor has one shape
-            lines += [f"    {name} = fn.resize(fn.cast({name}, dtype=types.FLOAT), size=[4, 4])" for name in "xy"]
+            frames = "[:1]" if self._layout == "FHWC" else ""
+            resized = "fn.resize(fn.cast({0}, dtype=types.FLOAT), size=[4, 4])"
+            lines += [f"    {name} = {resized.format(name)}{frames}" for name in "xy"]
         return [*lines, f"    return {'x, s' if self._consuming == 'classification' else 'x, y, s'}"]
 
     def _sources(self) -> list[str]:
         if self._feeding != "two sources":
             return ["    x, s = fn.external_source(source=source, num_outputs=2, **options)"]
         return [
-            "    x = fn.external_source(source[0], layout='HWC')",
+            f"    x = fn.external_source(source[0], layout='{self._layout}')",
             "    s = ops.ExternalSource(source=source[1])()",
         ]
 
@@ -157,7 +175,7 @@ class RandomProgram:
             f"b = s {draw.choice(_COMPARISONS)} {number}",
             f"b = not b or s == {number}",
             f"x, y = fn.cast(y, dtype=types.{integer}), fn.cast(x, dtype=types.FLOAT)",
-            f"y = {self._converted('sum([y, x, n])', 'y')}",
+            f"y = {self._converted('sum([y, y, n])', 'y')}",
             f"x = {self._converted('changed(x, s)', 'x')}",
             f"y = {self._converted('changed(y, n)', 'y')}",
         ]
@@ -175,7 +193,7 @@ class RandomProgram:
         if kind == 3:
             return f"fn.reductions.max({draw.choice('xy')}) > {draw.randint(2, 9)}"
         if kind == 4:
-            return draw.choice(("b", "not b", "s", "s % 2", "n == 1", "n < s", "True", "bool(b)"))
+            return draw.choice(("b", "not b", "s", "s % 2", "n == 1", "n < s", "True"))
         if kind == 5:
             return f"(b or {simple}) and not (s == {draw.randint(0, 8)} and b)"
         return simple
@@ -187,11 +205,11 @@ class RandomProgram:
         kept = draw.choice(
             (
                 f"fn.flip({name}, horizontal=fn.cast(s > 3, dtype=types.INT32), vertical={draw.randint(0, 1)})",
-                f"fn.crop({name}, crop=[4, 4])",
+                f"fn.crop({name}, crop=[4, 4], out_of_bounds_policy={draw.choice(_POLICIES)})",
                 f"fn.resize({as_float}, size={draw.choice(_SIZES)}, interp_type=types.INTERP_NN)",
                 f"fn.pad({name}, axes=[0], align=4)",
-                f"fn.slice({name}, 1, 3, axes=[0])",
-                f"fn.transpose({name}, perm=[1, 0, 2])",
+                f"fn.slice({name}, 1, 3, axes=[0], out_of_bounds_policy={draw.choice(_POLICIES)})",
+                f"fn.transpose({name}, perm={[0, 2, 1, 3] if self._layout == 'FHWC' else [1, 0, 2]})",
                 f"fn.rotate({name}, angle=90, interp_type=types.INTERP_NN, keep_size=True)",
                 f"{name}[1:4]",
                 f"{name}[:, 1:-1]",
@@ -201,11 +219,14 @@ class RandomProgram:
                 f"({name} > 3) * {name}",
                 f"fn.cat({name}, {name}, axis=0)",
                 f"fn.normalize({as_float}, mean=2, stddev=3)",
-                f"fn.reshape({name}, layout='HWC')",
+                f"fn.reshape({name}, layout='{self._layout}')",
             )
         )
         operand = f"{draw.choice('+-*')} {number}" if draw.random() < 0.75 else "/ (s + 1)"  # no NaN
-        result = draw.choice((kept, f"{name} {operand}", draw.choice(_BY_SAMPLE).format(name)))
+        results = [kept, f"{name} {operand}", draw.choice(_BY_SAMPLE).format(name)]
+        if self._layout == "FHWC":
+            results.append(draw.choice(_BY_FRAME).format(name, f"(fn.cast({name}[:, 0, 0, 0], dtype=types.INT32) & 3)"))
+        result = draw.choice(results)
         if draw.random() < 0.05:
             return result  # in a branch, an error if the type or the layout differs
         return self._converted(result, name)
@@ -213,14 +234,17 @@ class RandomProgram:
     def _converted(self, value: str, name: str) -> str:
         """Return the value with the type and the layout that `name` always has."""
         dtype = "FLOAT" if name == "y" else self._dtype.replace("float32", "float").upper()
-        return f"fn.reshape(fn.cast({value}, dtype=types.{dtype}), layout='HWC')"
+        return f"fn.reshape(fn.cast({value}, dtype=types.{dtype}), layout='{self._layout}')"
 
     # -- data ------------------------------------------------------------------------------------------------------
 
     def _sample(self, run: int, index: int) -> tuple[Any, Any]:
         height, width = self._extents[run, index] if self._is_ragged else (7, 6)
         values = self._values[run, index]
-        return values[:height, :width].astype(self._dtype), values[0, 0, 0].astype(np.int32)
+        image = values[:height, :width].astype(self._dtype)
+        if self._layout == "FHWC":
+            image = np.stack([image, image[::-1], image[:, ::-1]][: 3 - height % 2])
+        return image, values[0, 0, 0].astype(np.int32)
 
     def _batch(self, run: int) -> Any:
         samples = [self._sample(run, index) for index in range(self._batches[run])]
@@ -228,7 +252,7 @@ class RandomProgram:
         return list(images) if self._is_ragged else np.stack(images), np.stack(numbers)
 
     def _feed(self) -> tuple[Any, dict[str, Any]]:
-        options: dict[str, Any] = {"layout": ["HWC", ""]}
+        options: dict[str, Any] = {"layout": [self._layout, ""]}
         batches = [self._batch(run) for run in range(_RUNS)]
         if self._feeding == "call":
             remaining = iter(batches)
