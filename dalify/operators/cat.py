@@ -11,7 +11,7 @@ from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.axes import normal_axis
-from dalify.kernels.arrays.join_checks import check_joinable, first_layout, is_empty
+from dalify.kernels.arrays.join_checks import check_joinable, first_layout
 from dalify.kernels.arrays.strided import join_samples
 from dalify.kernels.arrays.windows_torch import joined_samples_torch
 from dalify.registry import Spec, operator
@@ -23,8 +23,8 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
 
     Args:
         first: any data with at least one dimension.
-        more: data of the same type, whose extents differ only along the axis. Empty samples are skipped, whatever
-            their shape.
+        more: data of the same type, whose extents differ only along the axis. Samples without elements may have any
+            extents: the result has those of the others, or if there are none, those of `first`.
         axis: the axis; negative values count from the end.
         axis_name: letter of the axis in the layout, instead of `axis`.
 
@@ -44,11 +44,13 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
     layout = first_layout(parts)
     at = _axis(layout, first.ndim or 0, axis, axis_name)
     check_joinable(parts, at, takes_empty=True)
-    shape = None
-    if first.shape is not None:
-        joined = [part.shape for part in parts if part.shape is not None and not is_empty(part)] or [first.shape]
-        shape = (*joined[0][:at], sum(extents[at] for extents in joined), *joined[0][at + 1 :])
-    return first.replace(layout=layout, shape=shape)
+    shapes = [part.shape for part in parts if part.shape is not None]
+    if len(shapes) < len(parts):
+        return first.replace(layout=layout, shape=None)
+    joined = next((shape for shape in shapes if 0 not in shape), shapes[0])
+    before, after = joined[:at], joined[at + 1 :]
+    extent = sum(shape[at] for shape in shapes if shape[:at] == before and shape[at + 1 :] == after)
+    return first.replace(layout=layout, shape=(*before, extent, *after))
 
 
 def _axis(layout: str, ndim: int, axis: int, axis_name: str | None) -> int:

@@ -41,8 +41,8 @@ def resize(
 
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, sequences with F first (or CFHW); any numeric dtype.
-        dtype: dtype of `x` (default) or FLOAT; integers are rounded half to even, or away from zero in images
-            narrower than 16 pixels.
+        dtype: dtype of `x` (default) or FLOAT; integers are rounded, halves to even or away from zero as in DALI,
+            where the place in the row decides. A GPU rounds them away from zero in images narrower than 16 pixels.
         save_attrs: also return the extents before the resize, int32 ``[spatial axes]``.
 
     Returns:

@@ -121,10 +121,31 @@ def test_joined_samples_of_different_shapes(rows):
     pipeline = graph()
     for _ in range(2):
         for image, *found in zip(images, *(list(output) for output in pipeline.run()), strict=True):
-            wide = np.concatenate([image, image], 1) if image.size else image  # fn.cat skips empty samples
+            wide = np.concatenate([image, image], 1)
             expected = wide, wide.astype(np.int32) + 1, np.stack([image, image]).transpose(3, 0, 1, 2)
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(np.asarray(one), other, strict=True)
+
+
+def test_joining_samples_without_elements(device):
+    """They have extents all the same, as long as any sample of the input has elements."""
+    one = [np.zeros(shape, np.uint8) for shape in ((0, 2), (2, 2), (1, 0))]
+    other = [np.zeros(shape, np.uint8) for shape in ((0, 3), (2, 1), (1, 4))]
+
+    def graph(dali, x, y):
+        return [dali.fn.cat(x, y, axis=1), dali.fn.cat(y, x, y, axis=1)]
+
+    assert_same_as_dali(graph, one, other, device=device)
+
+
+def test_samples_without_elements_have_any_extents(device):
+    one, other = ([np.zeros(shape, np.uint8)] for shape in ((3, 0), (0, 2)))
+
+    def graph(dali, x, y):
+        return [dali.fn.cat(x, y, axis=1), dali.fn.cat(y, x, axis=1)]
+
+    found = run_here(graph, one, other, device=device)
+    assert [samples[0].shape for _, samples in found] == [(3, 0), (0, 2)]
 
 
 def test_joining_numbers(device):

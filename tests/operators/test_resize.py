@@ -136,14 +136,19 @@ def test_mistakes():
         run_dalify("resize", PHOTOS, layouts="HWC", size=3, dtype="INT16")
 
 
-@pytest.mark.parametrize(("size", "out_size"), [((56, 64), [112, 128]), ((112, 128), [56, 64])])
-@pytest.mark.parametrize("dtype", ["uint8", "int16"])
-def test_values_half_way_between_integers(dtype, size, out_size):
-    """They are rounded as in DALI, except that DALI rounds some of the last 15 pixels of a row away from zero."""
-    images = [np.random.default_rng(3).integers(0, 256, (*size, 3)).astype(dtype)]
+@pytest.mark.parametrize(
+    ("size", "out_size"),
+    [((56, 64), (112, 128)), ((112, 128), (56, 64)), ((9, 12), (18, 24)), ((24, 30), (12, 15)), ((40, 13), (10, 26))],
+)
+@pytest.mark.parametrize("channels", [1, 3, 5])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16"])
+def test_values_half_way_between_integers(dtype, channels, size, out_size):
+    """DALI rounds them to even or away from zero, which depends on their place in the row and on the other extents."""
+    images = [np.random.default_rng(3).integers(0, 256, (*size, channels)).astype(dtype)]
 
     def graph(dali, x):
-        return [dali.fn.resize(x, size=out_size, antialias=False)]
+        regions = ({}, {"roi_start": [0.0, 0.5], "roi_end": [1.0, 1.0], "roi_relative": True})
+        return [dali.fn.resize(x, size=out_size, antialias=False, **region) for region in regions]
 
-    (((_, ours), (_, theirs)),) = run_both(graph, images, layouts="HWC")
-    np.testing.assert_array_equal(ours[0][:, 1:-15], theirs[0][:, 1:-15])
+    for (_, ours), (_, theirs) in run_both(graph, images, layouts="HWC"):
+        np.testing.assert_array_equal(ours[0], theirs[0])

@@ -205,23 +205,20 @@ def _generate_filter(context: Any, builder: ir.IRBuilder, signature: Any, argume
 
 
 @intrinsic
-def blend_four_pixels(
-    typing_context: Any, source: Any, offsets: Any, weights: Any, taps: Any, target: Any, is_even: Any
-) -> Any:
-    """Store four RGB pixels of uint8, weighted sums of `taps` neighboring pixels of float32.
+def blend_four_pixels(typing_context: Any, source: Any, offsets: Any, weights: Any, taps: Any, target: Any) -> Any:
+    """Store four RGB pixels of uint8, weighted sums of `taps` neighboring pixels of float32, rounded half to even.
 
-    For use inside numba functions. Halves are rounded to even if `is_even`, a bool, otherwise up. The other arguments
-    are ``uintp``: `source`, the address of a row of interleaved RGB,
+    For use inside numba functions. All arguments are ``uintp``: `source`, the address of a row of interleaved RGB,
     readable one float beyond the last pixel that is used; `offsets`, of four ``uintp``: where the first tap of each
     pixel lies in that row, in bytes; `weights`, of float32 [taps, 4 pixels, 4], each repeated four times; `taps`, at
     least 1; `target`, of 12 bytes, to fill. Sums must be within the range of an int32.
     """
     address = types.uintp
-    return types.void(address, address, address, address, address, types.boolean), _generate_blend
+    return types.void(address, address, address, address, address), _generate_blend
 
 
 def _generate_blend(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
-    source, offsets, weights, taps, target, is_even = arguments
+    source, offsets, weights, taps, target = arguments
     float32, int32, index = ir.FloatType(), ir.IntType(32), source.type
     pixel, block = ir.VectorType(float32, _LANES), ir.VectorType(float32, 4 * _LANES)
     integers = ir.VectorType(int32, 4 * _LANES)
@@ -263,9 +260,7 @@ def _generate_blend(context: Any, builder: ir.IRBuilder, signature: Any, argumen
     builder.cbranch(builder.icmp_unsigned("!=", count_next, ir.Constant(index, 0)), loop, after)
     builder.position_at_end(after)
     rounds = builder.module.declare_intrinsic("llvm.rint.v16f32", fnty=ir.FunctionType(block, [block]))
-    # The conversion to integers truncates.
-    up = builder.fadd(total_next, constant(block, 0.5))
-    whole = builder.fptosi(builder.select(is_even, builder.call(rounds, [total_next]), up), integers)
+    whole = builder.fptosi(builder.call(rounds, [total_next]), integers)
     least, largest = constant(integers, 0), constant(integers, 255)
     whole = builder.select(builder.icmp_signed(">", whole, least), whole, least)
     whole = builder.select(builder.icmp_signed("<", whole, largest), whole, largest)

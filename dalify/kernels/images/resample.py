@@ -37,7 +37,7 @@ from dalify.kernels.arrays.simd import (
 )
 from dalify.kernels.arrays.simd_rows import WIDE, sum_of_rows, wide_sum_of_rows
 from dalify.kernels.arrays.strided import contiguous
-from dalify.kernels.images.resample_filters import EVEN_PIXELS, axis_taps, new_taps
+from dalify.kernels.images.resample_filters import axis_taps, even_range, new_taps
 
 __all__ = ["has_others", "linear", "resample", "resample_windows", "separable"]
 
@@ -47,6 +47,7 @@ _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _LANES = 4
 _NONE, _SOME, _ALL = range(3)  # of the samples of a chunk
 _FLOAT_BYTES = 4
+_ABOVE_ONE = np.float32(1 + 2**-22)
 _BYTE = np.empty(0, np.uint8)
 _DIRECT_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before
 
@@ -68,7 +69,7 @@ def resample(
 
     Args:
         out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded, halves as
-            `EVEN_PIXELS` describes, and saturated.
+            `even_range` describes, and saturated.
         x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty; may be windows with strides. uint8 and
             float32 are fast; others are converted to float32.
         start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
@@ -121,11 +122,30 @@ def resample_windows(
         found: Any = _describe(target.shapes, source.shapes, *windows)
         _resample_all(target, source, *windows, antialias, *found[3:])
         if out.dtype.kind in "iu":
-            for values in target.arrays():
-                if values.shape[-2] >= EVEN_PIXELS:
-                    np.rint(values, out=values)
+            others = True if found[3] else None
+            _round_to_even(*target.compiled, source.shapes, *windows, antialias, others, 16 // out.dtype.itemsize)
 
     in_float32(out, x, fill)
+
+
+@njit(nogil=True, cache=True)
+def _round_to_even(
+    out_at, out_shapes, out_like, x_shapes, start, end, min_filter, mag_filter, antialias, others, block
+):
+    """Round the values of `even_range`, of images or of the slices of volumes."""
+    for n in range(len(out_at)):
+        height, width, channels = out_shapes[n, -3], out_shapes[n, -2], out_shapes[n, -1]
+        first, last = even_range(
+            (height, width, channels), x_shapes[n, -2], start[n, -2:], end[n, -2:], min_filter[n], mag_filter[n],
+            antialias, others, block,
+        )  # fmt: skip
+        size = width * channels
+        rows = np.prod(out_shapes[n]) // size
+        out = array_at(out_at[n], (rows, size), out_like)
+        for i in range(rows):
+            row = out[i, first:last]
+            for j in range(row.size):
+                row[j] = np.rint(row[j])
 
 
 # It keeps the GIL: it takes less time than releasing it.
@@ -280,24 +300,33 @@ def _copy_pixels(out, x, size, rows, columns):
                     target[a + np.uintp(k)] = source[b + np.uintp(k)]
 
 
-def _store(target, row, is_even):
+@njit(nogil=True, inline="always")
+def _as_byte(value):
+    """Return a value in the range of an int32 as uint8, truncated and saturated."""
+    value = value if value > 0 else np.float32(0)
+    value = value if value < 255 else np.float32(255)
+    return np.uint8(np.int32(value))
+
+
+def _store(target, row, first_even, last_even):
     """Convert a row of float32 to the dtype of the output."""
 
 
 @overload(_store)
-def _store_overload(target, row, is_even):
+def _store_overload(target, row, first_even, last_even):
     if target.dtype == numba_types.uint8:
 
-        def store_uint8(target, row, is_even):
+        def store_uint8(target, row, first_even, last_even):
             for j in range(target.size):
-                value = np.rint(row[j]) if is_even else row[j] + np.float32(0.5)
-                value = value if value > 0 else np.float32(0)
-                value = value if value < 255 else np.float32(255)
-                target[j] = np.uint8(np.int32(value))
+                target[j] = _as_byte(np.rint(row[j]))
+            for j in range(first_even):
+                target[j] = _as_byte(row[j] + np.float32(0.5))
+            for j in range(last_even, target.size):
+                target[j] = _as_byte(row[j] + np.float32(0.5))
 
         return store_uint8
 
-    def store_float(target, row, is_even):
+    def store_float(target, row, first_even, last_even):
         for j in range(target.size):
             target[j] = row[j]
 
@@ -421,20 +450,25 @@ def _transpose_weights(blocks, weights):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _repeat_weights(blocks, weights, taps):
-    """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap."""
+def _repeat_weights(blocks, weights, taps, first_even, last_even):
+    """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap.
+
+    `first_even` and `last_even` are those of `even_range`. The weights of other values are larger by a few units in the
+    last place, so that their halves are above the half.
+    """
     pixels, at = weights.shape[0], 0
     for block in range(0, pixels, 4):
         first = smaller_of(block, pixels - 4)
         for k in range(taps):
             for p in range(4):
-                for _ in range(4):
-                    blocks[at] = weights[first + p, k]
+                for c in range(4):
+                    is_even = first_even <= 3 * (first + p) + c < last_even
+                    blocks[at] = weights[first + p, k] * (np.float32(1) if is_even else _ABOVE_ONE)
                     at += 1
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _filter_bytes(out, blended, offsets, blocks, taps, is_even):
+def _filter_bytes(out, blended, offsets, blocks, taps):
     """Filter one row of RGB horizontally into uint8; at least four pixels."""
     width = offsets.size
     source, target = np.uintp(blended.ctypes.data), np.uintp(out.ctypes.data)
@@ -447,7 +481,6 @@ def _filter_bytes(out, blended, offsets, blocks, taps, is_even):
             weights_at + np.uintp(b) * taps * np.uintp(16 * _FLOAT_BYTES),
             taps,
             target + j * np.uintp(3),
-            is_even,
         )
 
 
@@ -479,13 +512,13 @@ def separable(
         taps, first_row, row_weights = np.int64(0), new_array((0,), np.int64), new_array((0, 0), np.float32)
         first_column, offsets, column_weights = first_row, first_row, row_weights
         scratch = blocks = new_array((0,), np.float32)
-        left = columns = np.int64(0)
+        left = columns = first_even = last_even = np.int64(0)
     for n in range(len(out_at)):
         height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
         out = array_at(out_at[n], (height, width * channels), out_like)
         # The last row may be shorter; only the columns of the image are read.
         x = array_at(x_at[n], (x_shapes[n, 0], x_pitches[n]), x_like)
-        is_new, is_even = True, width >= EVEN_PIXELS
+        is_new = True
         # Slices of a volume, and frames of a video, differ in nothing.
         if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
             if n > 0:
@@ -508,6 +541,9 @@ def separable(
             taps, first_column, column_weights = new_taps(
                 x_shapes[n, 1], width, start[n, 1], end[n, 1], smaller, larger, antialias, not is_row, is_row, others
             )
+            first_even, last_even = even_range(
+                (height, width, channels), x_shapes[n, 1], start[n], end[n], smaller, larger, antialias, others, 16
+            )  # fmt: skip
             left = right = first_column[0]
             for j in range(width):
                 left = smaller_of(first_column[j], left)
@@ -529,10 +565,10 @@ def separable(
         blended = scratch[: columns * channels]
         if is_general is None:
             blocks = new_array(((width + 3) // 4 * taps * 16,), np.float32)
-            _repeat_weights(blocks, column_weights, taps)
+            _repeat_weights(blocks, column_weights, taps, first_even, last_even)
             for i in range(height):
                 _blend(blended, x, first_row[i], row_weights[i], left * channels)
-                _filter_bytes(out[i], scratch, offsets, blocks, np.uintp(taps), is_even)
+                _filter_bytes(out[i], scratch, offsets, blocks, np.uintp(taps))
         else:
             row = new_array((width * channels + _LANES,), np.float32)
             step, pairs = np.uintp(channels * _FLOAT_BYTES), np.uintp(column_weights.shape[1] // 2)
@@ -547,7 +583,7 @@ def separable(
                     _filter_values(row_address, scratch_address, offsets_address, blocks_address, width, pairs)
                 else:
                     _filter_row(row, scratch, first_column, column_weights, channels)
-                _store(out[i], row, is_even)
+                _store(out[i], row, first_even, last_even)
 
 
 @njit(nogil=True, cache=True)
