@@ -33,12 +33,14 @@ def check_declared_samples(source: str | bytes) -> None:
         source: a path, or the bytes of a file.
 
     Raises:
-        DecodeError: there are more samples than bytes.
+        DecodeError: the file is empty, or there are more samples than bytes.
         LimitError: there are more samples than ``max_declared_samples``.
         OSError: the file cannot be read.
     """
     with io.BytesIO(source) if isinstance(source, bytes) else Path(source).open("rb") as file:
         head = file.read(8)
+        if not head:
+            raise DecodeError("cannot open the video: it is empty (0 bytes).")
         if head[4:] not in _FIRST_BOXES:
             return
         size_bytes = file.seek(0, io.SEEK_END)

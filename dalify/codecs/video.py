@@ -99,7 +99,8 @@ class Video:
             raise hardware_error(error) from None
         stream = next(iter(self._container.streams.video), None)
         if stream is None:
-            raise DecodeError("the file has no video stream.")
+            may_be_truncated = "" if self._container.streams else "; it may be truncated"
+            raise DecodeError(f"the file has no video stream{may_be_truncated}.")
         if stream.codec_context is None:
             raise DecodeError("there is no decoder for the format of the video.")
         stream.codec_context.thread_count = 1  # samples are decoded in parallel: one thread each suffices

@@ -21,7 +21,7 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any, si
     Args:
         if_true: spec of the value from the true branch.
         if_false: spec of the value from the false branch.
-        variable: name in the user's code.
+        variable: name in the user's code; "and" or "or" for the result of this operator.
         lines: where the two values were defined; without them and a name, the values are samples of one batch.
         sides: names of the two branches in messages.
 
@@ -55,6 +55,12 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any, si
                 f"the samples of a batch must have the same {what}; got {_text(one)} and {_text(other)}. Per-sample "
                 "arguments or branches of a condition made them differ.",
                 hint=hint,
+            )
+        if variable in ("and", "or"):
+            right = one if variable == "and" else other
+            raise DivergentBranchesError(
+                f"the right operand of this `{variable}` must be one boolean per sample; its {what} is {_text(right)}.",
+                hint="Compare it, `b != 0`; take one element, b[0]; or use & and | for arrays.",
             )
         name = f"the variable {variable!r}" if variable else "the result"
         places = "".join(

@@ -16,6 +16,7 @@ import numpy as np
 from dalify.base.errors import (
     ON_ERROR,
     ArgumentValueError,
+    DalifyError,
     DecodeError,
     ErrorRateError,
     GraphError,
@@ -175,6 +176,9 @@ class Recovery:
             return False
         with iteration.lock:
             attempt = iteration.attempts.get(position, 0)
+            if attempt >= _MAX_ATTEMPTS and isinstance(error, DalifyError):
+                tried = f"on_error='skip' tried {_MAX_ATTEMPTS} samples for this position, and all of them are bad."
+                error.hint = f"{error.hint} {tried}".lstrip()
             if attempt >= _MAX_ATTEMPTS or position in iteration.substitutes.get(node, ()):
                 return False
             iteration.add_bad(BadRecord(position, attempt, node, policy, failure.origin, _described(error)))

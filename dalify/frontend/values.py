@@ -192,7 +192,9 @@ class Merger:
         if one is ABSENT or other is ABSENT:
             self._reject_absent(name, other is ABSENT, lines)
         if _is_leaf(one) and _is_leaf(other):
-            variable = "" if name.startswith(RESULT_NAME) else name
+            variable = name
+            if name.startswith(RESULT_NAME):
+                variable = self.construct if self.construct in ("and", "or") else ""
             return merge(self.condition, _node(one), _node(other), variable, self._known(lines))
         if _is_container(one) and type(one) is type(other):
             if is_dictionary(one) and one.keys() == other.keys():

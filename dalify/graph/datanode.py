@@ -319,7 +319,7 @@ def merge(
         condition: one boolean or number per sample.
         if_true: value from the true branch of the condition, or before it.
         if_false: value from the false branch, or before it.
-        name: name of the variable, for messages.
+        name: name of the variable, for messages; "and" or "or" for the result of this operator.
         lines: where the two values were assigned.
     """
     edges, device = on_one_device([if_true.edge, if_false.edge])

@@ -203,10 +203,13 @@ class Operation:
 
     Attributes:
         operator: an operator whose rule is the translation function. It is not in the catalog.
+        input_counts: minimum and maximum number of inputs.
+        input_names: their names; empty if all have the same role.
     """
 
     operator: Operator
     input_counts: tuple[int, int]
+    input_names: tuple[str, ...]
 
     def __init__(self, *args: Any, **given: Any) -> None:
         name = type(self).__name__
@@ -245,7 +248,8 @@ class Operation:
         minimum, maximum = self.input_counts
         if not minimum <= len(inputs) <= maximum:
             wanted = counted(minimum, "input") if minimum == maximum else f"{minimum} to {maximum} inputs"
-            raise ArgumentTypeError(f"fn.{name} takes {wanted}; got {len(inputs)}.", line=line)
+            names = f" ({', '.join(self.input_names)})" if self.input_names else ""
+            raise ArgumentTypeError(f"fn.{name} takes {wanted}{names}; got {len(inputs)}.", line=line)
         for each in inputs:
             if not isinstance(each, Node):
                 hint = "Use fn.MediaConst for constants, and [0], [1] … or unpacking for an operator's results."
@@ -289,6 +293,7 @@ def operator(
             "__signature__": inspect.Signature(keywords),
             "operator": made,
             "input_counts": counts,
+            "input_names": () if inputs else tuple(item.name for item in positional),
         }
         return type(name, (Operation,), members)
 

@@ -12,7 +12,11 @@ __all__ = ["index_tool"]
 
 
 def index_tool(
-    program: str, container: str, write_index: Callable[[str, str], int], counted: str = "records"
+    program: str,
+    container: str,
+    write_index: Callable[[str, str], int],
+    counted: str = "records",
+    default_index: Callable[[str], str] | None = None,
 ) -> Callable[..., int]:
     """Return the main function of a command-line tool, ``program FILE INDEX``.
 
@@ -21,6 +25,7 @@ def index_tool(
         container: kind of file, with an article.
         write_index: writes the index of a file and returns the number of its records.
         counted: plural name of the records.
+        default_index: returns the path of the index of a file if the user does not specify it; None: the user must.
     """
 
     def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,8 +36,10 @@ def index_tool(
         """
         parser = argparse.ArgumentParser(prog=program, description=f"Write the index of {container}.")
         parser.add_argument("file", help="the file to read")
-        parser.add_argument("index", help="the index file to write")
+        parser.add_argument("index", help="the index file to write", nargs="?" if default_index else None)
         given = parser.parse_args(arguments)
+        if given.index is None and default_index is not None:
+            given.index = default_index(given.file)
         try:
             count = write_index(given.file, given.index)
         except DalifyError as error:

@@ -1,10 +1,11 @@
 """Write the index of a WebDataset archive, in the format of DALI's tool of this name.
 
-``wds2idx ARCHIVE INDEX``.
+``wds2idx ARCHIVE [INDEX]``: by default, the index is beside the archive: ``train.idx`` for ``train.tar``.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 from dalify.formats.records.webdataset import write_index
@@ -12,7 +13,14 @@ from dalify.tools.indexing import index_tool
 
 __all__ = ["main"]
 
-main = index_tool("wds2idx", "a WebDataset archive", write_index, "samples")
+
+def _index_beside(archive: str) -> str:
+    """Return the name up to the first dot, as DALI's tool does, with another extension."""
+    folder, name = os.path.split(archive)
+    return os.path.join(folder, name[:1] + name[1:].split(".")[0] + ".idx")
+
+
+main = index_tool("wds2idx", "a WebDataset archive", write_index, "samples", _index_beside)
 
 if __name__ == "__main__":
     sys.exit(main())

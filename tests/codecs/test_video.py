@@ -131,9 +131,14 @@ def test_no_video(tmp_path):
         container.mux(stream.encode(None))
     with pytest.raises(DecodeError, match="no video stream"):
         Video(str(audio))
-    for data in (b"", b"abc", bytes(5000)):
-        with pytest.raises(DecodeError, match="cannot open the video"):
+    for data in (b"abc", bytes(5000)):
+        with pytest.raises(DecodeError, match="cannot open the video: Invalid data"):
             Video(data)
+    with pytest.raises(DecodeError, match=r"cannot open the video: it is empty \(0 bytes\)"):
+        Video(b"")
+    without_streams = b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom" + b"\0\0\0\x08moov"
+    with pytest.raises(DecodeError, match="no video stream; it may be truncated"):
+        Video(without_streams)
 
 
 def test_padding():

@@ -213,7 +213,12 @@ def test_check_sums(tmp_path: Path, size: int):
 
 @pytest.mark.parametrize(
     ("contents", "message"),
-    [(b"", "is empty"), (b"short", "is truncated"), (struct.pack("<QI", 2**63, 0) + b"xx", "is truncated")],
+    [
+        (b"", "is empty"),
+        (b"short", "is truncated"),
+        (b"\x1f\x8b" * 50, "(?s)is truncated.*Decompress it"),
+        (struct.pack("<QI", 2**63, 0) + b"xx", "is truncated"),
+    ],
 )
 def test_damaged_files(tmp_path: Path, contents: bytes, message: str):
     path = tmp_path / "a"

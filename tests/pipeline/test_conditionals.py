@@ -146,6 +146,23 @@ def test_branches_that_differ_are_refused_when_the_graph_is_built() -> None:
     assert "fn.cast" in text
 
 
+@pytest.mark.parametrize(
+    ("combined", "message"),
+    [
+        (lambda flag, value: flag and value, "of this `and` must be one boolean per sample; its element type is"),
+        (lambda flag, value: flag or value > 1, "of this `or` must be one boolean per sample; its number of dim"),
+    ],
+)
+def test_right_operands_that_are_no_boolean(combined: Callable[[Any, Any], Any], message: str) -> None:
+    @pipeline_def(batch_size=4, num_threads=1)
+    def pipeline() -> Any:
+        value = fn.external_source(source=lambda: np.ones((4, 1), np.int32), ndim=1, dtype=types.INT32)
+        return combined(value[0] == 1, value)
+
+    with pytest.raises(DivergentBranchesError, match=message):
+        pipeline().build()
+
+
 @pytest.mark.parametrize("num_threads", [1, 4])
 def test_samples_of_branches_that_differ_name_the_users_line(num_threads: int) -> None:
     @pipeline_def(batch_size=4, num_threads=num_threads)

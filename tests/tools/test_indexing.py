@@ -14,9 +14,21 @@ def test_the_tools_of_all_containers(tool, name, capsys, tmp_path):
     with pytest.raises(SystemExit) as ended:
         tool.main(["--help"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: {name} [-h] file index")
+    index = "[index]" if tool is wds2idx else "index"
+    assert capsys.readouterr().out.startswith(f"usage: {name} [-h] file {index}")
     assert tool.main([str(tmp_path / "missing"), str(tmp_path / "index")]) == 1
     assert "missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("archive", "index"), [("train.tar", "train.idx"), ("a.b.tar", "a.idx"), (".hidden.tar", ".hidden.idx"), ("c", "c.idx")]
+)
+def test_the_default_index_of_an_archive_is_beside_it(tmp_path, archive, index):
+    folder = tmp_path / "with.dots"
+    folder.mkdir()
+    write_tar(folder / archive, [("0.jpg", b"x")])
+    assert wds2idx.main([str(folder / archive)]) == 0
+    assert {item.name for item in folder.iterdir()} == {archive, index}
 
 
 def test_the_disk_is_full(capsys, tmp_path):

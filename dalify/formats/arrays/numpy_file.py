@@ -67,6 +67,8 @@ def numpy_header(
         LimitError: more dimensions or bytes than the limits allow.
     """
     start = data[:12].tobytes()
+    if not start:
+        raise DecodeError("the NumPy file is empty.")
     if start[:6] != _MAGIC:
         hint = "Save the arrays of an .npz archive separately, with numpy.save." if start[:2] == b"PK" else ""
         raise DecodeError(f"this is not a NumPy file: it starts with {start[:6]!r} instead of {_MAGIC!r}.", hint=hint)

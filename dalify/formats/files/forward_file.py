@@ -19,6 +19,7 @@ __all__ = ["ForwardFile"]
 _AHEAD_BYTES = 1 << 16
 # If the parts are further apart than this, read-ahead costs more than another call.
 _NEAR_BYTES = 1 << 14
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")  # gzip, Zstandard, bzip2, xz
 
 
 class ForwardFile:
@@ -66,3 +67,8 @@ class ForwardFile:
         if filled < needed_bytes:
             raise ReaderError(f"the file {self._path!r} was truncated while it was read.")
         return data[:filled]
+
+    def compression_hint(self) -> str:
+        """Return a hint for errors if the whole file is compressed, otherwise an empty string."""
+        is_compressed = self.read_from(0, 0).tobytes().startswith(_COMPRESSED)
+        return "The file is compressed. Decompress it: it is read at random positions." if is_compressed else ""

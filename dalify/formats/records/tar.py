@@ -88,11 +88,13 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
             count, status = _scan(window, start, file.size, state, names, rows, count)
         if count:
             yield names, rows[:count]
+        hint = file.compression_hint() if status in (_DAMAGED, _TRUNCATED) else ""
     if status == _DAMAGED:
-        hint = "Decompress the archive: its files are read at random positions." if path.endswith(("gz", "zst")) else ""
         raise ReaderError(f"{path!r} is not a tar archive, or is damaged at byte {state[_PLACE]}.", hint=hint)
     if status == _TRUNCATED:
-        raise ReaderError(f"the archive {path!r} is truncated: the member at byte {state[_PLACE]} is incomplete.")
+        raise ReaderError(
+            f"the archive {path!r} is truncated: the member at byte {state[_PLACE]} is incomplete.", hint=hint
+        )
 
 
 def _names_after(names: NDArray[np.uint8], state: NDArray[np.int64]) -> NDArray[np.uint8]:

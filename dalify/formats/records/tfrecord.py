@@ -67,7 +67,8 @@ def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             if place < 0:
                 last = int(np.concatenate(parts)[-1])
                 raise ReaderError(
-                    f"{path!r} is not a TFRecord file, or is truncated: the record at byte {last} is incomplete."
+                    f"{path!r} is not a TFRecord file, or is truncated: the record at byte {last} is incomplete.",
+                    hint=file.compression_hint(),
                 )
     places = np.concatenate(parts)
     return places[:-1], np.diff(places)

@@ -191,7 +191,10 @@ def _call_function(
             return tuple(np.broadcast_to(each, (length, *each.shape)) for each in arrays)
         for each in arrays:
             if each.ndim == 0 or len(each) != length:
-                raise SourceError(f"{name} returned an array with shape {each.shape} for a batch of {length}.")
+                raise SourceError(
+                    f"{name} returned an array with shape {each.shape} for a batch of {length}.",
+                    hint="The first dimension of the array counts samples; shape= of the operator lists it last.",
+                )
         return tuple(arrays)
 
     if not xs:

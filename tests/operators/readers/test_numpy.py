@@ -312,7 +312,7 @@ def _saved(array: Any) -> bytes:
 def test_damaged_files(tmp_path: Path, contents: bytes, options: dict[str, Any]):
     path = tmp_path / "a.npy"
     path.write_bytes(contents)
-    with pytest.raises(DecodeError, match=r"a\.npy"):
+    with pytest.raises(DecodeError, match=r"a\.npy" if contents else r"(?s)file is empty.*a\.npy"):
         read(dalify, path, **options)
 
 

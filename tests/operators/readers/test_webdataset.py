@@ -172,7 +172,13 @@ def test_damaged_archives_are_reported(place: int, byte: int, stop: int):
 
 @pytest.mark.parametrize(
     ("contents", "message"),
-    [(b"", "is empty"), (b"garbage" * 300, "is not a tar archive"), (b"x" * 100, "is truncated")],
+    [
+        (b"", "is empty"),
+        (b"garbage" * 300, "is not a tar archive"),
+        (b"x" * 100, "is truncated"),
+        (b"\x1f\x8b" * 50, "(?s)is truncated.*Decompress it"),
+        (b"\x1f\x8b" * 999, "(?s)is not a tar archive.*Decompress it"),
+    ],
 )
 def test_files_that_are_no_archives(tmp_path: Path, contents: bytes, message: str):
     (tmp_path / "a.tar").write_bytes(contents)

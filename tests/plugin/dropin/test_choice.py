@@ -75,7 +75,12 @@ MESSAGES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
         {},
         "[DS03] OtherSubset defines its own __getitems__.",
     ),
-    "own loader": (own_loader, {}, "[DS04] ImageFolder has its own loader."),
+    "own loader": (
+        own_loader,
+        {},
+        "[DS04] ImageFolder has its own loader. Hint: dataset.transform = lower(dataset.transform), of "
+        "dalify.plugin.pytorch, makes its transforms faster.",
+    ),
     "images": (
         lambda root: cifar(None),
         {"collate_fn": len},
@@ -86,7 +91,8 @@ MESSAGES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
         lambda root: cifar(transforms.Compose([Brighten(), transforms.Lambda(len)])),
         {"collate_fn": len},
         "[TF01] transform[0] is tests.plugin.dropin.torch_reference.Brighten, which is not supported. Hint: Most "
-        "transforms of torchvision.transforms and v2 that return one image for one image are supported.",
+        "transforms of torchvision.transforms and v2 that return one image for one image are supported. If yours calls such "
+        "transforms, lower(transform), of dalify.plugin.pytorch, makes them faster.",
     ),
     "a timeout without workers": (
         lambda root: cifar(KNOWN),
@@ -123,7 +129,8 @@ def test_explanation_of_a_hybrid():
     assert str(made.explain()).splitlines() == [
         "CIFAR10 of 5 images in memory: RandomCrop by dalify, then Brighten in Python, then ToTensor by dalify",
         "[TF01] transform[1] is tests.plugin.dropin.torch_reference.Brighten, which is not supported",
-        "hint: Most transforms of torchvision.transforms and v2 that return one image for one image are supported.",
+        "hint: Most transforms of torchvision.transforms and v2 that return one image for one image are supported. If "
+        "yours calls such transforms, lower(transform), of dalify.plugin.pytorch, makes them faster.",
         "[TF02] the dataset has a target_transform",
         "hint: Convert the labels once, in the dataset, so that threads can compute the batches.",
         "[WI01] worker_init_fn is set, which must be called in worker processes",

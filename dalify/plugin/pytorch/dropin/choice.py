@@ -50,7 +50,7 @@ def choose(loader: Any) -> Choice:
         sources = find_sources(loader.dataset)
     except NotRecognizedError as error:
         reason = error.reason
-        hint = reason.hint + _hint_for_transform(reason.code, loader.dataset)
+        hint = " ".join(filter(None, (reason.hint, _hint_for_transform(reason.code, loader.dataset))))
         return Choice("torch", {}, (reason._replace(hint=hint),))
     reasons = [source.plan.reason for source in sources.values() if source.plan.reason is not None]
     if reasons and not any(plan.names for source in sources.values() for plan in source.plan.plans()):
@@ -61,9 +61,9 @@ def choose(loader: Any) -> Choice:
 
 def _hint_for_transform(code: str, dataset: Any) -> str:
     transform = getattr(dataset, "__dict__", {}).get("transform")  # not getattr: a property may raise
-    if code != "DS02" or type(transform) is Lowered or not lower_transform(transform, 3).names:
+    if code not in ("DS02", "DS04") or type(transform) is Lowered or not lower_transform(transform, 3).names:
         return ""
-    return " dataset.transform = lower(dataset.transform), of dalify.plugin.pytorch, makes its transforms faster."
+    return "dataset.transform = lower(dataset.transform), of dalify.plugin.pytorch, makes its transforms faster."
 
 
 def _check_loader(loader: Any) -> None:

@@ -260,7 +260,8 @@ def _separate_transforms(dataset: Any) -> tuple[Any, Any]:
     if type(both) is not sys.modules[_VISION].StandardTransform:
         raise NotRecognizedError(
             f"{type(dataset).__name__} has joint transforms of image and label",
-            "Use transform= and target_transform= instead.",
+            "Use transform= and target_transform= if image and label need not share random numbers. A pipeline of "
+            "dalify can give both the same transforms.",
             "TF03",
         )
     return both.transform, both.target_transform
