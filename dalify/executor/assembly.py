@@ -84,11 +84,10 @@ def assemble(
     here = plan if parts is None else parts.local
     if parts is not None:
         process_assembly.check_parts(parts, reading)
-    for slot, step in here.readers.items():
+    for step in here.readers.values():
         node = step.node
         if reading[node]:
             process_assembly.read_by_processes(step, indices[node], reading[node], options, seeds[node.number][0])
-        readers[slot].ahead = step.ahead
     feeds = Feeds(externals, readers, workers)
     if state is not None:  # before workers start, because they need the number of items of an iterable to skip
         feeds.restore(state["sources"])
