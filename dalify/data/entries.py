@@ -15,9 +15,32 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Entries(Sequence[T_co]):
-    """A sequence that creates an entry when it is accessed. Subclasses define the length and ``_entry``."""
+    """The index of a reader, which creates an entry when it is accessed. Subclasses define the length and ``_entry``.
+
+    Samplers of the user also look for ``labels`` and ``sources``, which not every index has.
+    """
 
     __slots__ = ()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether some of the data are on another machine."""
+        return False
+
+    @property
+    def processes(self) -> int:
+        """Number of worker processes that read."""
+        return 0
+
+    @property
+    def file_sizes(self) -> NDArray[np.int64] | None:
+        """The number of entries in each file, for ``shuffle_after_epoch``, which shuffles files; None: entries."""
+        return None
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """Blocks of entries that are read together; None if entries are read separately."""
+        return None
 
     @overload
     def __getitem__(self, index: int) -> T_co: ...

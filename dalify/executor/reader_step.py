@@ -15,6 +15,7 @@ from dalify.base.failure_context import failure_context
 from dalify.base.limits import of_thread, within
 from dalify.base.narrow import is_array, is_list
 from dalify.data import Array, Batch, stack_samples
+from dalify.data.entries import Entries
 from dalify.executor.agreement import Kind, agreed_samples
 from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
@@ -46,7 +47,12 @@ class ReaderStep(Step):
     """
 
     def __init__(
-        self, node: Node, operator: Reader, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]
+        self,
+        node: Node,
+        operator: Reader,
+        outputs: tuple[int, ...],
+        index: Entries[Any],
+        argument_slots: Mapping[str, int],
     ) -> None:
         super().__init__(node, (), outputs)
         self._index = index
@@ -74,7 +80,7 @@ class ReaderStep(Step):
         self.is_cached: Callable[[int], bool] | None = None
         self._read_many: Callable[..., tuple[Any, ...] | None] | None = None
         varies = bool(argument_slots) or any(given[name] is not None for name in self._arguments)
-        is_remote = getattr(index, "is_remote", False)
+        is_remote = index.is_remote
         if is_remote and not varies:
             self.read_ahead(ReadAhead(index, within(of_thread(), self.reads_alone())))
         read_many = operator.read_many_function
