@@ -22,11 +22,9 @@ from dalify.base.whole_files import write_whole
 from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
-from dalify.data.entries import Entries
-from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import SMALL_BYTES, copy_rows, samples_in
 from dalify.formats.files.storage import local_copy
-from dalify.formats.records.records import paired
+from dalify.formats.records.records import ContainerEntries, paired
 from dalify.formats.records.tar import BLOCK_BYTES, members
 from dalify.formats.records.webdataset_places import Extensions, PiecesByOutput, places_in_archive, places_in_index
 
@@ -105,7 +103,7 @@ def _slices(
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
-class Samples(Entries[Sample]):
+class Samples(ContainerEntries[Sample]):
     """The samples of several archives.
 
     Args:
@@ -115,19 +113,14 @@ class Samples(Entries[Sample]):
         dtypes: dtypes of the outputs.
     """
 
-    __slots__ = ("_firsts", "_starts", "dtypes", "files", "places")
+    __slots__ = ("dtypes", "places")
 
     def __init__(
         self, paths: Sequence[str], places: NDArray[np.int64], counts: Sequence[int], dtypes: Sequence[np.dtype[Any]]
     ) -> None:
-        self.files = OpenFiles(paths)
+        super().__init__(paths, counts)
         self.places = places
         self.dtypes = list(dtypes)
-        self._firsts = [0, *np.cumsum(counts).tolist()]
-        self._starts = np.array(self._firsts[:-1], np.int64)
-
-    def __len__(self) -> int:
-        return len(self.places)
 
     def _entry(self, number: int) -> Sample:
         return Sample(self, bisect_right(self._firsts, number) - 1, number)
@@ -162,21 +155,6 @@ class Samples(Entries[Sample]):
                 copy_rows(data, starts, column)
                 columns[output] = column.view(dtype)
         return tuple(columns)
-
-    @property
-    def file_sizes(self) -> NDArray[np.int64]:
-        """The number of samples in each file, for ``shuffle_after_epoch``, which shuffles files."""
-        return np.diff(self._firsts)
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether archives are on another machine."""
-        return self.files.is_remote
-
-    @property
-    def sources(self) -> NDArray[np.int64]:
-        """The archive index of each sample, ``[N]``."""
-        return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
 
     def __repr__(self) -> str:
         return f"Samples({len(self)} samples, {len(self.files)} archives)"
