@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
-from dalify.formats.files.storage import local_copy
+from dalify.formats.files.storage import read_copy
 
 __all__ = ["ContainerEntries", "Record", "Records", "paired", "read_pairs"]
 
@@ -178,10 +177,7 @@ def read_pairs(path: str, what: str) -> NDArray[np.int64]:
     Raises:
         ReaderError: the file is absent or does not have this form.
     """
-    try:
-        text = Path(local_copy(path)).read_bytes()
-    except OSError as error:
-        raise ReaderError(f"cannot read the {what} {path!r}: {error.strerror}.") from None
+    text = read_copy(path, f"the {what}")
     # Only digits and white space: numpy's parser stops at anything else with a warning.
     is_plain = not text.translate(None, b"0123456789 \t\r\n")
     values = np.fromstring(text, np.int64, sep=" ") if is_plain and text.strip() else np.empty(0, np.int64)

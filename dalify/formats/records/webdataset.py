@@ -11,7 +11,6 @@ import warnings
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.formats.files.pieces import SMALL_BYTES, copy_rows, samples_in
-from dalify.formats.files.storage import local_copy
+from dalify.formats.files.storage import read_copy
 from dalify.formats.records.records import ContainerEntries, paired
 from dalify.formats.records.tar import BLOCK_BYTES, members
 from dalify.formats.records.webdataset_places import Extensions, PiecesByOutput, places_in_archive, places_in_index
@@ -240,8 +239,8 @@ class _OutputMap:
         """Return the positions of samples that are not skipped."""
         return places[(places[:, :, 0] >= 0).all(1)] if self._missing == "skip" else places
 
-    def add(self, places: array[int], components: _Components, path: str) -> int:
-        """Append offset and size of each output; return 1, or 0 for a sample that is skipped."""
+    def add(self, places: array[int], components: _Components, path: str) -> None:
+        """Append offset and size of each output, unless the sample is skipped."""
         row = [-1] * (2 * len(self._names))
         for extension, offset, size in components:
             for output in self._outputs.get(self._fold(extension), ()):
@@ -256,7 +255,7 @@ class _OutputMap:
                 row[2 * output : 2 * output + 2] = offset, size
         if self._missing != "empty" and min(row) < 0:
             if self._missing == "skip":
-                return 0
+                return
             output = row.index(-1) // 2
             place = f"the sample at byte {components[0][1]}" if components else "a sample without files"
             raise ReaderError(
@@ -264,7 +263,6 @@ class _OutputMap:
                 hint="Set missing_component_behavior to 'skip' or 'empty' to allow this.",
             )
         places.extend(row)
-        return 1
 
     def _warn(self, output: int, path: str) -> None:
         if not self._has_warned:
@@ -305,7 +303,7 @@ def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
 
 def _places_from_index(index: str, extensions: Extensions) -> NDArray[np.int64] | None:
     """Return the positions in an index; None if it must be parsed line by line."""
-    text = _text(index)
+    text = read_copy(index, "the index")
     first = text.find(b"\n") + 1
     found = _width_and_count(text[:first])
     if found is None:
@@ -322,15 +320,8 @@ def _width_and_count(line: bytes) -> tuple[int, int] | None:
     return _VERSIONS[words[0]], int(words[1])
 
 
-def _text(index: str) -> bytes:
-    try:
-        return Path(local_copy(index)).read_bytes()
-    except OSError as error:
-        raise ReaderError(f"cannot read the index {index!r}: {error.strerror}.") from None
-
-
 def _read_index(index: str) -> Iterator[_Components]:
-    lines = _text(index).splitlines()
+    lines = read_copy(index, "the index").splitlines()
     head = _width_and_count(lines[0]) if lines else None
     if head is None:
         raise ReaderError(
@@ -348,22 +339,25 @@ def _read_index(index: str) -> Iterator[_Components]:
             if not words or len(words) % width:
                 raise ValueError
             yield [
-                (extension, int(offset), int(size))
+                (extension, *_place(offset, size))
                 for extension, offset, size in zip(words[::width], words[1::width], words[2::width], strict=True)
-                if _is_place(offset, size)
             ]
         except ValueError:
             names = f"extension, offset (a multiple of {BLOCK_BYTES}), size" + (", name" if width == 4 else "")
             raise ReaderError(f"{index}, line {number}: expected {names} for every file of a sample.") from None
 
 
-def _is_place(offset: bytes, size: bytes) -> bool:
-    """Check that both are 63-bit numbers, and that the contents of a file of an archive begin there."""
-    if not (offset.isdigit() and size.isdigit() and len(offset) < 19 and len(size) < 19):
+def _place(offset: bytes, size: bytes) -> tuple[int, int]:
+    """Return 63-bit numbers, of which the first is the start of the contents of a file of an archive.
+
+    Raises:
+        ValueError: they are something else.
+    """
+    if not (offset.isdigit() and size.isdigit() and len(offset) <= _MAX_DIGITS and len(size) <= _MAX_DIGITS):
         raise ValueError
     if int(offset) % BLOCK_BYTES:
         raise ValueError
-    return True
+    return int(offset), int(size)
 
 
 def write_index(path: str, index: str) -> int:
