@@ -69,7 +69,6 @@ How a reader is called
     output, or None if a sample needs special handling; ``read`` is then called for each entry and reports the failing
     one. ``origin(entry)`` is called only on demand. ``substitute(entry, *, names)`` returns a placeholder for a bad
     sample; None: zeros shaped like a good one.
-    An index can also have ``labels`` and ``sources``, for samplers.
 
 How a rule is called
     ``rule(spec, ..., name=value)`` receives all parameters of the signature, normalized. A per-sample argument that is

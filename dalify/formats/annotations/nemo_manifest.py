@@ -112,9 +112,6 @@ class Recordings(Entries[Recording]):
             self._problems.get(number, ""),
         )
 
-    def __repr__(self) -> str:
-        return f"Recordings({len(self)} entries)"
-
 
 def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
     """Yield each object with its position: one per line, or over several lines as in NeMo's examples."""

@@ -290,9 +290,6 @@ class ArrayRows(Entries[ArrayRow]):
             return None
         return np.concatenate(known).astype(np.int64)
 
-    def __repr__(self) -> str:
-        return f"ArrayRows({len(self)} rows, {len(self.files)} files)"
-
 
 def as_array(value: Any) -> NDArray[Any]:
     """Return one row as an array: strings and bytes as uint8, numbers in native byte order."""

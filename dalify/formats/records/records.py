@@ -137,9 +137,6 @@ class Records(ContainerEntries[Record]):
         _find(numbers, self._starts, self._offsets, self._sizes, places)
         return self.files.read_many(*places, has_bytes=has_bytes)
 
-    def __repr__(self) -> str:
-        return f"Records({len(self)} records, {len(self.files)} files)"
-
 
 def paired(paths: Sequence[str], index_paths: Sequence[str] | None, name: str) -> list[tuple[str, str | None]]:
     """Return pairs of paths and index paths.

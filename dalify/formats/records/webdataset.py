@@ -155,9 +155,6 @@ class Samples(ContainerEntries[Sample]):
                 columns[output] = column.view(dtype)
         return tuple(columns)
 
-    def __repr__(self) -> str:
-        return f"Samples({len(self)} samples, {len(self.files)} archives)"
-
 
 def samples_of(
     paths: Sequence[str],
