@@ -163,10 +163,6 @@ class Completion:
             return
         self._lock.release()
 
-    def is_set(self) -> bool:
-        """Return whether the event has happened."""
-        return not self._unset
-
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for the event.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dalify.base.wording import counted
 
 __all__ = ["Blocks", "Entries"]
 
@@ -15,9 +17,39 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Entries(Sequence[T_co]):
-    """A sequence that creates an entry when it is accessed. Subclasses define the length and ``_entry``."""
+    """The index of a reader, which creates an entry when it is accessed; subclasses define the length and `_entry`."""
 
     __slots__ = ()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether some of the data are on another machine."""
+        return False
+
+    @property
+    def processes(self) -> int:
+        """Number of worker processes that read."""
+        return 0
+
+    @property
+    def file_sizes(self) -> NDArray[np.int64] | None:
+        """The number of entries in each file, for ``shuffle_after_epoch``, which shuffles files; None: entries."""
+        return None
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """Blocks of entries that are read together; None if entries are read separately."""
+        return None
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The class of each entry, ``[N]``; None if it is not known before an entry is read."""
+        return None
+
+    @property
+    def sources(self) -> NDArray[Any] | None:
+        """The index of the file or path of each entry, ``[N]``; None if there is one for all, or one for each."""
+        return None
 
     @overload
     def __getitem__(self, index: int) -> T_co: ...
@@ -38,6 +70,10 @@ class Entries(Sequence[T_co]):
 
     @abstractmethod
     def _entry(self, number: int) -> T_co: ...
+
+    def __repr__(self) -> str:
+        """Return the number of entries."""
+        return f"{type(self).__name__}({counted(len(self), 'entry')})"
 
 
 class Blocks(NamedTuple):

@@ -126,11 +126,6 @@ class BufferPool:
                     free.popleft()
                     excess -= size
 
-    def clear(self) -> None:
-        """Return all unused memory to the system."""
-        for free in list(self._free.values()):
-            free.clear()
-
 
 @lru_cache(256)
 def _round_up(size_bytes: int) -> int:

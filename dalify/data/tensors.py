@@ -7,10 +7,10 @@ a view stays valid as long as it is referenced.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import getitem
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -49,9 +49,10 @@ class _TensorList(Generic[_T]):
 
     device = "cpu"
     _tensor: type[_T]
+    _converted: Callable[[Any], Array]
 
     def __init__(self, source: Any, layout: str = "", **_: Any) -> None:
-        self._batch = source if isinstance(source, Batch) else _batch_of(source, layout, self.device)
+        self._batch = source if isinstance(source, Batch) else _batch_of(source, layout, self.device, self._converted)
 
     def __len__(self) -> int:
         return len(self._batch)
@@ -170,6 +171,11 @@ class _TensorList(Generic[_T]):
         layout = f"N{self._batch.layout}"
         return self._tensor(elements.reshape(extents), layout if len(layout) == len(extents) else "")
 
+    @classmethod
+    def broadcast(cls, tensor: Any, num_samples: int) -> Self:
+        """Return a list in which every sample is the same tensor."""
+        return cls(Batch(None, [cls._converted(tensor)] * num_samples, layout_of(tensor), cls.device))
+
     def reset(self) -> None:
         """Release the data."""
         self._batch = Batch(None, [], self._batch.layout, self._batch.device, None, self._batch.dtype)
@@ -192,6 +198,7 @@ class TensorListCPU(_TensorList[TensorCPU]):
     """
 
     _tensor = TensorCPU
+    _converted = staticmethod(host_array)
 
     def at(self, index: int) -> np.ndarray[Any, Any]:
         """Return a sample as a NumPy array of the same memory."""
@@ -215,12 +222,6 @@ class TensorListCPU(_TensorList[TensorCPU]):
 
     def _as_gpu(self) -> TensorListGPU:
         return TensorListGPU(self._batch.map(device_tensor, device="gpu"))
-
-    @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> TensorListCPU:
-        """Return a list in which every sample is the same tensor."""
-        array = host_array(tensor)
-        return TensorListCPU(Batch(None, [array] * num_samples, layout_of(tensor)))
 
     @staticmethod
     def from_dlpack_list(
@@ -249,6 +250,7 @@ class TensorListGPU(_TensorList[TensorGPU]):
 
     device = "gpu"
     _tensor = TensorGPU
+    _converted = staticmethod(on_device)
 
     def at(self, index: int) -> TensorGPU:
         """Return a sample."""
@@ -267,11 +269,6 @@ class TensorListGPU(_TensorList[TensorGPU]):
     def stream(self) -> None:
         """None: the data is ready on torch's current stream."""
         return None
-
-    @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> TensorListGPU:
-        """Return a list in which every sample is the same tensor."""
-        return TensorListGPU(Batch(None, [on_device(tensor)] * num_samples, layout_of(tensor), "gpu"))
 
     @staticmethod
     def from_dlpack_list(
@@ -301,9 +298,8 @@ def batch_of(tensors: TensorListCPU | TensorListGPU) -> Batch:
     return tensors._batch  # pyright: ignore[reportPrivateUsage]
 
 
-def _batch_of(source: Any, layout: str, device: str) -> Batch:
+def _batch_of(source: Any, layout: str, device: str, convert: Callable[[Any], Array]) -> Batch:
     """Return a batch of an array with a leading sample axis, or of a list of arrays or tensors of one type."""
-    convert = host_array if device == "cpu" else on_device
     if not is_list_or_tuple(source):
         dense = convert(source)
         if not dense.ndim:

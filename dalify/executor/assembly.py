@@ -15,6 +15,7 @@ from dalify.base.fork_gate import working
 from dalify.base.narrow import is_tuple
 from dalify.base.optional import LazyModule
 from dalify.data import BufferPool
+from dalify.data.entries import Entries
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine, Resources
 from dalify.executor.feeds import ExternalFeed, Feeds
@@ -78,17 +79,16 @@ def assemble(
     externals = [
         ExternalFeed(node, slots, options.batch_size, pool, torch_device, workers) for node, slots in plan.externals
     ]
-    reading = {node: getattr(index, "processes", 0) for node, index in indices.items()}
+    reading = {node: index.processes for node, index in indices.items()}
     _check_timeout(options, bool(count or workers is not None or any(reading.values())))
     parts = split_plan(plan) if count else None
     here = plan if parts is None else parts.local
     if parts is not None:
         process_assembly.check_parts(parts, reading)
-    for slot, step in here.readers.items():
+    for step in here.readers.values():
         node = step.node
         if reading[node]:
             process_assembly.read_by_processes(step, indices[node], reading[node], options, seeds[node.number][0])
-        readers[slot].ahead = step.ahead
     feeds = Feeds(externals, readers, workers)
     if state is not None:  # before workers start, because they need the number of items of an iterable to skip
         feeds.restore(state["sources"])
@@ -129,7 +129,7 @@ def shard_of(graph: Graph) -> tuple[int, int] | None:
     return resolve_shard(rule_arguments(readers[0])) if readers else None
 
 
-def _index(node: Node, operator: Reader) -> Any:
+def _index(node: Node, operator: Reader) -> Entries[Any]:
     arguments = {name: value for name, value in rule_arguments(node).items() if name not in READER_PARAMETERS}
     try:
         with nullcontext() if operator.runs_user_code else working():
@@ -139,7 +139,7 @@ def _index(node: Node, operator: Reader) -> Any:
             message = f"the data cannot be opened: {_places(node)} ({described(error)})."
             raise located(ReaderError(message), node) from error
         raise located(error, node) from error.__cause__
-    if getattr(index, "is_remote", False):
+    if index.is_remote:
         check_remote_package(node)
     if not len(index):
         raise ReaderError(
@@ -158,7 +158,7 @@ def _places(node: Node) -> str:
     return ", ".join(found) or "the data"
 
 
-def _sampler(node: Node, index: Any, seed: int) -> Sampler:
+def _sampler(node: Node, index: Entries[Any], seed: int) -> Sampler:
     arguments = rule_arguments(node)
     names = (
         "random_shuffle",
@@ -170,7 +170,7 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
     try:
         selection = None if arguments["sampler"] is None else bind_sampler(arguments["sampler"], index)
         shard_id, num_shards = resolve_shard(arguments)
-        file_sizes = getattr(index, "file_sizes", None) if selection is None else None
+        file_sizes = index.file_sizes if selection is None else None
         return Sampler(
             SamplerOptions(
                 len(index) if selection is None else selection.size,
@@ -183,7 +183,7 @@ def _sampler(node: Node, index: Any, seed: int) -> Sampler:
             ),
             selection,
             # Only for an index with entries in blocks; a sampler draws single entries.
-            getattr(index, "blocks", None) if selection is None else None,
+            index.blocks if selection is None else None,
             file_sizes,
         )
     except DalifyError as error:

@@ -93,9 +93,6 @@ class BatchWorker:
             rows=request.rows,
             memory=memory,
         )
-        for slot, step in self._plan.readers.items():
-            if step.ahead is not None:
-                step.ahead.begin(request.number, iteration.entries[slot])
         self._engine.start_iteration(iteration, list(request.inputs.items()))
         self._engine.finished()
         return Reply(

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from dalify.base.fork_lock import ForkLock
-from dalify.base.wording import counted
 from dalify.data import Batch, stack_samples
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.sample_folder import SampleFolder
 from dalify.data.sample_memory import MEGABYTE, SampleMemory, SampleStore, StoredSample, shared_memory_of
 from dalify.executor.agreement import Agreement, Kind, NotDecided
+from dalify.executor.cache_counts import CacheCounts
 from dalify.executor.cache_keys import digest_of
 from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
@@ -93,8 +93,7 @@ class CacheStep(Step):
         readers: all readers before the cache, with the slot of the first output of each.
 
     Attributes:
-        hits: number of samples from the cache.
-        misses: number of computed samples.
+        counts: how many samples came from the cache.
     """
 
     def __init__(
@@ -120,7 +119,7 @@ class CacheStep(Step):
         }
         self._slots = {(number, output): slot for slot, (number, output) in self._names.items()}
         self._lock = threading.Lock()
-        self.hits = self.misses = 0
+        self.counts = CacheCounts()
         given = rule_arguments(node)
         self._max_bytes: int = given["cache_size"] * MEGABYTE
         self._threshold_bytes: int = given["cache_threshold"]
@@ -128,7 +127,6 @@ class CacheStep(Step):
         self._is_closed = False
         self.store: SampleStore | None = None
         self._shares = 1
-        self._reported = (0, 0)
         self._elsewhere: dict[int, int] = {}  # bytes in other processes
         if self._max_bytes and self.steps:
             digest = digest_of([edge for edge in node.inputs if edge is not None], node)
@@ -138,8 +136,8 @@ class CacheStep(Step):
                 self._memory_key = digest, given["cache_type"] == "largest", (self._threshold_bytes,)
                 self.store = self._memory_of(self._max_bytes)
         inner = [step for step in self.steps if isinstance(step, ReaderStep)]
-        if self.store is not None and len(self._readers) == 1 and inner and inner[0].ahead is not None:
-            inner[0].ahead.is_wanted = partial(self._is_absent, inner[0])
+        if self.store is not None and len(self._readers) == 1 and inner:
+            inner[0].is_cached = partial(self._has, inner[0])
 
     def run(self, frame: Frame) -> None:
         """Read the samples of the chunk from the cache, or compute them."""
@@ -164,9 +162,7 @@ class CacheStep(Step):
 
         found = [None if key is None else store.get(*key, allocate) for key in keys]
         hits = sum(sample is not None for sample in found)
-        with self._lock:
-            self.hits += hits
-            self.misses += frame.count - hits
+        self.counts.add(hits, frame.count - hits)
         computed: dict[int, list[Batch]] = {}  # by index of the first sample
         kinds = {index: self._kinds_of(sample) for index, sample in enumerate(found) if sample is not None}
         for start, stop in _gaps(found):
@@ -263,18 +259,17 @@ class CacheStep(Step):
 
     @staticmethod
     def _key(entries: Sequence[tuple[ReaderStep, int]]) -> _Key | None:
-        try:
-            if len(entries) == 1:
-                reader, number = entries[0]
-                return reader.identity_of(number)
-            pairs = [reader.identity_of(number) for reader, number in entries]
-        except Exception:  # reading the entry raises the appropriate error
-            return None
+        pairs: list[_Key] = []
+        for reader, number in entries:
+            pair = reader.identity_of(number)
+            if pair is None:
+                return None
+            pairs.append(pair)
         return "\0\0".join(key for key, _ in pairs), " ".join(state for _, state in pairs)
 
-    def _is_absent(self, reader: ReaderStep, number: int) -> bool:
-        store, key = self.store, self._key([(reader, number)])
-        return store is None or key is None or not store.has(*key)
+    def _has(self, reader: ReaderStep, number: int) -> bool:
+        store, key = self.store, reader.identity_of(number)
+        return store is not None and key is not None and store.has(*key)
 
     def _origins(self, frame: Frame) -> Origins | None:
         for slot, reader in self._readers.items():
@@ -296,15 +291,12 @@ class CacheStep(Step):
 
     def progress(self) -> tuple[int, int, int]:
         """Return hits and misses since the last call, and the bytes in use."""
-        with self._lock:
-            (hits, misses), self._reported = self._reported, (self.hits, self.misses)
-            return self.hits - hits, self.misses - misses, 0 if self.store is None else self.store.size_bytes
+        return *self.counts.progress(), 0 if self.store is None else self.store.size_bytes
 
     def add(self, process: int, hits: int, misses: int, size_bytes: int) -> None:
         """Add the progress of another process."""
+        self.counts.add(hits, misses)
         with self._lock:
-            self.hits += hits
-            self.misses += misses
             self._elsewhere.pop(process, None)
             self._elsewhere[process] = size_bytes
             while len(self._elsewhere) > self._shares:  # a process that has been replaced
@@ -325,11 +317,7 @@ class CacheStep(Step):
         if self._elsewhere and not self._folder:
             where += f" of {self._shares} processes"
             taken = sum(self._elsewhere.values())
-        total = self.hits + self.misses
-        return (
-            f"{self.node!r}: {self.hits} of {counted(total, 'sample')} came from the cache, {self.misses} were "
-            f"computed; {taken} of {self._max_bytes} bytes are taken {where}"
-        )
+        return f"{self.node!r}: {self.counts.text('computed')}; {taken} of {self._max_bytes} bytes are taken {where}"
 
 
 def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> bool:

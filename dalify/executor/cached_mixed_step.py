@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.base.optional import torch
-from dalify.base.wording import counted
 from dalify.data import Spec
 from dalify.data.sample_memory import MEGABYTE, ChunkMemory, SampleMemory
+from dalify.executor.cache_counts import CacheCounts
 from dalify.executor.device_samples_step import MixedStep
 from dalify.executor.origins import Origins
 from dalify.executor.reader_step import ReaderStep
@@ -30,10 +30,6 @@ class CachedMixedStep(MixedStep):
         node: a decoder with the arguments of a cache, not in a branch.
         reader: the only reader before the decoder.
         others: arguments of ``MixedStep``, after the node.
-
-    Attributes:
-        hits: number of samples from the cache.
-        misses: number of decoded samples.
     """
 
     def __init__(self, node: Node, reader: ReaderStep, *others: Any) -> None:
@@ -46,7 +42,7 @@ class CachedMixedStep(MixedStep):
         self._store: SampleMemory | None = SampleMemory(
             self._max_bytes, given["cache_type"] == "largest", copied=torch.clone
         )
-        self.hits = self.misses = 0
+        self._counts = CacheCounts()
 
     def _extra(self, call: StepCall, prepared: dict[str, Any], specs: tuple[Spec, ...]) -> dict[str, Any]:
         extra = super()._extra(call, prepared, specs)
@@ -55,8 +51,7 @@ class CachedMixedStep(MixedStep):
             return extra
         keys = self._keys(call)
         hits = sum(key is not None and store.has(*key) for key in keys)
-        self.hits += hits
-        self.misses += call.count - hits
+        self._counts.add(hits, call.count - hits)
         return {**extra, "cache": ChunkMemory(store, keys, self._threshold_bytes)}
 
     def _keys(self, call: StepCall) -> list[tuple[str, str] | None]:
@@ -66,15 +61,9 @@ class CachedMixedStep(MixedStep):
             return [None] * call.count
         replaced = set[int]().union(*call.frame.substitutes.values())
         return [
-            None if call.frame.start + index in replaced else self._key(number)
+            None if call.frame.start + index in replaced else self._reader.identity_of(number)
             for index, number in enumerate(call.origins.numbers.tolist())
         ]
-
-    def _key(self, number: int) -> tuple[str, str] | None:
-        try:
-            return self._reader.identity_of(number)
-        except Exception:  # the file has been deleted since it was read
-            return None
 
     def close(self) -> None:
         """Free the samples: the pipeline has ended."""
@@ -85,6 +74,6 @@ class CachedMixedStep(MixedStep):
         if self._store is None:
             return f"{self.node!r} caches nothing: the pipeline is closed"
         return (
-            f"{self.node!r}: {self.hits} of {counted(self.hits + self.misses, 'sample')} came from the cache, "
-            f"{self.misses} were decoded; {self._store.size_bytes} of {self._max_bytes} bytes are taken on the device"
+            f"{self.node!r}: {self._counts.text('decoded')}; {self._store.size_bytes} of {self._max_bytes} bytes are "
+            "taken on the device"
         )

@@ -225,7 +225,7 @@ class Engine:
             entries: dict[int, Any] = {}
             padded = 0
             for slot, reader in self.feeds.readers.items():  # a batch is lost in all feeds
-                entries[slot] = reader.next_entries(size, number)
+                entries[slot] = reader.next_entries(size)
                 padded = max(padded, reader.sampler.padded_samples)
             iteration = Iteration(
                 number=number, size=size, values=[None] * self.plan.slot_count, before=before, error=failure,
@@ -242,6 +242,8 @@ class Engine:
         self._started += 1
         self._scheduled.append(iteration)
         self._state_before_call = None
+        for slot, step in self.plan.readers.items():
+            step.begin(iteration.number, iteration.entries[slot])
         if self.remote is None:
             self._enter_stage(iteration)
         else:
@@ -345,7 +347,8 @@ class Engine:
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""
         self.discard()
-        self.feeds.release_waiting()
+        for step in self.plan.readers.values():
+            step.release_waiting()
         if self.remote is not None:
             self.remote.close()
         if self._owner.is_this_process:
@@ -353,6 +356,8 @@ class Engine:
             self._copies.wait()  # outputs that the user has may still be copied from memory that is free afterwards
         for cache in (*self.plan.caches, *self.plan.device_caches):
             cache.close()
+        for step in self.plan.readers.values():
+            step.close()
         self.feeds.close()
 
     def _reset_after_fork(self) -> None:

@@ -29,7 +29,6 @@ from dalify.base.narrow import is_list
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Batch, BufferPool
 from dalify.executor.device_steps import uploaded_batch
-from dalify.executor.read_ahead import ReadAhead
 from dalify.executor.steps import cause, device_error, located
 from dalify.graph import Node, rule_arguments
 from dalify.registry import FedSource
@@ -338,7 +337,6 @@ class ReaderFeed:
         sampler: returns the numbers of the entries.
 
     Attributes:
-        ahead: reads entries in advance; None if they are read when they are needed.
         number: index of its state among those of all feeds.
     """
 
@@ -346,12 +344,11 @@ class ReaderFeed:
         self.node = node
         self.number = 0
         self.sampler = sampler
-        self.ahead: ReadAhead | None = None
 
-    def next_entries(self, count: int, number: int) -> np.ndarray[Any, Any]:
-        """Return the numbers of the next entries, for the batch of the given number."""
+    def next_entries(self, count: int) -> np.ndarray[Any, Any]:
+        """Return the numbers of the next entries."""
         try:
-            entries = self.sampler.next_batch(count)
+            return self.sampler.next_batch(count)
         except DalifyError as error:
             self.node.locate(error)
             raise
@@ -359,9 +356,6 @@ class ReaderFeed:
             place = f" at {self.node.line}" if self.node.line else ""
             error.add_note(f"Raised by the sampler of {self.node.operator.public_name}{place}.")
             raise
-        if self.ahead is not None:
-            self.ahead.begin(number, entries)
-        return entries
 
     def state(self) -> dict[str, Any]:
         """Return the state of the sampler."""
@@ -382,16 +376,6 @@ class ReaderFeed:
     def reset_in_child(self, state: dict[str, Any]) -> None:
         """In a forked child: see ``ExternalFeed.reset_in_child``."""
         self.restore(state)
-
-    def release_waiting(self) -> None:
-        """Release threads that wait for samples from other machines or processes."""
-        if self.ahead is not None:
-            self.ahead.release_waiting()
-
-    def close(self) -> None:
-        """End processes that read."""
-        if self.ahead is not None:
-            self.ahead.close()
 
 
 class Feeds:
@@ -515,16 +499,11 @@ class Feeds:
         for feed in self.externals:
             feed.restart(is_next)
 
-    def release_waiting(self) -> None:
-        """Release threads that wait for samples from other machines or processes."""
-        for reader in self.readers.values():
-            reader.release_waiting()
-
     def close(self) -> None:
         """End workers and generators; release the resources of sources."""
         if self.workers is not None:
             self.workers.close()
-        for feed in self._in_order:
+        for feed in self.externals:
             feed.close()
 
 

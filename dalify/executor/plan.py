@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dalify.base.processors import emulated
+from dalify.data.entries import Entries
 from dalify.executor.branch_steps import MergeStep, SplitStep
 from dalify.executor.cache_step import CacheStep, SerialStep, UncachedStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
@@ -100,7 +101,7 @@ class Plan:
 
 
 def make_plan(
-    graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Any], on_error: str = "raise"
+    graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Entries[Any]], on_error: str = "raise"
 ) -> Plan:
     """Divide a placed graph into stages.
 
@@ -159,7 +160,7 @@ class _Planner:
     def __init__(
         self,
         seeds: Mapping[Node, tuple[int, int]],
-        indices: Mapping[Node, Any],
+        indices: Mapping[Node, Entries[Any]],
         on_error: str,
         homes: Mapping[Node, Node],
         uses: Mapping[Edge, int],

@@ -8,6 +8,7 @@ from typing import Any
 from dalify.base.errors import ArgumentValueError, DalifyError, GraphError, PipelineStateError
 from dalify.base.limits import current, within
 from dalify.data import BufferPool
+from dalify.data.entries import Entries
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.batch_worker import WorkerSetup
 from dalify.executor.meter import Meter
@@ -78,7 +79,7 @@ def check_parts(parts: SplitPlan, reading: Mapping[Node, int]) -> None:
         )
 
 
-def read_by_processes(step: ReaderStep, index: Any, count: int, options: PipelineOptions, seed: int) -> None:
+def read_by_processes(step: ReaderStep, index: Entries[Any], count: int, options: PipelineOptions, seed: int) -> None:
     """Start the processes that read for a step, before dalify starts threads.
 
     Args:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from dalify.base.errors import ReaderError
 from dalify.base.fork_hook import Owner
@@ -36,9 +34,6 @@ class ReadAhead:
         index: index of the reader.
         read: function from an entry to its arrays.
         processes: processes that read; None: threads of this process.
-
-    Attributes:
-        is_wanted: returns whether the entry of a number will be requested; None: all are.
     """
 
     def __init__(
@@ -49,22 +44,17 @@ class ReadAhead:
         self._processes = processes
         self._batches: dict[int, dict[int, tuple[int, Future[Any]]]] = {}
         self._owner = Owner()
-        self.is_wanted: Callable[[int], bool] | None = None
 
-    def begin(self, number: int, entries: np.ndarray[Any, Any]) -> None:
+    def begin(self, number: int, entries: Iterable[tuple[int, int]]) -> None:
         """Start to read.
 
         Args:
             number: number of the batch.
-            entries: numbers of its entries, by position.
+            entries: positions and numbers of its entries.
         """
         submit = self._submit_to_thread if self._processes is None else self._processes.submit
         self._forget(number)
-        self._batches[number] = {
-            position: (entry, submit(number, position, entry))
-            for position, entry in enumerate(entries.tolist())
-            if self.is_wanted is None or self.is_wanted(entry)
-        }
+        self._batches[number] = {position: (entry, submit(number, position, entry)) for position, entry in entries}
 
     def _submit_to_thread(self, number: int, position: int, entry: int) -> Future[Any]:
         return _submit(lambda: self._read(self._index[entry]))

@@ -15,6 +15,7 @@ from dalify.base.failure_context import failure_context
 from dalify.base.limits import of_thread, within
 from dalify.base.narrow import is_array, is_list
 from dalify.data import Array, Batch, stack_samples
+from dalify.data.entries import Entries
 from dalify.executor.agreement import Kind, agreed_samples
 from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
@@ -42,11 +43,16 @@ class ReaderStep(Step):
         argument_slots: slots of per-sample arguments by name.
 
     Attributes:
-        ahead: reads in advance from remote storage or in other processes; otherwise None; see ``read_ahead``.
+        is_cached: returns whether a cache has the entry of a number, which is not read in advance then; None: none has.
     """
 
     def __init__(
-        self, node: Node, operator: Reader, outputs: tuple[int, ...], index: Any, argument_slots: Mapping[str, int]
+        self,
+        node: Node,
+        operator: Reader,
+        outputs: tuple[int, ...],
+        index: Entries[Any],
+        argument_slots: Mapping[str, int],
     ) -> None:
         super().__init__(node, (), outputs)
         self._index = index
@@ -70,10 +76,11 @@ class ReaderStep(Step):
         substitute = operator.substitute_function
         if substitute is not None:
             self._substitute = partial(substitute.function, **{name: given[name] for name in substitute.names})
-        self.ahead: ReadAhead | None = None
+        self._ahead: ReadAhead | None = None
+        self.is_cached: Callable[[int], bool] | None = None
         self._read_many: Callable[..., tuple[Any, ...] | None] | None = None
         varies = bool(argument_slots) or any(given[name] is not None for name in self._arguments)
-        is_remote = getattr(index, "is_remote", False)
+        is_remote = index.is_remote
         if is_remote and not varies:
             self.read_ahead(ReadAhead(index, within(of_thread(), self.reads_alone())))
         read_many = operator.read_many_function
@@ -83,8 +90,25 @@ class ReaderStep(Step):
 
     def read_ahead(self, ahead: ReadAhead) -> None:
         """Read in advance, by threads or processes for which a fork does not wait."""
-        self.ahead = ahead
+        self._ahead = ahead
         self.is_awaited = False
+
+    def begin(self, number: int, entries: NDArray[Any]) -> None:
+        """Start to read the entries of a batch, by position, if they are read in advance."""
+        if self._ahead is not None:
+            is_cached = self.is_cached
+            numbered = enumerate(entries.tolist())
+            self._ahead.begin(number, numbered if is_cached is None else [i for i in numbered if not is_cached(i[1])])
+
+    def release_waiting(self) -> None:
+        """Release threads that wait for samples from other machines or processes."""
+        if self._ahead is not None:
+            self._ahead.release_waiting()
+
+    def close(self) -> None:
+        """End the processes that read."""
+        if self._ahead is not None:
+            self._ahead.close()
 
     def reads_alone(self) -> Callable[[Any], Any]:
         """Return the function that reads an entry, without per-sample arguments."""
@@ -94,14 +118,13 @@ class ReaderStep(Step):
         """Return the function from entries to origins; None if the reader has none."""
         return None if self._origin is None else Origins(self._index, self._origin, numbers)
 
-    def identity_of(self, number: int) -> tuple[str, str]:
-        """Return key and state of an entry; see ``Reader.identity``.
-
-        Raises:
-            Exception: the entry, or its data, cannot be found.
-        """
+    def identity_of(self, number: int) -> tuple[str, str] | None:
+        """Return key and state of an entry, see ``Reader.identity``; None if its data cannot be found."""
         assert self._identity is not None, f"dalify bug: {self.node!r} does not know its entries"
-        return self._identity.function(self._index[number])
+        try:
+            return self._identity.function(self._index[number])
+        except Exception:  # reading the entry raises the appropriate error
+            return None
 
     def _of_every_sample(self, name: str, value: Any) -> Any:
         """Return a constant in the form for ``read``."""
@@ -116,7 +139,7 @@ class ReaderStep(Step):
         substitutes = frame.substitutes.get(self.node, ()) if frame.substitutes else ()
         origins = self.origins_of(numbers)
         columns: Any = None
-        if self._read_many is not None and self.ahead is None and not substitutes:
+        if self._read_many is not None and self._ahead is None and not substitutes:
             try:
                 columns = self._read_many(numbers)
             except Exception:
@@ -172,7 +195,7 @@ class ReaderStep(Step):
                 if frame.start + offset in substitutes:
                     arrays = self._blank(entry, number, named)
                 else:
-                    arrays = None if self.ahead is None else self.ahead.take(frame.step, frame.start + offset, number)
+                    arrays = None if self._ahead is None else self._ahead.take(frame.step, frame.start + offset, number)
                     if arrays is None:
                         arrays = self._read(entry, **named)
             except Exception as error:

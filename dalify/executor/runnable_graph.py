@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from dalify.data.entries import Entries
 from dalify.executor.feeds import ReaderFeed
 from dalify.executor.plan import Plan, make_plan
 from dalify.executor.recovery import Recovery
@@ -45,7 +46,7 @@ class RunnableGraph:
 
     graph: Graph
     seeds: Mapping[Node, tuple[int, int]]
-    indices: Mapping[Node, Any] = field(default_factory=dict[Node, Any])
+    indices: Mapping[Node, Entries[Any]] = field(default_factory=dict[Node, Entries[Any]])
     samplers: Mapping[Node, Sampler] = field(default_factory=dict[Node, Sampler])
     on_error: str = "raise"
     processes: int = 0

@@ -38,10 +38,10 @@ else:
 
 __all__ = [
     "BoundCall",
+    "adapt_error",
     "bind_call",
     "cache_key",
     "call_operator",
-    "column_hint",
     "compute_now",
     "compute_outputs",
     "kind_key",
@@ -127,10 +127,7 @@ def compute_outputs(call: BoundCall, threads: Threads | None = None) -> list[Bat
     try:
         return _prepared(call).compute(batches, call.count, call.number, threads=threads)
     except DalifyError as error:
-        if call.kind != "batch":
-            error.sample = None
-        elif not error.hint:
-            error.hint = column_hint(call)
+        adapt_error(error, call)
         raise
 
 
@@ -176,12 +173,16 @@ def _prepared(call: BoundCall) -> prepared.Prepared:
     return _cache.get_or_make(key, lambda: prepared.Prepared(call.node_of_kinds(), call.drawing))[0]
 
 
-def column_hint(call: BoundCall) -> str:
-    """Return a hint about values per sample if an argument is a list with as many values as samples, or ""."""
+def adapt_error(error: DalifyError, call: BoundCall) -> None:
+    """Omit the number of an only sample, and add a hint if an argument is a list with as many values as samples."""
+    if call.kind != "batch":
+        error.sample = None
+        return
     for name, argument in call.arguments.items():
-        if isinstance(argument, (list, tuple)) and len(argument) == call.count > 1:
-            return f"A list is one value for all samples. For one value per sample, use {name}=eager.batch([...])."
-    return ""
+        if not error.hint and isinstance(argument, (list, tuple)) and len(argument) == call.count > 1:
+            error.hint = (
+                f"A list is one value for all samples. For one value per sample, use {name}=eager.batch([...])."
+            )
 
 
 def _values(operator: Operator, arguments: dict[str, Any], read: Callable[[Any], Value]) -> dict[str, Value]:

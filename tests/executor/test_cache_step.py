@@ -84,7 +84,7 @@ def _assert_like_uncached(make: Callable[[bool], Any], batches: int = 12) -> Any
     again = make(True)
     first.close()
     _assert_same(_batches(again, batches), wanted)
-    assert sum(step.hits for step in _caches(again)) > 0
+    assert sum(step.counts.hits for step in _caches(again)) > 0
     plain.close()
     return again
 
@@ -112,7 +112,7 @@ def test_training(photo_folder: Path, batch_size: int, num_threads: int) -> None
     again = _assert_like_uncached(
         lambda cached: _make(_training, photo_folder, cached, batch_size=batch_size, num_threads=num_threads)
     )
-    assert _cache(again).misses == 0
+    assert _cache(again).counts.misses == 0
 
 
 @pytest.mark.parametrize("resized", [True, False])
@@ -128,8 +128,8 @@ def test_a_small_cache(tmp_path: Path, cache_type: str) -> None:
     options = {"cache_size": 2, "cache_type": cache_type}
     again = _assert_like_uncached(lambda cached: _make(_training, tmp_path, cached, True, options, False), 24)
     step = _cache(again)
-    assert step.hits > 0
-    assert step.misses > 0
+    assert step.counts.hits > 0
+    assert step.counts.misses > 0
     assert step.store is not None
     assert step.store.size_bytes <= 2 << 20
 
@@ -177,7 +177,7 @@ def test_the_cached_value_is_an_output_as_well(photo_folder: Path) -> None:
         return images, kept, images + 1, labels
 
     again = _assert_like_uncached(lambda cached: _make(run, cached))
-    assert _cache(again).misses == 0
+    assert _cache(again).counts.misses == 0
 
 
 def test_several_values(photo_folder: Path) -> None:
@@ -190,7 +190,7 @@ def test_several_values(photo_folder: Path) -> None:
         return small, large, labels * 2
 
     again = _assert_like_uncached(lambda cached: _make(run, cached))
-    assert _cache(again).misses == 0
+    assert _cache(again).counts.misses == 0
 
 
 def test_two_caches_behind_one_reader(photo_folder: Path) -> None:
@@ -202,7 +202,7 @@ def test_two_caches_behind_one_reader(photo_folder: Path) -> None:
         return one, other, labels
 
     again = _assert_like_uncached(lambda cached: _make(run, cached))
-    assert [step.misses for step in _caches(again)] == [0, 0]
+    assert [step.counts.misses for step in _caches(again)] == [0, 0]
 
 
 def test_a_cache_in_front_of_a_cache(photo_folder: Path) -> None:
@@ -266,7 +266,7 @@ def test_shards_and_samplers(photo_folder: Path) -> None:
     assert _cache(pipes[1]).store is _cache(pipes[3]).store
     whole = _make(_sharded, photo_folder, True, 0, 1)
     _batches(whole, 2)
-    assert _cache(whole).misses == 0
+    assert _cache(whole).counts.misses == 0
 
 
 def _sharded(root: Path, is_cached: bool, shard: int, shards: int = 2) -> Any:
@@ -303,7 +303,7 @@ def _decoded(root: Path, options: dict[str, Any], decoder: Any = None) -> Any:
 def test_decoders(photo_folder: Path, cache_type: str) -> None:
     options = {"cache_type": cache_type, "cache_size": 64}
     again = _assert_like_uncached(lambda cached: _make(_decoded, photo_folder, options if cached else {}))
-    assert _cache(again).misses == 0
+    assert _cache(again).counts.misses == 0
     assert "samples came from the cache, 0 were computed" in again.explain()
 
 
@@ -353,7 +353,7 @@ def test_mixed_decoders(photo_folder: Path, cached_by: str, monkeypatch: pytest.
     pipes = [pipeline_def(run)(cached, batch_size=4, num_threads=2, device_id=0) for cached in (False, True)]
     plain, cached = (_batches(pipe, 9) for pipe in pipes)
     _assert_same(plain, cached)
-    assert _cache(pipes[1]).hits >= 24
+    assert _cache(pipes[1]).counts.hits >= 24
 
 
 # -- bad samples
@@ -407,7 +407,7 @@ def test_errors_behind_the_cache_know_the_file(folder: Path) -> None:
             pipe.run()
         messages.append(str(caught.value))
     assert all(str(folder) in message for message in messages)
-    assert _cache(pipe).hits > 0
+    assert _cache(pipe).counts.hits > 0
 
 
 def test_limits_are_not_passed_by(photo_folder: Path) -> None:
@@ -494,7 +494,7 @@ def test_functions_without_comparable_values(photo_folder: Path) -> None:
         )
         return fn.cache(images)
 
-    assert _cache(_make(run)).hits == 0  # the key of a list contains its items
+    assert _cache(_make(run)).counts.hits == 0  # the key of a list contains its items
     calls_of: Any = object()
 
     def other() -> Any:
@@ -513,7 +513,7 @@ def test_functions_without_comparable_values(photo_folder: Path) -> None:
 def test_folder(photo_folder: Path, tmp_path: Path) -> None:
     options = {"cache_folder": str(tmp_path / "cache"), "cache_size": 16}
     again = _assert_like_uncached(lambda cached: _make(_training, photo_folder, cached, True, options, False))
-    assert _cache(again).misses == 0
+    assert _cache(again).counts.misses == 0
     again.close()
     # All kinds of damage: damaged samples are decoded again.
     files = sorted(path for path in (tmp_path / "cache").rglob("*") if len(path.name) == 30)
@@ -527,7 +527,7 @@ def test_folder(photo_folder: Path, tmp_path: Path) -> None:
     plain = _make(_training, photo_folder, False, True, options, False)
     cached = _make(_training, photo_folder, True, True, options, False)
     _assert_same(_batches(cached, 12), _batches(plain, 12))
-    assert 4 <= _cache(cached).misses < 12
+    assert 4 <= _cache(cached).counts.misses < 12
 
 
 _PROGRAM = """
@@ -547,7 +547,7 @@ total = 0
 for _ in range(int(sys.argv[3])):
     images, labels = p.run()
     total = (total * 31 + sum(int(np.asarray(image).sum()) for image in images)) % 1000003
-print(total, parts_of(p).builder.engine().plan.caches[0].misses, flush=True)
+print(total, parts_of(p).builder.engine().plan.caches[0].counts.misses, flush=True)
 """
 
 
@@ -589,7 +589,7 @@ def test_processes(tmp_path: Path) -> None:
 
 def _in_child(pipe: Any, results: Any) -> None:
     batches = _batches(pipe, 6)
-    results.put(([value[0].tobytes() for batch in batches for value in batch], _cache(pipe).misses))
+    results.put(([value[0].tobytes() for batch in batches for value in batch], _cache(pipe).counts.misses))
 
 
 @needs_posix
@@ -603,7 +603,7 @@ def test_fork(photo_folder: Path) -> None:
     process.start()
     found, misses = results.get(timeout=60)
     process.join()
-    known = _cache(pipe).misses
+    known = _cache(pipe).counts.misses
     assert found == [value[0].tobytes() for batch in _batches(pipe, 6) for value in batch]
     assert misses == known
 
@@ -725,7 +725,7 @@ def test_samples_of_mixed_types(tmp_path: Path, on_error: str, in_folder: bool) 
     assert [str(bad) for bad in cached.bad_samples()] == [str(bad) for bad in plain.bad_samples()]
     assert any(isinstance(one, str) for one in outcomes[0]) or on_error != "raise"
     assert len(plain.bad_samples()) > 5 or on_error == "raise"
-    assert _cache(cached).hits > 10
+    assert _cache(cached).counts.hits > 10
 
 
 # -- worker processes
@@ -739,9 +739,9 @@ def test_worker_processes(photo_folder: Path, tmp_path: Path, in_folder: bool) -
     cached = _make(_training, photo_folder, True, True, options, False, processes=2)
     _assert_same(_batches(cached, 24), _batches(plain, 24))
     step = _cache(cached)
-    total, most = step.hits + step.misses, 12 if in_folder else 24
+    total, most = step.counts.hits + step.counts.misses, 12 if in_folder else 24
     assert total >= 120
-    assert 0 < step.misses <= most + 10  # two may compute the same sample at the same time
+    assert 0 < step.counts.misses <= most + 10  # two may compute the same sample at the same time
     assert ("in memory of 2 processes" in cached.explain()) == (not in_folder)
     cached.close()
     plain.close()

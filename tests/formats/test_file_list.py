@@ -177,7 +177,7 @@ def test_sequence(tree: Path) -> None:
     assert files[-1] == everything[-1]
     assert files[1:4] == everything[1:4]
     assert list(pickle.loads(pickle.dumps(files))) == everything
-    assert "files" in repr(files)
+    assert "entries" in repr(files)
     with pytest.raises(IndexError):
         files[len(files)]
 

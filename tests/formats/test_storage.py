@@ -151,9 +151,9 @@ def test_second_time_comes_from_the_cache(tmp_path: Path, server: tuple[str, Beh
 
 def test_folder_of_the_environment_stays_when_something_else_is_configured(tmp_path: Path) -> None:
     program = (
-        "from dalify import storage; from dalify.formats.files.storage import current\n"
-        "storage.configure(retries=1); print(current().cache_folder)\n"
-        "storage.configure(cache_folder=None); print(current().cache_folder)"
+        "from dalify import storage; from dalify.formats.files import storage as inner\n"
+        "storage.configure(retries=1); print(inner._cache.folder)\n"
+        "storage.configure(cache_folder=None); print(inner._cache)"
     )
     environment = {**os.environ, "DALIFY_CACHE": str(tmp_path)}
     result = subprocess.run(

@@ -165,7 +165,7 @@ def test_readers(name: str, in_folder: bool, tmp_path: Path) -> None:
     for batch in wanted:
         assert_same_samples(values(again.run()), batch)
     (step,) = parts_of(again).builder.engine().plan.caches
-    assert step.misses == 0
+    assert step.counts.misses == 0
     kept = step.store  # while it is held, the next pipeline finds it
     first.close()
     again.close()  # what they read ahead would be of the changed files
@@ -176,7 +176,7 @@ def test_readers(name: str, in_folder: bool, tmp_path: Path) -> None:
     for batch in wanted:
         assert_same_samples(values(changed.run()), batch)
     (step,) = parts_of(changed).builder.engine().plan.caches
-    assert step.misses >= 11
+    assert step.counts.misses >= 11
     del kept
 
 
@@ -215,7 +215,7 @@ def test_a_list_that_grew(photo_folder: Path, tmp_path: Path) -> None:
             pipe.run()
         pipes.append(pipe)
     (step,) = parts_of(pipes[1]).builder.engine().plan.caches
-    assert step.misses == 6
+    assert step.counts.misses == 6
 
 
 def test_a_file_that_changed_while_the_pipeline_runs(photo_folder: Path, tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ class Index(list):
     def __init__(self, labels: Any, sources: Any = None) -> None:
         super().__init__(range(len(labels)))
         self.labels = labels
-        if sources is not None:
-            self.sources = sources
+        self.sources = sources
 
 
 def epoch_of(sampler: Any, index: Index, epoch: int = 0) -> np.ndarray:

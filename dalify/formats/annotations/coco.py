@@ -14,7 +14,6 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from dalify.base.errors import BadSampleWarning, MissingPackageError, ReaderError, short_repr
 from dalify.base.optional import LazyModule, is_loaded
 from dalify.base.wording import counted
-from dalify.formats.files.storage import local_copy
+from dalify.formats.files.storage import read_copy
 
 __all__ = ["Annotations", "BoxOptions", "decode_runs", "read_annotations"]
 
@@ -212,10 +211,9 @@ class _MaskedDocument(TypedDict, total=False):
 
 
 def _document(path: str, has_masks: bool) -> Mapping[str, Any]:
+    data = read_copy(path, "the annotations")
     try:
-        document = _parsed(Path(local_copy(path)).read_bytes(), has_masks)
-    except OSError as error:
-        raise ReaderError(f"cannot read the annotations {path!r}: {error.strerror}.") from None
+        document = _parsed(data, has_masks)
     except (ValueError, RecursionError) as error:
         raise ReaderError(f"{path!r} is not valid JSON: {error}.") from None
     if not isinstance(document, dict):

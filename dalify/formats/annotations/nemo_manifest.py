@@ -19,6 +19,7 @@ from dalify.base.narrow import is_number
 from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.formats.files.data_root import DataRoot
+from dalify.formats.files.paths import JoinedBytes
 from dalify.formats.files.storage import folder_of, joined, read_text
 
 __all__ = ["Recording", "Recordings"]
@@ -66,11 +67,15 @@ class Recordings(Entries[Recording]):
         self, manifests: Sequence[str], min_duration: float, max_duration: float, *, allow_outside_root: bool
     ) -> None:
         # DALI stores the limits as float32, so an entry of 0.01 s is longer than a limit of 0.01.
-        minimum, maximum = float(np.float32(min_duration)), float(np.float32(max_duration))
-        paths, texts = bytearray(), bytearray()
-        path_ends, text_ends = array("q", [0]), array("q", [0])
-        offsets, durations, numbers = array("d"), array("d"), array("q")
+        limits = float(np.float32(min_duration)), float(np.float32(max_duration))
+        self._offsets, self._durations, self._numbers = array("d"), array("d"), array("q")
         self._problems: dict[int, str] = {}
+        self._strings = JoinedBytes(self._collected(manifests, *limits, allow_outside_root))  # path and text of each
+
+    def _collected(
+        self, manifests: Sequence[str], minimum: float, maximum: float, allow_outside_root: bool
+    ) -> Iterator[bytes]:
+        """Collect the numbers of the entries; yield path and text of each."""
         skipped = 0
         for manifest in manifests:
             number = 0
@@ -79,41 +84,33 @@ class Recordings(Entries[Recording]):
             for place, entry in _entries(manifest):
                 path, offset, duration, text, problem = _parse_entry(entry, place)
                 if problem:
-                    self._problems[len(numbers)] = problem
+                    self._problems[len(self)] = problem
                 elif (minimum > 0 and duration < minimum) or (maximum > 0 and duration > maximum):
                     skipped += 1
                     continue
                 else:
                     path = joined(folder, root.relative(path, place))
-                paths += os.fsencode(path)
-                texts += text.encode(errors="surrogateescape")
-                path_ends.append(len(paths))
-                text_ends.append(len(texts))
-                offsets.append(offset)
-                durations.append(duration)
-                numbers.append(number)
+                yield os.fsencode(path)
+                yield text.encode(errors="surrogateescape")
+                self._offsets.append(offset)
+                self._durations.append(duration)
+                self._numbers.append(number)
                 number += 1
-        if skipped and not numbers:
+        if skipped and not self._numbers:
             raise ReaderError(f"min_duration and max_duration exclude all {counted(skipped, 'entry')}.")
-        self._paths, self._path_ends = bytes(paths), path_ends
-        self._texts, self._text_ends = bytes(texts), text_ends
-        self._offsets, self._durations, self._numbers = offsets, durations, numbers
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def _entry(self, number: int) -> Recording:
         return Recording(
-            os.fsdecode(self._paths[self._path_ends[number] : self._path_ends[number + 1]]),
+            os.fsdecode(self._strings[2 * number]),
             self._offsets[number],
             self._durations[number],
-            self._texts[self._text_ends[number] : self._text_ends[number + 1]],
+            self._strings[2 * number + 1],
             self._numbers[number],
             self._problems.get(number, ""),
         )
-
-    def __repr__(self) -> str:
-        return f"Recordings({len(self)} entries)"
 
 
 def _entries(manifest: str) -> Iterator[tuple[str, Any]]:

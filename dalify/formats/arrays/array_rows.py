@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, ReaderError, suggestion
+from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError
 from dalify.base.wording import counted
 from dalify.data.entries import Blocks, Entries
 from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.storage import is_remote
 
-__all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "StoredArray", "as_array", "check_arrays_exist", "reader_errors"]
+__all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "StoredArray", "as_array"]
 
 _LABELS = ("label", "labels")
 _MAX_CHUNKS = 1 << 24
@@ -291,9 +290,6 @@ class ArrayRows(Entries[ArrayRow]):
             return None
         return np.concatenate(known).astype(np.int64)
 
-    def __repr__(self) -> str:
-        return f"ArrayRows({len(self)} rows, {len(self.files)} files)"
-
 
 def as_array(value: Any) -> NDArray[Any]:
     """Return one row as an array: strings and bytes as uint8, numbers in native byte order."""
@@ -310,38 +306,3 @@ def _copy_of_row(row: NDArray[Any]) -> NDArray[Any]:
     copy = file_memory(row.nbytes).view(row.dtype).reshape(row.shape)
     copy[...] = row
     return copy
-
-
-def check_arrays_exist(names: Sequence[str], known: Sequence[str], path: str, what: str) -> None:
-    """Check that the named arrays exist.
-
-    Raises:
-        ArgumentValueError: an array does not exist.
-    """
-    for name in names:
-        if name.strip("/") not in known:
-            raise ArgumentValueError(
-                f"{path!r} has no {what} {name!r}.{suggestion(name, known)}",
-                hint=f"Available: {', '.join(map(repr, known[:30])) or 'none'}.",
-            )
-
-
-@contextmanager
-def reader_errors(path: str, what: str) -> Iterator[None]:
-    """Add the path of the file to errors raised while reading it.
-
-    Args:
-        path: of the file.
-        what: expected kind of file.
-
-    Raises:
-        ReaderError: the file is absent, damaged, or of another kind.
-    """
-    try:
-        yield
-    except DalifyError:
-        raise
-    except FileNotFoundError:
-        raise ReaderError(f"cannot open the file {path!r}: there is no such file.") from None
-    except Exception as error:  # filters and storage libraries raise their own exceptions
-        raise ReaderError(f"{path!r} cannot be read or is not a valid {what} file: {str(error)[:300]}") from None

@@ -7,7 +7,8 @@ chunks declare.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base import limits
-from dalify.base.errors import DTypeError, ReaderError
+from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, ReaderError, suggestion
 from dalify.base.fork_hook import Owner
 from dalify.base.optional import LazyModule
 from dalify.base.wording import counted
-from dalify.formats.arrays.array_rows import StoredArray, check_arrays_exist, reader_errors
+from dalify.formats.arrays.array_rows import StoredArray
 from dalify.formats.arrays.zarr_codecs import decoding
 from dalify.formats.files.storage import is_remote
 
@@ -55,9 +56,14 @@ class ZarrStore:
         self._names = list(names)
         self._owner = Owner()
         self._opened: Any = None
-        with reader_errors(path, "Zarr"), decoding():
+        with _reading(path):
             known = self._known()
-            check_arrays_exist(names, list(known), path, "array")
+            for name in names:
+                if name.strip("/") not in known:
+                    raise ArgumentValueError(
+                        f"{path!r} has no array {name!r}.{suggestion(name, list(known))}",
+                        hint=f"Available: {', '.join(map(repr, list(known)[:30])) or 'none'}.",
+                    )
             self.arrays = [_stored_array(known[name.strip("/")], name, path) for name in names]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,7 +92,7 @@ class ZarrStore:
         Raises:
             ReaderError: the store cannot be read.
         """
-        with reader_errors(self.name, "Zarr"), decoding():
+        with _reading(self.name):
             found = self._known()[self._names[array].strip("/")]
             if out is not None and out.size and found.dtype == out.dtype:
                 found.get_basic_selection(slice(start, stop), out=zarr_buffer.NDBuffer.from_numpy_array(out))
@@ -103,12 +109,30 @@ class ZarrStore:
 
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first array with one of these names that is a vector of integers, or None."""
-        with reader_errors(self.name, "Zarr"), decoding():
+        with _reading(self.name):
             known = self._known()
             for name in names:
                 if name in known and known[name].ndim == 1 and known[name].dtype.kind in "iu":
                     return np.asarray(known[name][:])
         return None
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Apply the limits to what is decoded, and add the path of the store to errors.
+
+    Raises:
+        ReaderError: the store is absent, damaged, or of another kind.
+    """
+    try:
+        with decoding():
+            yield
+    except DalifyError:
+        raise
+    except FileNotFoundError:
+        raise ReaderError(f"cannot open the file {path!r}: there is no such file.") from None
+    except Exception as error:  # filters and storage libraries raise their own exceptions
+        raise ReaderError(f"{path!r} cannot be read or is not a valid Zarr file: {str(error)[:300]}") from None
 
 
 def _stored_array(array: Any, name: str, path: str) -> StoredArray:

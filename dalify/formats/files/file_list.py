@@ -149,9 +149,6 @@ class FileList(Entries[FileEntry]):
             return self._labels
         return np.repeat(np.arange(len(self._folders), dtype=np.int32), np.diff(self._firsts))
 
-    def __repr__(self) -> str:
-        return f"FileList({len(self)} files, {len(self._folders)} folders)"
-
 
 def files_in_class_folders(
     file_root: str,

@@ -13,9 +13,8 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -36,10 +35,8 @@ else:  # local files do not need it
 fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
 
 __all__ = [
-    "StorageOptions",
     "configure",
     "copy_or_path",
-    "current",
     "folder_of",
     "is_remote",
     "joined",
@@ -47,6 +44,7 @@ __all__ = [
     "local_copy",
     "prefix_of",
     "read",
+    "read_copy",
     "read_text",
     "size_of",
 ]
@@ -69,26 +67,24 @@ _FINAL_ERRORS = (
 _URL = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageOptions:
-    """Options for reading remote files; see `configure`."""
+class _Requests(NamedTuple):
+    """Options for requests; see `configure`."""
 
-    cache_folder: str | None = None
-    cache_bytes: int = 10 << 30
     timeout_s: float = 30.0
     retries: int = 4
 
 
+_CACHE_BYTES = 10 << 30
 _FOLDER_OF_ENVIRONMENT = os.environ.get("DALIFY_CACHE") or None
-_options = StorageOptions(cache_folder=_FOLDER_OF_ENVIRONMENT)
-_cache = None if _FOLDER_OF_ENVIRONMENT is None else DiskCache(_FOLDER_OF_ENVIRONMENT, _options.cache_bytes)
+_requests = _Requests()
+_cache = None if _FOLDER_OF_ENVIRONMENT is None else DiskCache(_FOLDER_OF_ENVIRONMENT, _CACHE_BYTES)
 _lock = ForkLock()
 
 
 def configure(
     *,
     cache_folder: str | os.PathLike[str] | None = _FOLDER_OF_ENVIRONMENT,
-    cache_bytes: int = 10 << 30,
+    cache_bytes: int = _CACHE_BYTES,
     timeout_s: float = 30.0,
     retries: int = 4,
 ) -> None:
@@ -110,24 +106,14 @@ def configure(
     Raises:
         ArgumentValueError: a value out of range.
     """
-    global _options, _cache
+    global _requests, _cache
     if not cache_bytes > 0 or not timeout_s > 0 or retries < 0:
         raise ArgumentValueError(
             "cache_bytes and timeout_s must be positive, and retries must not be negative; got "
             f"cache_bytes={cache_bytes}, timeout_s={timeout_s}, retries={retries}."
         )
-    _options = StorageOptions(
-        cache_folder=None if cache_folder is None else os.fspath(cache_folder),
-        cache_bytes=cache_bytes,
-        timeout_s=timeout_s,
-        retries=retries,
-    )
-    _cache = None if _options.cache_folder is None else DiskCache(_options.cache_folder, cache_bytes)
-
-
-def current() -> StorageOptions:
-    """Return the current options."""
-    return _options
+    _requests = _Requests(timeout_s, retries)
+    _cache = None if cache_folder is None else DiskCache(os.fspath(cache_folder), cache_bytes)
 
 
 def is_remote(path: str) -> bool:
@@ -162,14 +148,27 @@ def read_text(path: str, what: str) -> str:
     Raises:
         ReaderError: the file is absent, cannot be read, or is encoded in UTF-16.
     """
-    try:
-        contents = read(path).tobytes() if is_remote(path) else Path(path).read_bytes()
-    except OSError as error:
-        hint = opening_hint(path, error)
-        raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.", hint=hint) from None
+    contents = read(path).tobytes() if is_remote(path) else read_copy(path, what)
     if contents.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ReaderError(f"{what} {path!r} is encoded in UTF-16.", hint="Save it in UTF-8.")
     return contents.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_copy(path: str, what: str) -> bytes:
+    """Return the contents of a file, read from its local copy if it is remote.
+
+    Args:
+        path: path of the file.
+        what: kind of file, for error messages.
+
+    Raises:
+        ReaderError: the file is absent or cannot be read.
+    """
+    try:
+        return Path(local_copy(path)).read_bytes()
+    except OSError as error:
+        hint = opening_hint(path, error)
+        raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.", hint=hint) from None
 
 
 def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
@@ -423,7 +422,7 @@ def _with_retries(url: str, request: Callable[[Any, str], T]) -> T:
     except (ValueError, ImportError) as error:
         raise ReaderError(f"cannot read {url!r}: {error}.") from None
     wait_s = _FIRST_WAIT_S
-    attempts = _options.retries + 1
+    attempts = _requests.retries + 1
     for attempt in range(attempts):
         try:
             return request(system, path)
@@ -437,11 +436,11 @@ def _with_retries(url: str, request: Callable[[Any, str], T]) -> T:
                 reason = f"{type(error).__name__}: {error}".rstrip(": ")
                 times = f"{attempts} attempts" if attempts > 1 else "one attempt"
                 raise ReaderError(
-                    f"cannot read {url!r}: {reason} ({times}, each of at most {_options.timeout_s:g} s).",
+                    f"cannot read {url!r}: {reason} ({times}, each of at most {_requests.timeout_s:g} s).",
                     hint="Increase timeout_s or retries with storage.configure(...).",
                 ) from None
             # Randomized, so that clients do not overload the server again at the same time.
-            requested_s = min(getattr(error, "retry_after_s", 0.0), _options.timeout_s)
+            requested_s = min(getattr(error, "retry_after_s", 0.0), _requests.timeout_s)
             time.sleep(max(wait_s * random.uniform(0.5, 1.5), requested_s))
             wait_s = min(2 * wait_s, _MAX_WAIT_S)
     raise AssertionError("dalify bug: neither a response nor an error")
@@ -455,7 +454,7 @@ def _call(system: Any, method: str, path: str, **arguments: Any) -> Any:
 
 def _run(system: Any, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Return the result of a coroutine; it is canceled at the timeout, and its connection is closed."""
-    timeout_s = _options.timeout_s
+    timeout_s = _requests.timeout_s
 
     async def bounded() -> Any:
         return await asyncio.wait_for(function(*arguments, **named), timeout_s)

@@ -155,9 +155,6 @@ class LmdbRecords(Entries[LmdbRecord]):
                 hint="Do not write to a database while it is read. Rebuild the pipeline to read its new contents.",
             )
 
-    def __repr__(self) -> str:
-        return f"LmdbRecords({len(self)} records, {len(self.paths)} databases)"
-
 
 def _joined(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -22,7 +22,7 @@ from dalify.data.batch import Batch
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import samples_in
 from dalify.formats.files.storage import is_remote, size_of
-from dalify.formats.records.records import Record, Records, read_integers
+from dalify.formats.records.records import Record, Records, read_pairs
 
 __all__ = ["image_and_labels", "images_and_labels", "records_of", "write_index"]
 
@@ -77,7 +77,7 @@ def _size(path: str) -> int:
 
 def _offsets(index: str) -> NDArray[np.int64]:
     """Return the offsets of an index, in file order and each once; the order of the keys does not matter."""
-    offsets = np.unique(read_integers(index, 2, "RecordIO index")[:, 1])
+    offsets = np.unique(read_pairs(index, "RecordIO index")[:, 1])
     if not len(offsets):
         raise ReaderError(f"the index {index!r} is empty.")
     return offsets

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +19,11 @@ from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
-from dalify.formats.files.storage import local_copy
+from dalify.formats.files.storage import read_copy
 
-__all__ = ["Record", "Records", "paired", "read_integers"]
+__all__ = ["ContainerEntries", "Record", "Records", "paired", "read_pairs"]
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 # It keeps the GIL: it takes less time than releasing it.
@@ -65,8 +66,45 @@ class Record(NamedTuple):
         return f"{self.files.paths[self.file]} at byte {self.offset}"
 
 
-class Records(Entries[Record]):
-    """The records of several files, concatenated in order.
+class ContainerEntries(Entries[T_co]):
+    """Entries of several container files, concatenated in order.
+
+    Args:
+        paths: paths of the files.
+        counts: number of entries in each file.
+
+    Attributes:
+        files: all files.
+    """
+
+    __slots__ = ("_firsts", "_starts", "files")
+
+    def __init__(self, paths: Sequence[str], counts: Sequence[int]) -> None:
+        self.files = OpenFiles(paths)
+        self._firsts = [0, *np.cumsum(counts).tolist()]
+        self._starts = np.array(self._firsts[:-1], np.int64)
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    @property
+    def file_sizes(self) -> NDArray[np.int64]:
+        """The number of entries in each file, for ``shuffle_after_epoch``, which shuffles files."""
+        return np.diff(self._firsts)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether files are on another machine."""
+        return self.files.is_remote
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """The file index of each entry, ``[N]``."""
+        return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
+
+
+class Records(ContainerEntries[Record]):
+    """The records of several files.
 
     Args:
         paths: paths of the files.
@@ -74,24 +112,19 @@ class Records(Entries[Record]):
         context: passed to every record.
     """
 
-    __slots__ = ("_files", "_firsts", "_offsets", "_sizes", "_starts", "context")
+    __slots__ = ("_offsets", "_sizes", "context")
 
     def __init__(
         self, paths: Sequence[str], places: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]], context: Any = None
     ) -> None:
-        self._files = OpenFiles(paths)
+        super().__init__(paths, [len(offsets) for offsets, _ in places])
         self._offsets = np.concatenate([offsets for offsets, _ in places])
         self._sizes = np.concatenate([sizes for _, sizes in places])
-        self._firsts = [0, *np.cumsum([len(offsets) for offsets, _ in places]).tolist()]
-        self._starts = np.array(self._firsts[:-1], np.int64)
         self.context = context
-
-    def __len__(self) -> int:
-        return len(self._offsets)
 
     def _entry(self, number: int) -> Record:
         file = bisect_right(self._firsts, number) - 1
-        return Record(self._files, file, int(self._offsets[number]), int(self._sizes[number]), self.context)
+        return Record(self.files, file, int(self._offsets[number]), int(self._sizes[number]), self.context)
 
     def read_many(self, numbers: NDArray[np.int64], *, has_bytes: bool = False) -> Pieces | None:
         """Return the bytes of records, read in one call; None if each must be read separately.
@@ -102,25 +135,7 @@ class Records(Entries[Record]):
         """
         places = np.empty((3, len(numbers)), np.int64)
         _find(numbers, self._starts, self._offsets, self._sizes, places)
-        return self._files.read_many(*places, has_bytes=has_bytes)
-
-    @property
-    def file_sizes(self) -> NDArray[np.int64]:
-        """The number of records in each file, for ``shuffle_after_epoch``, which shuffles files."""
-        return np.diff(self._firsts)
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether files are on another machine."""
-        return self._files.is_remote
-
-    @property
-    def sources(self) -> NDArray[np.int64]:
-        """The file index of each record, ``[N]``."""
-        return np.repeat(np.arange(len(self._files)), np.diff(self._firsts))
-
-    def __repr__(self) -> str:
-        return f"Records({len(self)} records, {len(self._files)} files)"
+        return self.files.read_many(*places, has_bytes=has_bytes)
 
 
 def paired(paths: Sequence[str], index_paths: Sequence[str] | None, name: str) -> list[tuple[str, str | None]]:
@@ -146,27 +161,23 @@ def paired(paths: Sequence[str], index_paths: Sequence[str] | None, name: str) -
     return list(zip(paths, index_paths, strict=True))
 
 
-def read_integers(path: str, columns: int, what: str) -> NDArray[np.int64]:
-    """Read a text file of integers, the same number on each line: a million lines in 0.1 s.
+def read_pairs(path: str, what: str) -> NDArray[np.int64]:
+    """Read a text file with two integers on each line: a million lines in 0.1 s.
 
     Args:
         path: path of the file.
-        columns: integers per line.
         what: kind of file, for error messages.
 
     Returns:
-        int64 ``[lines, columns]``.
+        int64 ``[lines, 2]``.
 
     Raises:
         ReaderError: the file is absent or does not have this form.
     """
-    try:
-        text = Path(local_copy(path)).read_bytes()
-    except OSError as error:
-        raise ReaderError(f"cannot read the {what} {path!r}: {error.strerror}.") from None
+    text = read_copy(path, f"the {what}")
     # Only digits and white space: numpy's parser stops at anything else with a warning.
     is_plain = not text.translate(None, b"0123456789 \t\r\n")
     values = np.fromstring(text, np.int64, sep=" ") if is_plain and text.strip() else np.empty(0, np.int64)
-    if not is_plain or values.size % columns:
-        raise ReaderError(f"{path!r} is not a valid {what}: expected {columns} integers on each line.")
-    return values.reshape(-1, columns)
+    if not is_plain or values.size % 2:
+        raise ReaderError(f"{path!r} is not a valid {what}: expected 2 integers on each line.")
+    return values.reshape(-1, 2)

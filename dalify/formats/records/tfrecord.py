@@ -18,7 +18,7 @@ from dalify.base.errors import ReaderError
 from dalify.base.whole_files import write_whole
 from dalify.formats.files.forward_file import ForwardFile
 from dalify.formats.files.pieces import Pieces
-from dalify.formats.records.records import Record, Records, paired, read_integers
+from dalify.formats.records.records import Record, Records, paired, read_pairs
 
 __all__ = ["payload", "payloads", "records_of", "scan", "write_index"]
 
@@ -106,7 +106,7 @@ def _scan(window: Any, start: int, size_of_file: int) -> tuple[Any, Any]:
 
 
 def _from_index(path: str, index: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    places = read_integers(index, 2, "TFRecord index")
+    places = read_pairs(index, "TFRecord index")
     if not len(places):
         raise ReaderError(f"the index {index!r} of {path!r} is empty.")
     if (places[:, 1] < _HEAD + _TAIL).any():

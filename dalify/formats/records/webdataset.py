@@ -11,7 +11,6 @@ import warnings
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +21,9 @@ from dalify.base.whole_files import write_whole
 from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
-from dalify.data.entries import Entries
-from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import SMALL_BYTES, copy_rows, samples_in
-from dalify.formats.files.storage import local_copy
-from dalify.formats.records.records import paired
+from dalify.formats.files.storage import read_copy
+from dalify.formats.records.records import ContainerEntries, paired
 from dalify.formats.records.tar import BLOCK_BYTES, members
 from dalify.formats.records.webdataset_places import Extensions, PiecesByOutput, places_in_archive, places_in_index
 
@@ -105,7 +102,7 @@ def _slices(
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
-class Samples(Entries[Sample]):
+class Samples(ContainerEntries[Sample]):
     """The samples of several archives.
 
     Args:
@@ -115,19 +112,14 @@ class Samples(Entries[Sample]):
         dtypes: dtypes of the outputs.
     """
 
-    __slots__ = ("_firsts", "_starts", "dtypes", "files", "places")
+    __slots__ = ("dtypes", "places")
 
     def __init__(
         self, paths: Sequence[str], places: NDArray[np.int64], counts: Sequence[int], dtypes: Sequence[np.dtype[Any]]
     ) -> None:
-        self.files = OpenFiles(paths)
+        super().__init__(paths, counts)
         self.places = places
         self.dtypes = list(dtypes)
-        self._firsts = [0, *np.cumsum(counts).tolist()]
-        self._starts = np.array(self._firsts[:-1], np.int64)
-
-    def __len__(self) -> int:
-        return len(self.places)
 
     def _entry(self, number: int) -> Sample:
         return Sample(self, bisect_right(self._firsts, number) - 1, number)
@@ -162,24 +154,6 @@ class Samples(Entries[Sample]):
                 copy_rows(data, starts, column)
                 columns[output] = column.view(dtype)
         return tuple(columns)
-
-    @property
-    def file_sizes(self) -> NDArray[np.int64]:
-        """The number of samples in each file, for ``shuffle_after_epoch``, which shuffles files."""
-        return np.diff(self._firsts)
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether archives are on another machine."""
-        return self.files.is_remote
-
-    @property
-    def sources(self) -> NDArray[np.int64]:
-        """The archive index of each sample, ``[N]``."""
-        return np.repeat(np.arange(len(self.files)), np.diff(self._firsts))
-
-    def __repr__(self) -> str:
-        return f"Samples({len(self)} samples, {len(self.files)} archives)"
 
 
 def samples_of(
@@ -262,8 +236,8 @@ class _OutputMap:
         """Return the positions of samples that are not skipped."""
         return places[(places[:, :, 0] >= 0).all(1)] if self._missing == "skip" else places
 
-    def add(self, places: array[int], components: _Components, path: str) -> int:
-        """Append offset and size of each output; return 1, or 0 for a sample that is skipped."""
+    def add(self, places: array[int], components: _Components, path: str) -> None:
+        """Append offset and size of each output, unless the sample is skipped."""
         row = [-1] * (2 * len(self._names))
         for extension, offset, size in components:
             for output in self._outputs.get(self._fold(extension), ()):
@@ -278,7 +252,7 @@ class _OutputMap:
                 row[2 * output : 2 * output + 2] = offset, size
         if self._missing != "empty" and min(row) < 0:
             if self._missing == "skip":
-                return 0
+                return
             output = row.index(-1) // 2
             place = f"the sample at byte {components[0][1]}" if components else "a sample without files"
             raise ReaderError(
@@ -286,7 +260,6 @@ class _OutputMap:
                 hint="Set missing_component_behavior to 'skip' or 'empty' to allow this.",
             )
         places.extend(row)
-        return 1
 
     def _warn(self, output: int, path: str) -> None:
         if not self._has_warned:
@@ -327,7 +300,7 @@ def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
 
 def _places_from_index(index: str, extensions: Extensions) -> NDArray[np.int64] | None:
     """Return the positions in an index; None if it must be parsed line by line."""
-    text = _text(index)
+    text = read_copy(index, "the index")
     first = text.find(b"\n") + 1
     found = _width_and_count(text[:first])
     if found is None:
@@ -344,15 +317,8 @@ def _width_and_count(line: bytes) -> tuple[int, int] | None:
     return _VERSIONS[words[0]], int(words[1])
 
 
-def _text(index: str) -> bytes:
-    try:
-        return Path(local_copy(index)).read_bytes()
-    except OSError as error:
-        raise ReaderError(f"cannot read the index {index!r}: {error.strerror}.") from None
-
-
 def _read_index(index: str) -> Iterator[_Components]:
-    lines = _text(index).splitlines()
+    lines = read_copy(index, "the index").splitlines()
     head = _width_and_count(lines[0]) if lines else None
     if head is None:
         raise ReaderError(
@@ -370,22 +336,25 @@ def _read_index(index: str) -> Iterator[_Components]:
             if not words or len(words) % width:
                 raise ValueError
             yield [
-                (extension, int(offset), int(size))
+                (extension, *_place(offset, size))
                 for extension, offset, size in zip(words[::width], words[1::width], words[2::width], strict=True)
-                if _is_place(offset, size)
             ]
         except ValueError:
             names = f"extension, offset (a multiple of {BLOCK_BYTES}), size" + (", name" if width == 4 else "")
             raise ReaderError(f"{index}, line {number}: expected {names} for every file of a sample.") from None
 
 
-def _is_place(offset: bytes, size: bytes) -> bool:
-    """Check that both are 63-bit numbers, and that the contents of a file of an archive begin there."""
-    if not (offset.isdigit() and size.isdigit() and len(offset) < 19 and len(size) < 19):
+def _place(offset: bytes, size: bytes) -> tuple[int, int]:
+    """Return 63-bit numbers, of which the first is the start of the contents of a file of an archive.
+
+    Raises:
+        ValueError: they are something else.
+    """
+    if not (offset.isdigit() and size.isdigit() and len(offset) <= _MAX_DIGITS and len(size) <= _MAX_DIGITS):
         raise ValueError
     if int(offset) % BLOCK_BYTES:
         raise ValueError
-    return True
+    return int(offset), int(size)
 
 
 def write_index(path: str, index: str) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dalify.data import Batch
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.open_files import OpenFiles
-from dalify.formats.files.pieces import Pieces, copy_pieces
+from dalify.formats.files.pieces import Pieces
 
 __all__ = [
     "FileMemory",
@@ -78,21 +78,6 @@ class Values:
         copied[...] = self._array[start:stop]
         return copied
 
-    @staticmethod
-    def pieces(
-        parts: Sequence[Any], members: NDArray[np.int64], starts: NDArray[np.int64], stops: NDArray[np.int64]
-    ) -> Pieces | None:
-        """Return copies of ranges of bytes, made in one call; None if each must be copied separately.
-
-        Args:
-            parts: objects of this class, which contain the bytes.
-            members: the index of the part of each range, ``[N]``.
-            starts: first byte of each range in its part, ``[N]``.
-            stops: one past the last byte of each.
-        """
-        addresses = np.array([part._address for part in parts], np.int64)
-        return copy_pieces(addresses[members] + starts, stops - starts)
-
 
 class ValuesInFile(Values):
     """Contiguous values in a file.
@@ -140,18 +125,6 @@ class ValuesInFile(Values):
         """Return a copy of a range of values; see ``part``."""
         return self.part(start, stop)
 
-    @staticmethod
-    def pieces(
-        parts: Sequence[Any], members: NDArray[np.int64], starts: NDArray[np.int64], stops: NDArray[np.int64]
-    ) -> Pieces | None:
-        """Return ranges of bytes, read in one call; see ``Values.pieces``."""
-        files = parts[0]._files
-        if any(part._files is not files for part in parts):
-            return None
-        numbers = np.array([part._number for part in parts], np.int64)
-        offsets = np.array([part._offset for part in parts], np.int64)
-        return files.read_many(numbers[members], offsets[members] + starts, stops - starts, has_bytes=True)
-
 
 class Places(NamedTuple):
     """Ranges of bytes.
@@ -174,19 +147,19 @@ def samples_at(places: Sequence[Places], members: NDArray[np.int64]) -> Batch | 
         places: the ranges in one or several parts.
         members: the part of each sample, ``[N]``; the ranges of a part are in the order of the samples.
     """
-    parts = [place.values for place in places]
-    kind = type(parts[0])
-    if len(parts) == 1:
-        _, starts, stops = places[0]
-    elif any(type(part) is not kind for part in parts):
+    owners = np.array([place.values.place for place in places], np.int64)
+    if (owners[:, 0] != owners[0, 0]).any():
         return None
-    else:
+    values, starts, stops = places[0]
+    if len(places) > 1:
         starts, stops = np.empty(len(members), np.int64), np.empty(len(members), np.int64)
         for part, place in enumerate(places):
             chosen = members == part
             starts[chosen], stops[chosen] = place.starts, place.stops
-    pieces = kind.pieces(parts, members, starts, stops)
-    return None if pieces is None else pieces.samples()
+    begins, sizes = owners[:, 2][members] + starts, stops - starts
+    if isinstance(values, ValuesInFile):
+        return samples_in_files(values.files, owners[:, 1][members], begins, sizes)
+    return samples_in_memory(begins, sizes)
 
 
 def samples_in_memory(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Batch | None:

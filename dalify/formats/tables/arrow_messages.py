@@ -24,7 +24,8 @@ _MAGIC, _MAGIC_BYTES = b"ARROW1", 8  # including padding to a multiple of eight
 _CONTINUATION = 0xFFFFFFFF
 _MAX_METADATA_BYTES = 1 << 28
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3
-_BLOCK = struct.Struct("<qi4xq")
+_BLOCK = struct.Struct("<qi4xq")  # of a message: offset, size of the metadata, size of the body
+_BUFFER = struct.Struct("<qq")  # offset and size
 
 
 class Message(NamedTuple):
@@ -116,27 +117,16 @@ class _Table:
             raise _DamagedError
         return _Table(self._data, place + self._at("<I", place))
 
-    def blocks(self, number: int) -> list[tuple[int, int, int]]:
-        """Return positions of messages: offset, size of the metadata, size of the body."""
+    def records(self, number: int, kind: struct.Struct) -> list[tuple[int, ...]]:
+        """Return a list of numbers, such as offset and size of buffers; empty if it is absent."""
         place = self._field(number)
         if not place:
             return []
         start = place + self._at("<I", place)
-        count = self._at("<I", start)
-        if start + 4 + count * _BLOCK.size > len(self._data):
+        end = start + 4 + self._at("<I", start) * kind.size
+        if end > len(self._data):
             raise _DamagedError
-        return [_BLOCK.unpack_from(self._data, start + 4 + index * _BLOCK.size) for index in range(count)]
-
-    def pairs(self, number: int) -> list[tuple[int, int]]:
-        """Return a list of pairs of integers, such as offset and size of buffers."""
-        place = self._field(number)
-        if not place:
-            return []
-        start = place + self._at("<I", place)
-        count = self._at("<I", start)
-        if start + 4 + 16 * count > len(self._data):
-            raise _DamagedError
-        return [struct.unpack_from("<qq", self._data, start + 4 + 16 * index) for index in range(count)]
+        return list(kind.iter_unpack(self._data[start + 4 : end]))
 
 
 class _File:
@@ -199,7 +189,7 @@ class _File:
         footer = _Table.root(self.bytes(self.size - 10 - size, size))
         lists: list[list[Message]] = []
         for number, wanted in ((2, _DICTIONARY), (3, _BATCH)):
-            places = footer.blocks(number)
+            places = footer.records(number, _BLOCK)
             limits.check_count(len(places), f"the Arrow file declares {len(places):,} messages")
             # Messages do not overlap: many entries for a large one would be read again and again.
             if sum(max(metadata_bytes, 0) + max(body_bytes, 0) for _, metadata_bytes, body_bytes in places) > self.size:
@@ -208,7 +198,7 @@ class _File:
         dictionaries, batches = lists
         return dictionaries, [batch._replace(dictionaries=len(dictionaries)) for batch in batches]
 
-    def _at_block(self, block: tuple[int, int, int], wanted: int) -> Message:
+    def _at_block(self, block: tuple[int, ...], wanted: int) -> Message:
         offset, metadata_bytes, body_bytes = block
         found = self.message(offset)
         if found is None or found[0] != wanted or found[1].metadata_bytes > metadata_bytes:
@@ -250,7 +240,7 @@ def uncompressed_bytes(metadata: bytes, body: NDArray[np.uint8], is_dictionary: 
         prefix = 8 if metadata.startswith(b"\xff\xff\xff\xff") else 4
         table = _Table.root(metadata[prefix:]).table(2)
         total = 0
-        for offset, size in (table.table(1) if is_dictionary else table).pairs(2):
+        for offset, size in (table.table(1) if is_dictionary else table).records(2, _BUFFER):
             if size <= 0:
                 continue
             if offset < 0 or size < 8 or offset + size > len(body):

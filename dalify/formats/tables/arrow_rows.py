@@ -217,9 +217,6 @@ class ArrowRows(Entries[ArrowRow]):
                 return found if self._order is None else found[self._order]
         return None
 
-    def __repr__(self) -> str:
-        return f"ArrowRows({len(self)} rows, {len(self._sources)} sources)"
-
 
 def _read_column(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Any:
     """Return rows of a column from several blocks, read in one call; None if that is not possible.

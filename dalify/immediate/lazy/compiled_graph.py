@@ -26,7 +26,7 @@ from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.threads import AwaitedThreads
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
-from dalify.immediate.calls import column_hint
+from dalify.immediate.calls import adapt_error
 from dalify.immediate.lazy.calls import Call
 from dalify.immediate.lazy.statistics import Fallback
 from dalify.immediate.prepared import placeholders, rewired, without_aliasing
@@ -134,10 +134,7 @@ class CompiledGraph:
                 error.add_note(f"the call is at {call.line}")
             return error
         error.line = call.line
-        if call.kind != "batch":
-            error.sample = None
-        elif not error.hint:
-            error.hint = column_hint(call)
+        adapt_error(error, call)
         return error
 
 

@@ -25,8 +25,6 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 _SHIFT_32 = np.uint64(32)
 _SHIFT_8 = np.uint64(8)
 
-_FOUND, _WHOLE, _EXHAUSTED = 0, 1, 2
-
 
 @dataclass(frozen=True)
 class CropRules:
@@ -173,30 +171,28 @@ def _draw(numbers, candidate, sample, step, k0, k1):
 
 
 @njit(nogil=True, cache=True)
-def _search(
+def _find_windows(
     boxes, starts, samples, step, k0, k1, thresholds, choices, is_overlap, all_boxes_above_threshold, scaling, ratios,
-    num_attempts, total_num_attempts, bbox_prune_threshold, extents, fixed_shapes, anchors, shapes, kept, is_valid, out,
-    out_starts,
+    num_attempts, total_num_attempts, bbox_prune_threshold, extents, fixed_shapes, anchors, shapes, kept, is_valid,
 ):  # fmt: skip
+    """Fill the windows, and the mask of the boxes that they keep."""
     axes = anchors.shape[1]
-    numbers, best = new_array((_NUMBERS,), np.float64), new_array((2, axes), np.float64)
+    numbers = new_array((_NUMBERS,), np.float64)
     start, shape = new_array((axes,), np.float64), new_array((axes,), np.float64)
     areas = new_array((boxes.shape[0],), np.float64)
     for row in range(boxes.shape[0]):
         areas[row] = 1.0
         for axis in range(axes):
             areas[row] *= larger_of(boxes[row, axis + axes] - boxes[row, axis], 0.0)
-    filled = 0
-    out_starts[0] = 0
     for n in range(starts.size - 1):
         first, last = starts[n], starts[n + 1]
-        outcome, in_round, threshold, best_score = _EXHAUSTED, 0, 0.0, -1.0
+        in_round, threshold, best_score, is_found, is_whole = 0, 0.0, -1.0, False, False
         for candidate in range(total_num_attempts):
             _draw(numbers, candidate, samples[n], step, k0, k1)
             if in_round == 0:
                 choice = smaller_of(choices - 1, int(numbers[2 * axes] * choices))
-                if choice == thresholds.size:
-                    outcome = _WHOLE
+                is_whole = choice == thresholds.size
+                if is_whole:
                     break
                 threshold = thresholds[choice]
             in_round += 1
@@ -219,33 +215,40 @@ def _search(
             if score > best_score:
                 best_score = score
                 for axis in range(axes):
-                    best[0, axis], best[1, axis] = start[axis], shape[axis]
-            if score < threshold:
-                continue
-            if _keep(kept, boxes, first, last, areas, start, shape, bbox_prune_threshold) or first == last:
-                outcome = _FOUND
-                break
-            in_round = 0
-        is_valid[n] = outcome != _EXHAUSTED
-        is_whole = outcome == _WHOLE or (outcome == _EXHAUSTED and best_score < 0)
-        for axis in range(axes):
-            if is_whole:
-                start[axis], shape[axis] = 0.0, 1.0
-            elif outcome == _EXHAUSTED:
-                start[axis], shape[axis] = best[0, axis], best[1, axis]
-            anchors[n, axis], shapes[n, axis] = start[axis], shape[axis]
-        if is_whole:
+                    anchors[n, axis], shapes[n, axis] = start[axis], shape[axis]
+            if score >= threshold:
+                is_found = _keep(kept, boxes, first, last, areas, start, shape, bbox_prune_threshold) or first == last
+                if is_found:
+                    break
+                in_round = 0
+        is_valid[n] = is_found or is_whole
+        if is_found:  # `_keep` has filled the mask
+            for axis in range(axes):
+                anchors[n, axis], shapes[n, axis] = start[axis], shape[axis]
+        elif is_whole or best_score < 0:
+            for axis in range(axes):
+                anchors[n, axis], shapes[n, axis] = 0.0, 1.0
             for row in range(first, last):
                 kept[row] = True
-        elif outcome == _EXHAUSTED:
+        else:
+            for axis in range(axes):
+                start[axis], shape[axis] = anchors[n, axis], shapes[n, axis]
             _keep(kept, boxes, first, last, areas, start, shape, bbox_prune_threshold)
-        for row in range(first, last):
+
+
+@njit(nogil=True, cache=True)
+def _clip_boxes(boxes, starts, kept, anchors, shapes, out, out_starts):
+    """Write the kept boxes relative to the windows, clipped to them."""
+    axes, filled = anchors.shape[1], 0
+    out_starts[0] = 0
+    for n in range(starts.size - 1):
+        for row in range(starts[n], starts[n + 1]):
             if not kept[row]:
                 continue
             for axis in range(axes):
-                extent = shape[axis] if shape[axis] != 0 else 1.0
+                extent = shapes[n, axis] if shapes[n, axis] != 0 else 1.0
                 for k in range(axis, 2 * axes, axes):
-                    inside = (boxes[row, k] - start[axis]) / extent
+                    inside = (boxes[row, k] - anchors[n, axis]) / extent
                     out[filled, k] = smaller_of(1.0, larger_of(0.0, inside))
             filled += 1
         out_starts[n + 1] = filled
@@ -287,12 +290,12 @@ def search(
     anchors, shapes = np.empty((count, axes)), np.empty((count, axes))
     kept, is_valid = np.empty(total, np.bool_), np.empty(count, np.bool_)
     out, out_starts = np.empty((total, 2 * axes)), np.empty(count + 1, np.int64)
-    _search(
+    _find_windows(
         boxes.values, boxes.starts, samples, step, k0, k1, thresholds, thresholds.size + rules.allow_no_crop,
         rules.is_overlap, rules.all_boxes_above_threshold, scaling, ratios, rules.num_attempts,
         rules.total_num_attempts,
         -1.0 if rules.bbox_prune_threshold is None else rules.bbox_prune_threshold, extents,
-        _no_extents(count) if fixed_shapes is None else fixed_shapes, anchors, shapes, kept, is_valid, out,
-        out_starts,
+        _no_extents(count) if fixed_shapes is None else fixed_shapes, anchors, shapes, kept, is_valid,
     )  # fmt: skip
+    _clip_boxes(boxes.values, boxes.starts, kept, anchors, shapes, out, out_starts)
     return Found(anchors, shapes, Rows(out[: out_starts[-1]], out_starts), kept, is_valid)

@@ -29,10 +29,15 @@ class _Items(Entries[_Item]):
     def __init__(self, dataset: Any, outputs: int, processes: int) -> None:
         self.dataset = dataset
         self.outputs = outputs
-        self.processes = processes
+        self._processes = processes
 
     def __len__(self) -> int:
         return len(self.dataset)
+
+    @property
+    def processes(self) -> int:
+        """Number of worker processes that read."""
+        return self._processes
 
     def _entry(self, number: int) -> _Item:
         return _Item(self, number)
