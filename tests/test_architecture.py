@@ -6,7 +6,8 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,16 @@ LONGER_FILES = {"dalify/pipeline/pipeline.py": 830}
 UNFINISHED_MARKS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "raise NotImplemented" + "Error"]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 
-each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PROJECT)))
+RULES: list[Callable[[Path], None]] = []
 
 
+def rule(check: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Check all modules. One test checks the rules of a package: thousands of small tests would take a minute."""
+    RULES.append(check)
+    return check
+
+
+@lru_cache(maxsize=1)  # of the module whose rules are checked
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
@@ -97,21 +105,21 @@ def is_public_module(path: Path) -> bool:
     return path.name != "__main__.py" and (len(folders) == 1 or folders[0] in {"plugin", "auto_aug", "experimental"})
 
 
-@each_module
-def test_modules_have_docstrings(path: Path) -> None:
+@rule
+def modules_have_docstrings(path: Path) -> None:
     docstring = ast.get_docstring(parse(path))
     assert docstring, f"{path}: add a module docstring that says what the module does"
 
 
-@each_module
-def test_file_sizes(path: Path) -> None:
+@rule
+def file_sizes(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())
     largest = LONGER_FILES.get(path.relative_to(PROJECT).as_posix(), LARGEST_FILE_LINES)
     assert lines <= largest, f"{path} has {lines} lines; divide it by subject"
 
 
-@each_module
-def test_all_is_exact(path: Path) -> None:
+@rule
+def all_is_exact(path: Path) -> None:
     tree = parse(path)
     exported = exported_names(tree)
     defined, assigned, imported = names_of(tree)
@@ -129,8 +137,8 @@ def test_all_is_exact(path: Path) -> None:
     assert not missing, f"{path}: public names that are not in __all__: {sorted(missing)}"
 
 
-@each_module
-def test_no_deferred_import_of_dalify(path: Path) -> None:
+@rule
+def no_deferred_import_of_dalify(path: Path) -> None:
     tree = parse(path)
     functions = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
@@ -197,8 +205,8 @@ def test_cycles_are_found(imports: dict[str, list[str]], expected: list[str]) ->
     assert cycle_in(imports) == expected
 
 
-@each_module
-def test_nothing_is_unfinished(path: Path) -> None:
+@rule
+def nothing_is_unfinished(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     marks = [mark for mark in UNFINISHED_MARKS if re.search(rf"\b{mark}\b", text)]
     assert not marks, f"{path}: {marks}"
@@ -236,24 +244,24 @@ def test_changes_are_found(statement: str) -> None:
     assert not changes_of(ast.parse(statement), "other")
 
 
-@each_module
-def test_iteration_owns_its_transitions(path: Path) -> None:
+@rule
+def iteration_owns_its_transitions(path: Path) -> None:
     """Only its own module changes an `Iteration`; the others call its methods."""
     if path != PACKAGE / "executor" / "iteration.py":
         assert not changes_of(parse(path), "iteration")
 
 
-def test_iterations_are_called_iteration() -> None:
-    """Parameters and fields of type `Iteration` have the name that the test above looks for."""
-    for path in MODULES:
-        for node in ast.walk(parse(path)):
-            if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
-                name = node.arg if isinstance(node, ast.arg) else ast.unparse(node.target)
-                assert ast.unparse(node.annotation) != "Iteration" or name.endswith("iteration"), f"{path}: {name}"
+@rule
+def iterations_are_called_iteration(path: Path) -> None:
+    """Parameters and fields of type `Iteration` have the name that the rule above looks for."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            name = node.arg if isinstance(node, ast.arg) else ast.unparse(node.target)
+            assert ast.unparse(node.annotation) != "Iteration" or name.endswith("iteration"), name
 
 
-@each_module
-def test_functions_are_typed(path: Path) -> None:
+@rule
+def functions_are_typed(path: Path) -> None:
     """Public functions and methods annotate all arguments and results, and so do kernels, which are named `_`."""
     untyped = []
     body = parse(path).body
@@ -271,6 +279,19 @@ def test_functions_are_typed(path: Path) -> None:
         if not is_compiled and (node.returns is None or any(a.annotation is None for a in arguments)):
             untyped.append(f"{path}:{node.lineno} {node.name}")
     assert not untyped
+
+
+@pytest.mark.parametrize("package", sorted({path.relative_to(PACKAGE).parts[0] for path in MODULES}))
+def test_rules_of_modules(package: str) -> None:
+    failures = []
+    for path in MODULES:
+        if path.relative_to(PACKAGE).parts[0] == package:
+            for check in RULES:
+                try:
+                    check(path)
+                except AssertionError as error:
+                    failures.append(f"{path}, {check.__name__}: {error}")
+    assert not failures, "\n".join(failures)
 
 
 def test_import_loads_no_heavy_package() -> None:

@@ -1,8 +1,8 @@
 """Systematic mistakes with every operator, in DALI and in dalify.
 
 Each mistake is a change of the typical use of the battery: an argument is missing, misspelled, or of another type or
-range; inputs are missing, too many, or of another type, layout, shape or batch size. Each operator runs in a forked
-process, because some mistakes end the process in DALI.
+range; inputs are missing, too many, or of another type, layout, shape or batch size. They are made in a forked process,
+because some mistakes end the process in DALI; another one then continues.
 
 Run as ``python -m tests.compatibility.operator_mistakes LIBRARY FOLDER [STRIDE]`` with the library ``dalify`` or
 ``nvidia.dali``, an empty folder, and the number of mistakes of which one is made (by default 1, all of them). It prints
@@ -197,19 +197,22 @@ def outcomes(dali: Any, folder: Path, stride: int = 1) -> dict[str, dict[str, An
         folder: an empty one, for files that the typical uses name.
         stride: one of so many mistakes with each operator is made: other ones for other operators.
     """
+    waiting = [
+        (name, mistake)
+        for place, name in enumerate(operators())
+        for mistake in list(mistakes_of(name, CASES[name], folder))[place % stride :: stride]
+    ]
     found: dict[str, dict[str, Any]] = {}
-    for place, name in enumerate(operators()):
-        chosen = list(mistakes_of(name, CASES[name], folder))[place % stride :: stride]
-        while chosen:
-            done, status = _in_child(lambda name=name, chosen=chosen: _each(dali, name, chosen))
-            outcome_of = [*done, {CRASHED: os.waitstatus_to_exitcode(status)}][: len(chosen)]
-            found.update({f"{name} | {item.label}": one for item, one in zip(chosen, outcome_of, strict=False)})
-            chosen = chosen[len(outcome_of) :]
+    while waiting:
+        done, status = _in_child(lambda: _each(dali, waiting))
+        outcome_of = [*done, {CRASHED: os.waitstatus_to_exitcode(status)}][: len(waiting)]
+        found.update({f"{name} | {item.label}": one for (name, item), one in zip(waiting, outcome_of, strict=False)})
+        waiting = waiting[len(outcome_of) :]
     return found
 
 
-def _each(dali: Any, name: str, mistakes: list[Mistake]) -> Iterator[dict[str, Any]]:
-    for mistake in mistakes:
+def _each(dali: Any, mistakes: list[tuple[str, Mistake]]) -> Iterator[dict[str, Any]]:
+    for name, mistake in mistakes:
         signal.alarm(_LIMIT_S)
         yield _outcome(dali, name, mistake)
 

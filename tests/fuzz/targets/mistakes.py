@@ -31,7 +31,7 @@ class Mistakes(Target):
 
     def mutated(self, given: Input, other: Input, rng: random.Random) -> Input:
         """Name one of the mistakes."""
-        return {"way": rng.choice(_WAYS).encode() + bytes(rng.randrange(1, 30))}
+        return {"way": rng.choice(_WAYS).encode() + bytes(rng.randrange(1, 4))}
 
     def run(self, given: Input) -> Outcome:
         """Make the mistake."""
