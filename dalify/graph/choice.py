@@ -14,6 +14,7 @@ from dalify.graph.branch import current_branch, entered
 from dalify.graph.datanode import DataNode
 from dalify.graph.node import Branch, Edge, new_edge
 from dalify.graph.trace import on_one_device
+from dalify.registry import Role
 
 __all__ = ["choose"]
 
@@ -42,4 +43,4 @@ def choose(index: DataNode, sides: Sequence[Callable[[], DataNode]]) -> DataNode
         with entered(Branch(index.edge, number, parent, line)):
             values.append(side().edge)
     edges, device = on_one_device(values)
-    return DataNode(new_edge("_conditional.join", (index.edge, *edges), {}, device, branch=parent, line=line))
+    return DataNode(new_edge(Role.JOIN, (index.edge, *edges), {}, device, branch=parent, line=line))

@@ -23,7 +23,7 @@ from dalify.graph.trace import (
     on_one_device,
     transferred_edge,
 )
-from dalify.registry import Operator, catalog
+from dalify.registry import Operator, Role, catalog
 
 __all__ = [
     "DataNode",
@@ -325,7 +325,7 @@ def merge(
     edges, device = on_one_device([if_true.edge, if_false.edge])
     inputs, arguments = (condition.edge, *edges), {"variable": name, "lines": lines}
     branch = followed_branch([condition.edge])
-    return DataNode(new_edge("_conditional.merge", inputs, arguments, device, branch=branch, line=SourceLine.capture()))
+    return DataNode(new_edge(Role.MERGE, inputs, arguments, device, branch=branch, line=SourceLine.capture()))
 
 
 def logical_not(node: DataNode) -> DataNode:

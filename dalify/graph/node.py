@@ -212,11 +212,11 @@ def new_node(
 
 
 def new_edge(
-    operator: str,
+    role: Role,
     inputs: tuple[Edge | None, ...],
     arguments: Mapping[str, Any],
     device: str = "cpu",
     **facts: Unpack[Facts],
 ) -> Edge:
-    """Return the only output of a new node of the operator with a name."""
-    return Edge(new_node(catalog.find(operator), inputs, arguments, device, **facts), 0)
+    """Return the only output of a new node of the operator with a role."""
+    return Edge(new_node(catalog.find(role.value), inputs, arguments, device, **facts), 0)

@@ -31,7 +31,7 @@ from dalify.graph.constants import constant_array
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import DEVICES, Branch, Edge, JoinedCall, Node, new_edge, new_node
-from dalify.registry import RANDOM_STATE, SEED, Operator, Reader
+from dalify.registry import RANDOM_STATE, SEED, Operator, Reader, Role
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 __all__ = [
@@ -344,7 +344,7 @@ def constant_edge(value: Any, dtype: DALIDataType | None = None, layout: str = "
     else:
         array = constant_array(value, dtype).copy()  # the program may change its array before the graph runs
         array.flags.writeable = False
-        edge = new_edge("_literal", (), {"value": array, "layout": layout}, line=SourceLine.capture())
+        edge = new_edge(Role.LITERAL, (), {"value": array, "layout": layout}, line=SourceLine.capture())
     return transferred_edge(edge, device) if device == "gpu" else edge
 
 
@@ -353,7 +353,7 @@ def transferred_edge(edge: Edge, device: str) -> Edge:
     if edge.device == device:
         return edge
     where = "mixed" if device == "gpu" else "cpu"
-    return new_edge("_transfer", (edge,), {}, where, branch=current_branch(), line=SourceLine.capture())
+    return new_edge(Role.TRANSFER, (edge,), {}, where, branch=current_branch(), line=SourceLine.capture())
 
 
 def on_one_device(edges: Sequence[Edge]) -> tuple[list[Edge], str]:

@@ -87,7 +87,7 @@ class Interpreter(Evaluator):
             raise OtherBatchSize(len(samples))
         batch = batch_of(TensorListCPU(list(samples)))
         first = batch.samples[0]
-        edge = new_edge("_literal", (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
+        edge = new_edge(Role.LITERAL, (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
         self._values[edge] = batch
         return edge
 

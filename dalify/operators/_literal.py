@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dalify.data.batch import array_dtype
-from dalify.registry import Role, Spec, structural
+from dalify.registry import Spec, structural
 
 
-@structural(role=Role.LITERAL)
+@structural
 def _literal(*, value: object, layout: str = "") -> Spec:
     """Return the same value for every sample.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dalify.registry import Role, Spec, structural
+from dalify.registry import Spec, structural
 
 
-@structural(role=Role.TRANSFER, mixed=True)
+@structural(mixed=True)
 def _transfer(x: Spec, /) -> Spec:
     """Copy samples to the other device.
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dalify.data.sample_memory import check_cache_options
-from dalify.registry import Role, Spec, structural
+from dalify.registry import Spec, structural
 
 
 def _effect(arguments: Mapping[str, Any]) -> str:
     return "writes files" if arguments.get("cache_folder") else ""
 
 
-@structural(role=Role.CACHE, outputs=lambda arguments: arguments["input_count"], effect=_effect)
+@structural(outputs=lambda arguments: arguments["input_count"], effect=_effect)
 def cache(
     *xs: Spec,
     cache_size: int = 1024,

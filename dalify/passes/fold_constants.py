@@ -38,7 +38,7 @@ def fold_constants(graph: Graph, report: Report) -> Graph:
         if value is None:
             return node
         report.note("fold_constants", f"{node!r} is the constant {np.array2string(value, threshold=6)}")
-        return new_edge("_literal", (), {"value": value}, line=node.line, name=node.name, preserve=node.preserve).node
+        return new_edge(Role.LITERAL, (), {"value": value}, line=node.line, name=node.name, preserve=node.preserve).node
 
     return rewrite(graph, change)
 

@@ -55,7 +55,7 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
             return node
         decoder = replace(decoder, device="cpu" if node.device == "mixed" else node.device)
         options = {name: given[name] for name in _OF_CACHE if given[name] != ""}
-        cache = new_edge("cache", (Edge(decoder, 0),), options, node.device, branch=node.branch, line=node.line)
+        cache = new_edge(Role.CACHE, (Edge(decoder, 0),), options, node.device, branch=node.branch, line=node.line)
         error = _error(cache.node)
         if error is not None:
             report.note("insert_caches", f"{node!r} is not cached: {error.message}")

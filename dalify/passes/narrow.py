@@ -13,7 +13,7 @@ from dataclasses import replace
 from dalify.data import DALIDataType
 from dalify.graph import Edge, Graph, Node, edge_spec, new_edge, rewrite
 from dalify.passes.report import Report
-from dalify.registry import KernelOperator
+from dalify.registry import KernelOperator, Role
 
 __all__ = ["narrow"]
 
@@ -43,7 +43,7 @@ def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Gra
         if edge.node.number not in direct:
             report.note("narrow", f"{edge.node!r} is stored as {dtype.name}, if it is an image")
             narrowed[edge] = new_edge(
-                "_narrow", (edge,), {"dtype": dtype}, edge.device, branch=edge.node.branch, line=edge.node.line
+                Role.NARROW, (edge,), {"dtype": dtype}, edge.device, branch=edge.node.branch, line=edge.node.line
             )
     outputs = tuple(narrowed.get(edge, edge) for edge in graph.outputs[:count])
     return rewrite(Graph((*outputs, *graph.outputs[count:]), graph.sinks), change)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dalify.graph import Edge, Graph, Node, new_edge, rewrite
+from dalify.graph import Edge, Graph, Node, new_edge, new_node, rewrite
 from dalify.passes.report import Report
 from dalify.registry import FedSource, KernelOperator, Reader, Role, catalog
 
@@ -37,7 +37,7 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
                 if source.device == device:
                     return source
             where = "mixed" if device == "gpu" else "cpu"
-            found = new_edge("_transfer", (edge,), {}, where, branch=edge.node.branch, line=edge.node.line)
+            found = new_edge(Role.TRANSFER, (edge,), {}, where, branch=edge.node.branch, line=edge.node.line)
             copies[edge, device] = found
             report.note("place", f"the result of {edge.node!r} is copied to the {device.upper()}")
         return found
@@ -79,11 +79,9 @@ def _checked(node: Node, checked_by: str, moved: Callable[[Edge, str], Edge]) ->
     operator = catalog.find(checked_by)
     arguments = {key: value for key, value in node.arguments.items() if key in operator.parameters}
     given = {**arguments, "on_error": "skip"}
-    check = new_edge(
-        operator.name, (moved(first, "cpu"),), given, branch=node.branch, line=node.line, calls=node.user_calls
-    )
+    check = new_node(operator, (moved(first, "cpu"),), given, branch=node.branch, line=node.line, calls=node.user_calls)
     arguments = {**node.arguments, "on_error": "raise"}
-    return replace(node, inputs=(check, *node.inputs[1:]), arguments=arguments)
+    return replace(node, inputs=(Edge(check, 0), *node.inputs[1:]), arguments=arguments)
 
 
 def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge]) -> Node:

@@ -14,6 +14,7 @@ from dalify.base.errors import DivergentBranchesError
 from dalify.base.source_line import SourceLine
 from dalify.graph import Branch, Edge, Graph, Node, is_within, new_edge, rewrite
 from dalify.passes.report import Report
+from dalify.registry import Role
 
 __all__ = ["split_branches"]
 
@@ -87,7 +88,7 @@ class _Splitter:
             outer = self._reduced(edge, branch.parent, user)
             inputs = (outer, branch.condition)
             arguments = {"taken": branch.taken}
-            found = new_edge("_conditional.split", inputs, arguments, edge.device, branch=branch, line=branch.line)
+            found = new_edge(Role.SPLIT, inputs, arguments, edge.device, branch=branch, line=branch.line)
             self._splits[edge, branch] = found
             self.lines[branch.line] += 1
         return found

@@ -1,4 +1,4 @@
-"""Structural operators: the executor implements them. Passes and executor ask for their role, never for their name."""
+"""Structural operators: the executor implements them. Passes and executor know their role, not their name."""
 
 from __future__ import annotations
 
@@ -12,26 +12,37 @@ __all__ = ["Role", "Structural", "structural"]
 
 
 class Role(Enum):
-    """The purpose of a structural operator in a graph."""
+    """The purposes of the operators that graphs and passes insert. The value is the name of the operator.
 
-    LITERAL = "the same value for every sample"
-    TRANSFER = "copies a batch between the CPU and the GPU"
-    SPLIT = "selects the samples of a branch"
-    MERGE = "merges the samples of the two sides of a condition"
-    JOIN = "joins the samples of the branches of a choice"
-    CACHE = "stores its inputs across epochs"
+    Attributes:
+        LITERAL: the same value for every sample.
+        TRANSFER: copies a batch between the CPU and the GPU.
+        SPLIT: selects the samples of a branch.
+        MERGE: merges the samples of the two sides of a condition.
+        JOIN: joins the samples of the branches of a choice.
+        CACHE: stores its inputs across epochs.
+        NARROW: stores images as 16-bit floats. It has kernels; the operators of all other roles are structural.
+    """
+
+    LITERAL = "_literal"
+    TRANSFER = "_transfer"
+    SPLIT = "_conditional.split"
+    MERGE = "_conditional.merge"
+    JOIN = "_conditional.join"
+    CACHE = "cache"
+    NARROW = "_narrow"
 
 
 class Structural(Operator):
     """An operator that the executor computes with a step of its own.
 
     Attributes:
-        role: what it is for.
+        role: what it is for; its name determines it.
     """
 
-    def __init__(self, rule: Callable[..., Any], *, role: Role, **options: Unpack[OperatorOptions]) -> None:
+    def __init__(self, rule: Callable[..., Any], **options: Unpack[OperatorOptions]) -> None:
         super().__init__(rule, **options)
-        self.role = role
+        self.role = Role(self.name)
 
 
 structural = declaration_of(Structural)

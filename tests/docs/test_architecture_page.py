@@ -104,3 +104,12 @@ def test_no_operator_is_known_by_name(path: Path) -> None:
             assert not any(
                 isinstance(other, (ast.Constant, ast.Tuple, ast.Set, ast.Name)) for other in node.comparators
             ), f"{path}:{node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize("path", sources("executor", "passes"), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_operator_is_created_by_name(path: Path) -> None:
+    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    for call in calls:
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            named = isinstance(value, ast.Constant) and value.value in catalog.names()
+            assert not named, f"{path}:{call.lineno}: {ast.unparse(call)}"

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from dalify.base.source_line import SourceLine
 from dalify.graph import Branch, Edge, Graph, Node
 from dalify.graph.draw import to_dot, to_svg
-from dalify.registry import Operator, Role, Structural
+from dalify.registry import Operator, Structural
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def node(name: str, *inputs: Edge, output_count: int = 1, branch: Branch | None = None, **arguments: Any) -> Node:
     is_merge = name == "_conditional.merge"
-    operator = Structural(lambda: None, role=Role.MERGE, name=name) if is_merge else Operator(lambda: None, name=name)
+    operator = (Structural if is_merge else Operator)(lambda: None, name=name)
     line = SourceLine("/home/me/train.py", 31, "training")
     return Node(operator, inputs, arguments, output_count=output_count, branch=branch, line=line)
 

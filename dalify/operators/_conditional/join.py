@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from dalify.data.agreement import check_agreement, check_index
-from dalify.registry import Role, Spec, structural
+from dalify.registry import Spec, structural
 
 
-@structural(role=Role.JOIN)
+@structural
 def join(index: Spec, /, *sides: Spec) -> Spec:
     """Join the samples of several branches in their original order.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dalify.data.agreement import check_agreement
-from dalify.registry import Role, Spec, structural
+from dalify.registry import Spec, structural
 
 
-@structural(role=Role.MERGE)
+@structural
 def merge(predicate: Spec, if_true: Spec, if_false: Spec, /, *, variable: str = "", lines: object = None) -> Spec:
     """Merge the samples of two branches in their original order.
 

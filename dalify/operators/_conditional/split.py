@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dalify.registry import Role, Spec, structural
+from dalify.registry import Spec, structural
 
 
-@structural(role=Role.SPLIT)
+@structural
 def split(x: Spec, predicate: Spec, /, *, taken: int = 1) -> Spec:
     """Keep the samples of one branch: those whose predicate is true, is false, or equals the branch number.
 
