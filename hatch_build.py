@@ -20,8 +20,7 @@ from packaging.requirements import Requirement
 
 __all__ = ["StubsHook"]
 
-# Large, and imported by no operator's file.
-_NOT_NEEDED = {"torch", "rich"}
+_NOT_NEEDED = "torch"  # large, and imported by no operator's file
 
 
 class StubsHook(BuildHookInterface[Any]):
@@ -31,7 +30,7 @@ class StubsHook(BuildHookInterface[Any]):
         """Return what the generator imports."""
         if self._is_sdist():
             return []
-        return [text for text in self.metadata.core.dependencies if Requirement(text).name not in _NOT_NEEDED]
+        return [text for text in self.metadata.core.dependencies if Requirement(text).name != _NOT_NEEDED]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Generate the stubs.

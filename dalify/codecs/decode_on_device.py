@@ -6,9 +6,7 @@ that they name are the same as on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ import numpy as np
 from dalify.base.errors import of_sample
 from dalify.base.optional import torch
 from dalify.base.processors import available_processors
+from dalify.base.threads import in_parallel
 from dalify.codecs.decode_batch import decode_group
 from dalify.codecs.device_jpeg import open_decoder
 from dalify.codecs.device_options import DeviceOptions
@@ -138,26 +137,9 @@ def _decode_on_host(
                 of_sample(error, int(chosen[sample]))
             raise
 
-    _in_threads(decode, len(indices))
+    # The stage of the device has only one thread of the pipeline, which would be too slow for a batch of images.
+    parts = np.array_split(np.arange(len(indices)), min(len(indices), available_processors()))
+    in_parallel([partial(decode, part) for part in parts])
     block = staging.to(out.device, non_blocking=True)
     sizes = shapes.prod(1).tolist()
     return [block[start : start + size] for start, size in zip(offsets.tolist(), sizes, strict=True)]
-
-
-def _in_threads(decode: Callable[[Integers], None], count: int) -> None:
-    """Call a function with the numbers from 0 to `count` - 1, divided among threads that end with the call.
-
-    The stage of the device has only one thread of the pipeline, which would be too slow for a batch of images.
-
-    Raises:
-        Exception: the error of the first part that failed.
-    """
-    thread_count = min(count, available_processors())
-    parts = np.array_split(np.arange(count), thread_count)
-    if thread_count < 2:
-        decode(parts[0])
-        return
-    with ThreadPoolExecutor(thread_count) as threads:
-        calls = [threads.submit(copy_context().run, decode, part) for part in parts]  # the limits are in the context
-    for call in calls:
-        call.result()

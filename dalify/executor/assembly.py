@@ -14,6 +14,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.fork_gate import working
 from dalify.base.narrow import is_tuple
 from dalify.base.optional import LazyModule
+from dalify.base.threads import ThreadPool
 from dalify.data import BufferPool
 from dalify.data.entries import Entries
 from dalify.executor.device_steps import find_device
@@ -26,7 +27,6 @@ from dalify.executor.plan import Plan
 from dalify.executor.plan_split import split_plan
 from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.steps import described, is_foreign, located
-from dalify.executor.threads import ThreadPool
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS, Reader
 from dalify.sources.sampler import Sampler

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import is_loaded, torch
+from dalify.base.threads import AwaitedThreads
 from dalify.data import BufferPool
 from dalify.executor.batch_source import Reply, Request
 from dalify.executor.engine import Engine, Resources
@@ -17,7 +18,6 @@ from dalify.executor.plan_split import split_plan
 from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.shared_batches import SlotMemory, write_reply
 from dalify.executor.steps import walk
-from dalify.executor.threads import AwaitedThreads
 from dalify.graph.packing import branches_of
 from dalify.sources.permutation import mixed_key
 from dalify.sources.worker_process import seed_generators

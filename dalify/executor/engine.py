@@ -39,7 +39,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -52,10 +52,11 @@ from dalify.base.interrupts import deferred_interrupts, is_main_thread
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
 from dalify.base.processors import available_processors, thread_seconds
+from dalify.base.threads import ThreadPool
 from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
-from dalify.executor.arena import NewMemory
+from dalify.executor.arena import Arenas, NewMemory
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
@@ -67,7 +68,6 @@ from dalify.executor.plan import Plan, Stage
 from dalify.executor.recovery import Recovery, valid_samples
 from dalify.executor.stage_state import StageState
 from dalify.executor.steps import device_error, run_steps
-from dalify.executor.threads import ThreadPool
 from dalify.graph import Node
 
 __all__ = ["Engine", "Resources"]
@@ -98,12 +98,14 @@ class Resources:
     Attributes:
         threads: worker threads, which end with the engine.
         pool: memory for the outputs of stages.
+        arenas: scratch memory of chunks.
         torch_device: device of the device stages; None without such stages.
         limits: limits for all work of the engine; None: those of the process.
     """
 
     threads: ThreadPool
     pool: BufferPool
+    arenas: Arenas = field(default_factory=Arenas)
     torch_device: str | None = None
     limits: Limits | None = None
 
@@ -149,6 +151,7 @@ class Engine:
         self._pool = resources.pool
         self._pinned_pool = BufferPool(pinned) if plan.pinned else resources.pool
         self._threads = resources.threads
+        self._arenas = resources.arenas
         self._owner = Owner()
         self._lock = threading.Lock()
         has_device = any(stage.kind == "device" for stage in plan.stages)
@@ -496,7 +499,7 @@ class Engine:
 
     def _run_on_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         values = iteration.slice_values(stage.reads, start, stop)
-        arena = self._threads.arenas.borrow()
+        arena = self._arenas.borrow()
         frame = iteration.frame(values, start, stop, arena, iteration.collectors, agreement=iteration.agreement)
         try:
             run_steps(stage.steps, frame)
@@ -505,7 +508,7 @@ class Engine:
                 if batch is not None:
                     collector.store(start, batch)
         finally:
-            self._threads.arenas.take_back(arena)
+            self._arenas.take_back(arena)
         iteration.end_frame(frame)
 
     def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
@@ -513,7 +516,7 @@ class Engine:
         if self.stages[iteration.stage].publishes_directly:
             arena = NewMemory()
         else:
-            arena = self._threads.arenas.borrow()
+            arena = self._arenas.borrow()
             if stage.kind == "batch":
                 # Results of a batch stage are not copied, so they must not be in scratch memory.
                 collectors = {
@@ -539,7 +542,7 @@ class Engine:
                 iteration.publish(slot, batch)
         finally:
             if not isinstance(arena, NewMemory):
-                self._threads.arenas.take_back(arena)
+                self._arenas.take_back(arena)
         iteration.end_frame(frame)
 
     def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:

@@ -30,8 +30,8 @@ from dalify.immediate.user_data import Deferred, Kind, Value, is_batch, is_value
 from dalify.registry import Operator, Source
 
 if TYPE_CHECKING:
+    from dalify.base.threads import HelperThreads
     from dalify.immediate import prepared
-    from dalify.immediate.threads import Threads
 else:
     # Imported at first use: it imports the executor.
     prepared = LazyModule("dalify.immediate.prepared", "computing immediately")
@@ -113,7 +113,7 @@ def compute_now(operator: Operator, inputs: Sequence[Any], given: Mapping[str, A
     return to_user_outputs(operator, [to_user_data(result, call.kind) for result in compute_outputs(call)], given)
 
 
-def compute_outputs(call: BoundCall, threads: Threads | None = None) -> list[Batch]:
+def compute_outputs(call: BoundCall, threads: HelperThreads | None = None) -> list[Batch]:
     """Return the outputs of a call.
 
     Args:

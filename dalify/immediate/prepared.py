@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
+from dalify.base.threads import HelperThreads
 from dalify.data import Batch, BufferPool
 from dalify.executor.arena import Arenas
 from dalify.executor.device_steps import find_device
@@ -25,7 +26,6 @@ from dalify.executor.packages import check_packages
 from dalify.executor.plan import make_plan
 from dalify.executor.steps import run_steps
 from dalify.graph import DataNode, Edge, Graph, Node, entered, make_node, node_specs
-from dalify.immediate.threads import Threads
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalog
 
@@ -71,7 +71,7 @@ class Prepared:
         count: int,
         number: int,
         positions: np.ndarray[Any, Any] | None = None,
-        threads: Threads | None = None,
+        threads: HelperThreads | None = None,
     ) -> list[Batch]:
         """Return the outputs, in newly allocated memory.
 
@@ -91,7 +91,12 @@ class Prepared:
         return [on_device[slot] if slot in on_device else _result(collectors[slot]) for slot in self._outputs]
 
     def _divide(
-        self, batches: Sequence[Batch], number: int, count: int, collectors: dict[int, Collector], threads: Threads
+        self,
+        batches: Sequence[Batch],
+        number: int,
+        count: int,
+        collectors: dict[int, Collector],
+        threads: HelperThreads,
     ) -> None:
         """Compute on a number of threads that depends on the measured time per sample."""
         wanted = math.ceil(count * self._seconds_per_sample / _SECONDS_OF_A_PART)

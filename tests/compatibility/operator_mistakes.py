@@ -238,6 +238,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     library, folder, *stride = sys.argv[1:]
     dali = importlib.import_module(library)
+    os.chdir(folder)  # some operators write to the working folder
     print(json.dumps(outcomes(dali, Path(folder), *map(int, stride))))
 
 

@@ -165,7 +165,7 @@ def test_failures_after_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
             raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
 
     monkeypatch.setattr(engine, "_run_on_batch", failing)
-    with pytest.raises(DeviceError, match="the device failed.*illegal memory access") as caught:
+    with pytest.raises(DeviceError, match=r"the device failed.*illegal memory access") as caught:
         pipe.run()
     assert "test_device_steps.py" in str(caught.value)
     assert "CUDA_LAUNCH_BLOCKING" in caught.value.hint

@@ -152,6 +152,12 @@ def test_after_a_fork_both_have_their_own(path: str) -> None:
     assert call("process", path) == mine
 
 
+def test_the_program_imports_nothing_of_dalify() -> None:
+    """It starts before it receives the parent's `sys.path`, without which dalify may not be found."""
+    program = f"import runpy, sys; sys.modules['dalify'] = None; runpy.run_path({helper_main.__file__!r})"
+    subprocess.run([sys.executable, "-I", "-c", program], check=True)
+
+
 def test_helpers_end_when_their_process_is_gone(path: str) -> None:
     program = f"""
         import os, sys

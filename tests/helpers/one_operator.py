@@ -49,7 +49,10 @@ def run_dalify(
 
     pipe = graph()
     pipe.build()
-    outputs = tuple([np.array(batch.as_cpu()[i]) for i in range(count)] for batch in pipe.run())
+    try:
+        outputs = tuple([np.array(batch.as_cpu()[i]) for i in range(count)] for batch in pipe.run())
+    finally:
+        pipe.close()  # waits for the batches that are computed ahead, which may write files
     return outputs[0] if len(outputs) == 1 else outputs
 
 

@@ -34,8 +34,7 @@ def test_files(channels, device, tmp_path, monkeypatch):
 def test_files_are_dalis(oracle, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_dali("dump_image", images(3), layouts="HWC", suffix="s")
-    # By name: batches that pipelines of other tests have begun ahead write to the working folder, too.
-    theirs = {path.name: path.read_bytes() for path in Path().glob("*-s-*")}
+    theirs = {path.name: path.read_bytes() for path in Path().iterdir()}
     for name in theirs:
         Path(name).unlink()
     run_dalify("dump_image", images(3), layouts="HWC", suffix="s")

@@ -12,10 +12,10 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.narrow import is_integer
 from dalify.base.processors import available_processors
 from dalify.base.source_line import SourceLine
+from dalify.base.threads import HelperThreads
 from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
-from dalify.immediate.threads import Threads
 
 __all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
 
@@ -66,7 +66,7 @@ def set_num_threads(n: int | None) -> None:
     _chosen[:] = [n]
 
 
-class ThreadPool(Threads):
+class ThreadPool(HelperThreads):
     """Threads that contexts may share; they divide the samples of a batch.
 
     Args:
@@ -83,7 +83,7 @@ class ThreadPool(Threads):
             raise ArgumentValueError(
                 f"num_threads must be a positive integer; got {count!r}.", line=SourceLine.capture()
             )
-        super().__init__(count)
+        super().__init__(count, "dalify-dynamic")
         self._device = device_id
 
     @property

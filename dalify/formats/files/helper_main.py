@@ -1,6 +1,7 @@
 """The program of helper processes: reads files with libraries that damaged files can crash or hang.
 
-``helper_process`` runs this file as a script. It imports nothing of dalify, so that it starts quickly.
+``helper_process`` runs this file as a script. It imports nothing of dalify, so that it starts quickly, and
+wherever the parent has found dalify.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from dalify.base.wording import counted
 
 __all__ = [
     "FUNCTIONS",
@@ -62,7 +61,7 @@ class RefusedError(Exception):
 
 # -- HDF5 --------------------------------------------------------------------------------------------------------------
 
-_files: OrderedDict[str, Any] = OrderedDict()
+_files: OrderedDict[str, Any] = OrderedDict()  # an LRU cache; `Recent` would be an import of dalify
 
 
 def _h5py() -> Any:
@@ -164,8 +163,8 @@ def _describe(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:
     if dtype.kind not in "biuf" and not (dataset.ndim == 1 and _is_bytes_or_list(dtype)):
         raise RefusedError(
             "dtype",
-            f"the dataset {name!r} of {path!r} has dtype {dtype} and {counted(dataset.ndim, 'dimension')}, which "
-            "cannot be converted to arrays.",
+            f"the dataset {name!r} of {path!r} has dtype {dtype} and {dataset.ndim} dimension"
+            f"{'s' if dataset.ndim > 1 else ''}, which cannot be converted to arrays.",
             "Supported are numbers, and in one dimension strings, bytes, and lists of numbers.",
         )
     has_variable_length = dtype.kind == "O"

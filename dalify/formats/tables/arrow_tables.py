@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError, suggestion
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
+from dalify.base.threads import in_parallel
 from dalify.base.wording import counted
 from dalify.formats.files import storage
 from dalify.formats.files.file_object import FileObject
@@ -46,7 +46,6 @@ __all__ = [
     "source_of_file",
 ]
 
-_OPEN_THREADS = 16
 _PARQUET, _ARROW, _FEATHER = b"PAR1", b"ARROW1", b"FEA1"
 _PARQUET_TAIL_BYTES = 8  # size of the metadata, and the magic PAR1
 # Data that declares more than a limit is rejected if its declared compression ratio is also above this.
@@ -494,10 +493,8 @@ def open_sources(
     if not paths:
         raise ReaderError("the list of paths is empty.")
     files = TableFiles(paths, memory_map)
-    if not files.is_remote:
-        return [kind(files, number, columns) for number in range(len(paths))]
-    with ThreadPoolExecutor(_OPEN_THREADS) as pool:
-        return list(pool.map(lambda number: kind(files, number, columns), range(len(paths))))
+    openings = [partial(kind, files, number, columns) for number in range(len(paths))]
+    return in_parallel(openings) if files.is_remote else [opening() for opening in openings]
 
 
 def check_columns(schema: Any, columns: Sequence[str], where: str) -> None:

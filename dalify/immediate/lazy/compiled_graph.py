@@ -16,14 +16,15 @@ from dalify.base.failure_context import failure_context
 from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.base.recent import Recent
+from dalify.base.threads import AwaitedThreads
 from dalify.data import Batch, BufferPool
+from dalify.executor.arena import Arenas
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine, Resources
 from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.packages import check_packages
 from dalify.executor.runnable_graph import RunnableGraph
-from dalify.executor.threads import AwaitedThreads
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
 from dalify.immediate.calls import adapt_error
@@ -36,6 +37,7 @@ __all__ = ["PLANS", "CompiledGraph", "Structure"]
 
 _POOL_BYTES = 256 << 20
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
+_arenas = Arenas()
 _numbers = itertools.count()
 _threads: dict[int, AwaitedThreads] = {}
 _threads_lock = ForkLock()
@@ -86,7 +88,8 @@ class CompiledGraph:
         self._slots = [slots.get(edge.node.number) for edge in sources]  # None: a pass removed its consumers
         on_device = next((node for node in nodes if node.output_device == "gpu"), None)
         device = structure.device or (None if on_device is None else find_device(None, on_device))
-        resources = Resources(threads=_threads_of(structure.num_threads), pool=_pool, torch_device=device)
+        threads = _threads_of(structure.num_threads)
+        resources = Resources(threads=threads, pool=_pool, arenas=_arenas, torch_device=device)
         self._engine = Engine(plan, Feeds((), readers), recovery, 1, resources)
         self._lock = threading.Lock()
 

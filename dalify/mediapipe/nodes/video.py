@@ -6,14 +6,15 @@ A clip is specified by the numbers of its frames, which only the video can resol
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, DecodeError, LayoutError, ReaderError, option_error_text
+from dalify.base.threads import in_parallel
 from dalify.base.wording import counted
 from dalify.codecs.video import Video
 from dalify.data import DALIDataType
@@ -164,12 +165,10 @@ def ReadVideoDatasetFromDir(
         )
     paths, labels = files.found(format)
     start = start_frame_index if fixed_clip_mode else None
-
-    def clips_of(path: str) -> _Clips:
-        return _Clips(path, frames_per_clip, step_between_clips, target_frame_rate, start)
-
-    with ThreadPoolExecutor() as pool:  # opening a video waits for the disk, or runs without the GIL
-        found = list(pool.map(clips_of, paths))
+    # Opening a video waits for the disk, or runs without the GIL.
+    found = in_parallel(
+        [partial(_Clips, path, frames_per_clip, step_between_clips, target_frame_rate, start) for path in paths]
+    )
     videos = [video for video in zip(paths, labels, found, strict=True) if len(video[2])]
     if not videos:
         raise ReaderError(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import dalify
 from dalify.base.errors import ArgumentTypeError
+from dalify.base.recent import Recent
 from dalify.executor.batch_source import Reply, Request
 from dalify.executor.batch_worker import BatchWorker
 from dalify.executor.remote import RemoteParts, pickled_setup
@@ -50,7 +51,7 @@ class RayWorker:
     """Computes batches in an actor, one call at a time."""
 
     def __init__(self) -> None:
-        self._workers: OrderedDict[str, BatchWorker] = OrderedDict()
+        self._workers: Recent[BatchWorker] = Recent(_MAX_ENGINES, BatchWorker.close)
         # Outputs are written here and copied to the object store. The system allocates only pages that are written.
         self._memory = Slot().memory[:REGION_BYTES]
         self._last_use = time.monotonic()
@@ -113,14 +114,7 @@ class RayWorker:
         return True
 
     def _worker(self, key: str, setup: Sequence[Any]) -> BatchWorker:
-        worker = self._workers.get(key)
-        if worker is None:
-            worker = loaded_worker(setup)
-            while len(self._workers) >= _MAX_ENGINES:
-                self._workers.popitem(last=False)[1].close()
-            self._workers[key] = worker
-        self._workers.move_to_end(key)
-        return worker
+        return self._workers.get_or_make(key, partial(loaded_worker, setup))[0]
 
 
 def pickled_for_ray(parts: RemoteParts) -> tuple[bytes, Callable[[bytes], Any]]:

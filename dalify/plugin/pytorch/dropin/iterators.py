@@ -24,7 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from dalify.base.fork_gate import working
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import Completion, kept_interrupts
-from dalify.executor.threads import ends_with_program
+from dalify.base.threads import ends_with_program
 from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset

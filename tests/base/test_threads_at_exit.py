@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import threading
-from dalify.executor import threads
+from dalify.base import threads
 
 threads.was_interrupted = lambda: True
 never_started = threading.Thread(target=print, daemon=True)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from dalify.executor.threads import AwaitedThreads
+from dalify.base.threads import AwaitedThreads
 
 
 @pytest.mark.parametrize(("size", "count", "is_here"), [(1, 1, True), (1, 5, True), (3, 1, True), (3, 5, False)])

@@ -1,4 +1,4 @@
-"""The worker threads of a pipeline.
+"""Threads that compute: those of pipelines, and those that help the threads that call them.
 
 Tasks of earlier batches have priority. Threads that would be idle at the end of a batch run tasks of the next one.
 """
@@ -15,17 +15,32 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Self, TypeVar
 
 from dalify.base.errors import PipelineStateError
-from dalify.base.fork_hook import at_fork
-from dalify.base.interrupts import PATIENCE_S, deferred_interrupts, is_main_thread, leave_running, was_interrupted
-from dalify.executor.arena import Arenas
+from dalify.base.first_error import FirstError
+from dalify.base.fork_hook import Owner, at_fork
+from dalify.base.fork_lock import ForkLock
+from dalify.base.interrupts import (
+    PATIENCE_S,
+    Completion,
+    deferred_interrupts,
+    is_main_thread,
+    leave_running,
+    was_interrupted,
+)
+from dalify.base.processors import available_processors
 
-__all__ = ["AwaitedThreads", "ThreadPool", "ends_with_program"]
+__all__ = ["AwaitedThreads", "HelperThreads", "ThreadPool", "ends_with_program", "in_parallel"]
 
+_T = TypeVar("_T")
 Task = Callable[[], None]
+
+# Opening a remote file is mostly waiting, so there are several threads on small machines, too.
+_MIN_SHARED_THREADS = 16
 
 
 class _Queue:
@@ -60,13 +75,11 @@ class ThreadPool:
     Attributes:
         size: number of threads.
         name: prefix of their names.
-        arenas: scratch memory of their tasks.
     """
 
     def __init__(self, size: int, name: str) -> None:
         self.size = size
         self.name = name
-        self.arenas = Arenas()
         self._queue = _Queue()
         self._numbers = itertools.count()
         # Daemons: a pipeline that was not closed must not prevent the interpreter from ending.
@@ -185,3 +198,87 @@ class AwaitedThreads(ThreadPool):
                 waiting.popleft()()
         finally:
             self._here.waiting = None
+
+
+class HelperThreads:
+    """Threads that share the tasks of one call with the calling thread, which waits for them; started at first use.
+
+    The caller runs every task that no thread has begun. So a call ends even if all threads are occupied, or have ended
+    with the program, and tasks may make calls themselves.
+
+    Args:
+        count: number of threads, including the caller's.
+        name: prefix of thread names.
+    """
+
+    def __init__(self, count: int, name: str) -> None:
+        self.count = count
+        self._name = name
+        self._pool: ThreadPool | None = None
+        self._finalizer: weakref.finalize[..., HelperThreads] | None = None
+        self._owner = Owner()
+        self._lock = ForkLock()
+
+    def _started(self) -> ThreadPool:
+        with self._lock:
+            if self._owner.take_over():  # threads do not survive a fork
+                self._pool = None
+                if self._finalizer is not None:
+                    self._finalizer.detach()
+            if self._pool is None:
+                self._pool = ThreadPool(self.count - 1, self._name)
+                self._finalizer = weakref.finalize(self, self._pool.close, wait=False)
+                self._finalizer.atexit = False
+            return self._pool
+
+    def run(self, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
+        """Run tasks in parallel, in the context of the caller, and return their results; Ctrl-C drops those not begun.
+
+        Raises:
+            Exception: the error of the first task that failed.
+        """
+        results: list[Any] = [None] * len(tasks)
+        left = deque(enumerate(tasks))
+        ended = [Completion() for _ in tasks]
+        failure, lock = FirstError(), threading.Lock()
+        caller = threading.get_ident()
+
+        def work() -> None:
+            while True:
+                try:
+                    number, task = left.popleft()
+                except IndexError:
+                    return
+                try:
+                    if not failure:
+                        results[number] = task()
+                except BaseException as error:
+                    if threading.get_ident() == caller and not isinstance(error, Exception):
+                        raise
+                    with lock:
+                        failure.record(error, number)
+                finally:
+                    ended[number].set()
+
+        helpers = min(self.count, len(tasks)) - 1
+        if helpers > 0:
+            self._started().submit(0, 0, [partial(copy_context().run, work) for _ in range(helpers)])
+        try:
+            work()
+            for completion in ended:
+                completion.wait()
+        finally:
+            left.clear()
+        failure.raise_first()
+        return results
+
+
+_shared = HelperThreads(max(_MIN_SHARED_THREADS, available_processors()), "dalify-shared")
+
+
+def in_parallel(tasks: Sequence[Callable[[], _T]]) -> list[_T]:
+    """Run tasks in parallel on threads that the process shares, see `HelperThreads.run`.
+
+    They are for calls that have no threads of their own, such as those that open many files.
+    """
+    return _shared.run(tasks)
