@@ -164,7 +164,7 @@ def _describe(dataset: Any, path: str, size_of_file: int) -> tuple[Any, ...]:
         raise RefusedError(
             "dtype",
             f"the dataset {name!r} of {path!r} has dtype {dtype} and {dataset.ndim} dimension"
-            f"{'s' if dataset.ndim > 1 else ''}, which cannot be converted to arrays.",
+            f"{'s' if dataset.ndim != 1 else ''}, which cannot be converted to arrays.",
             "Supported are numbers, and in one dimension strings, bytes, and lists of numbers.",
         )
     has_variable_length = dtype.kind == "O"
