@@ -55,6 +55,7 @@ check: stubs ## format, lint, types, import rules, spelling
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+	@find dalify -name '*.py' -exec wc -l {} + | awk '$$2 != "total" && $$1 > 400 { print "note: " $$2 " has " $$1 " lines; divide it if it has two subjects" }'
 
 format: $(READY) ## format the sources
 	$(BIN)/ruff check --fix-only .
