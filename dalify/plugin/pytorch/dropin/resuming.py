@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch.utils.data
@@ -60,7 +60,7 @@ class Resumable:
         assert self._pass is not None
         return {"batches": batches, "generators": self._pass[1]}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Any) -> None:
         """Continue the epoch of a `state_dict`: the next iterator returns its remaining batches.
 
         With workers, the returned batches are computed again and discarded, with their errors, to restore the random
@@ -72,7 +72,7 @@ class Resumable:
         Raises:
             CheckpointError: not a state of a loader, or of a loader with other samplers.
         """
-        if "batches" not in state or "generators" not in state:
+        if not isinstance(state, Mapping) or not {"batches", "generators"} <= state.keys():
             raise CheckpointError("not a state of a DataLoader.", hint="Pass the result of loader.state_dict().")
         if state["batches"] is not None and len(state["generators"]) != len(self._generators()):
             raise CheckpointError(
