@@ -60,7 +60,7 @@ class Resumable:
         assert self._pass is not None
         return {"batches": batches, "generators": self._pass[1]}
 
-    def load_state_dict(self, state: Any) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the epoch of a `state_dict`: the next iterator returns its remaining batches.
 
         With workers, the returned batches are computed again and discarded, with their errors, to restore the random
