@@ -38,7 +38,10 @@ def index_tool(
         parser.add_argument("file", help="the file to read")
         parser.add_argument("index", help="the index file to write", nargs="?" if default_index else None)
         given = parser.parse_args(arguments)
-        index: str = default_index(given.file) if given.index is None and default_index else given.index
+        index: str | None = given.index
+        if index is None:
+            assert default_index is not None, "dalify bug: the parser requires an index without a default"
+            index = default_index(given.file)
         try:
             count = write_index(given.file, index)
         except DalifyError as error:
