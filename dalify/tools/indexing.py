@@ -38,15 +38,17 @@ def index_tool(
         parser.add_argument("file", help="the file to read")
         parser.add_argument("index", help="the index file to write", nargs="?" if default_index else None)
         given = parser.parse_args(arguments)
-        if given.index is None and default_index is not None:
-            given.index = default_index(given.file)
+        index: str | None = given.index
+        if index is None:
+            assert default_index is not None, "dalify bug: the parser requires an index without a default"
+            index = default_index(given.file)
         try:
-            count = write_index(given.file, given.index)
+            count = write_index(given.file, index)
         except DalifyError as error:
             print(error, file=sys.stderr)
             return 1
         except OSError as error:
-            print(f"cannot write the index {given.index!r}: {error.strerror or error}.", file=sys.stderr)
+            print(f"cannot write the index {index!r}: {error.strerror or error}.", file=sys.stderr)
             return 1
         print(f"{count} {counted}")
         return 0

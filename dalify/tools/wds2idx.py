@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from pathlib import Path
 
 from dalify.formats.records.webdataset import write_index
 from dalify.tools.indexing import index_tool
@@ -16,8 +16,8 @@ __all__ = ["main"]
 
 def _index_beside(archive: str) -> str:
     """Return the name up to the first dot, as DALI's tool does, with another extension."""
-    folder, name = os.path.split(archive)
-    return os.path.join(folder, name[:1] + name[1:].split(".")[0] + ".idx")
+    path = Path(archive)
+    return str(path.with_name(path.name[:1] + path.name[1:].split(".")[0] + ".idx"))
 
 
 main = index_tool("wds2idx", "a WebDataset archive", write_index, "samples", _index_beside)

@@ -72,7 +72,7 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: fn.ColorSpaceConversion(colorSpaceMode=4)(given(PLANES, "WHCN")), ArgumentValueError, "RGB to BGR"),
         (lambda: fn.MediaConst(data=[1, 2], shape=[3], dtype=dt.INT8)(), ShapeError, "2 elements"),
         (lambda: fn.CoinFlip()(fn.Constant(constant=1.5)()), ArgumentValueError, "0 to 1"),
-        (lambda: fn.MediaFunc(func=TooShort, shape=[BATCH], dtype=dt.INT8)(), SourceError, "batch of 3.*counts samples"),
+        (lambda: fn.MediaFunc(func=TooShort, shape=[BATCH], dtype=dt.INT8)(), SourceError, "batch of 3.*counts sam"),
         (lambda: fn.ReadImageDatasetFromDir()(), ArgumentValueError, "specify dir or file_list"),
         (lambda: fn.ReadImageDatasetFromDir(dir="/nowhere")(), ReaderError, "/nowhere"),
         (lambda: fn.CocoReader(root=".", annfile="/nowhere.json")(), ReaderError, "nowhere"),

@@ -21,7 +21,7 @@ def test_the_tools_of_all_containers(tool, name, capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("archive", "index"), [("train.tar", "train.idx"), ("a.b.tar", "a.idx"), (".hidden.tar", ".hidden.idx"), ("c", "c.idx")]
+    ("archive", "index"), [("train.tar", "train.idx"), ("a.b.tar", "a.idx"), (".c.tar", ".c.idx"), ("d", "d.idx")]
 )
 def test_the_default_index_of_an_archive_is_beside_it(tmp_path, archive, index):
     folder = tmp_path / "with.dots"

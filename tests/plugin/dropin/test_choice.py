@@ -91,8 +91,8 @@ MESSAGES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
         lambda root: cifar(transforms.Compose([Brighten(), transforms.Lambda(len)])),
         {"collate_fn": len},
         "[TF01] transform[0] is tests.plugin.dropin.torch_reference.Brighten, which is not supported. Hint: Most "
-        "transforms of torchvision.transforms and v2 that return one image for one image are supported. If yours calls such "
-        "transforms, lower(transform), of dalify.plugin.pytorch, makes them faster.",
+        "transforms of torchvision.transforms and v2 that return one image for one image are supported. If yours calls "
+        "such transforms, lower(transform), of dalify.plugin.pytorch, makes them faster.",
     ),
     "a timeout without workers": (
         lambda root: cifar(KNOWN),

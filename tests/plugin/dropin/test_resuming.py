@@ -156,8 +156,9 @@ def test_loaders_are_copied_without_their_pass(transform):
 
 def test_states_of_others():
     loader = DataLoader(cifar(RANDOM, 8), batch_size=4, shuffle=True, generator=torch.Generator())
-    with pytest.raises(CheckpointError, match="not a state of a DataLoader"):
-        loader.load_state_dict({"epoch": 3})
+    for other in ({"epoch": 3}, None, 3):
+        with pytest.raises(CheckpointError, match="not a state of a DataLoader"):
+            loader.load_state_dict(other)
     batches = iter(loader)
     next(batches)
     with pytest.raises(CheckpointError, match="a loader with 2 random number generators, but this one has 1"):

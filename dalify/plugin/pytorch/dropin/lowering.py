@@ -165,8 +165,8 @@ class _Lowering:
         if module is None or not (name in _POINTWISE or is_supported(transform, ON_PILLOW | ON_TENSORS)):
             raise NotRecognizedError(
                 f"{position} is {kind.__module__}.{name}, which is not supported",
-                "Most transforms of torchvision.transforms and v2 that return one image for one image are supported. If "
-                "yours calls such transforms, lower(transform), of dalify.plugin.pytorch, makes them faster.",
+                "Most transforms of torchvision.transforms and v2 that return one image for one image are supported. "
+                "If yours calls such transforms, lower(transform), of dalify.plugin.pytorch, makes them faster.",
             )
         # Version 1 returns plain tensors for tensors of version 2 that it changes, so it must run itself.
         mixes = not is_pillow and type(self._values) is not torch.Tensor and not is_version_2(transform)

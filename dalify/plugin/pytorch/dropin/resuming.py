@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch.utils.data
@@ -72,7 +72,7 @@ class Resumable:
         Raises:
             CheckpointError: not a state of a loader, or of a loader with other samplers.
         """
-        if "batches" not in state or "generators" not in state:
+        if not isinstance(state, Mapping) or not {"batches", "generators"} <= state.keys():
             raise CheckpointError("not a state of a DataLoader.", hint="Pass the result of loader.state_dict().")
         if state["batches"] is not None and len(state["generators"]) != len(self._generators()):
             raise CheckpointError(
