@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,7 @@ def outcomes(dali: Any, folder: Path, stride: int = 1) -> dict[str, dict[str, An
     ]
     found: dict[str, dict[str, Any]] = {}
     while waiting:
-        done, status = _in_child(lambda: _each(dali, waiting))
+        done, status = _in_child(partial(_each, dali, waiting))
         outcome_of = [*done, {CRASHED: os.waitstatus_to_exitcode(status)}][: len(waiting)]
         found.update({f"{name} | {item.label}": one for (name, item), one in zip(waiting, outcome_of, strict=False)})
         waiting = waiting[len(outcome_of) :]

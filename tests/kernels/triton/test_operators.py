@@ -77,7 +77,7 @@ def converted(x: Any) -> Any:
     return tuple(fn.cast(x, dtype=dtype) for dtype in (types.UINT8, types.INT16, types.FLOAT16, types.FLOAT))
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, "uint16", "int32"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "uint16", "int32"])  # each size, and types that numbers lack
 @pytest.mark.parametrize(("graph", "launches"), [(transposed, 3), (joined, 9)])
 def test_axes(graph: Graph, launches: int, dtype: str) -> None:
     compare(graph, images(dtype, 3), "HWC", tolerance=0, launches=launches)

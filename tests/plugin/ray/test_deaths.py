@@ -26,8 +26,8 @@ ray = imported("ray")
 from dalify.plugin.ray import RayPipeline  # noqa: E402
 from tests.helpers.ray_cluster import RayCluster, eventually, separate_cluster, worker_processes  # noqa: E402
 
-DEATHS = 20
-NODE_DEATHS = 3  # of these
+DEATHS = 10
+NODE_DEATHS = 2  # of these
 
 
 def test_workers_and_nodes_that_are_killed_at_any_moment_cost_nothing(
