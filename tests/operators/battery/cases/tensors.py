@@ -59,9 +59,7 @@ CASES: dict[str, Case] = {
             "out of range": {"only": True, "axis": 3},
             "numbers": {"only": True, "inputs": (FLOATS, FLOATS, FLOATS)},
         },
-        different={
-            "no rows": "DALI joins samples without elements only if the batch has others"
-        },
+        different={"no rows": "DALI joins samples without elements only if the batch has others"},
         reference=by.exact(lambda one, other, axis_name: np.concatenate([one, other], axis=1)),
     ),
     "constant": exact_case(
