@@ -37,7 +37,8 @@ from dalify.kernels.arrays.simd import (
 )
 from dalify.kernels.arrays.simd_rows import WIDE, sum_of_rows, wide_sum_of_rows
 from dalify.kernels.arrays.strided import contiguous
-from dalify.kernels.images.resample_filters import axis_taps, even_range, new_taps
+from dalify.kernels.images.resample_filters import axis_taps, new_taps
+from dalify.kernels.images.resample_rounding import even_range, round_to_even
 
 __all__ = ["has_others", "linear", "resample", "resample_windows", "separable"]
 
@@ -123,29 +124,9 @@ def resample_windows(
         _resample_all(target, source, *windows, antialias, *found[3:])
         if out.dtype.kind in "iu":
             others = True if found[3] else None
-            _round_to_even(*target.compiled, source.shapes, *windows, antialias, others, 16 // out.dtype.itemsize)
+            round_to_even(*target.compiled, source.shapes, *windows, antialias, others, 16 // out.dtype.itemsize)
 
     in_float32(out, x, fill)
-
-
-@njit(nogil=True, cache=True)
-def _round_to_even(
-    out_at, out_shapes, out_like, x_shapes, start, end, min_filter, mag_filter, antialias, others, block
-):
-    """Round the values of `even_range`, of images or of the slices of volumes."""
-    for n in range(len(out_at)):
-        height, width, channels = out_shapes[n, -3], out_shapes[n, -2], out_shapes[n, -1]
-        first, last = even_range(
-            (height, width, channels), x_shapes[n, -2], start[n, -2:], end[n, -2:], min_filter[n], mag_filter[n],
-            antialias, others, block,
-        )  # fmt: skip
-        size = width * channels
-        rows = np.prod(out_shapes[n]) // size
-        out = array_at(out_at[n], (rows, size), out_like)
-        for i in range(rows):
-            row = out[i, first:last]
-            for j in range(row.size):
-                row[j] = np.rint(row[j])
 
 
 # It keeps the GIL: it takes less time than releasing it.

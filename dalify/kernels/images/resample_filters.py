@@ -25,21 +25,15 @@ from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.dtypes import DALIInterpType
 
 __all__ = [
-    "EVEN_PIXELS",
     "axis_taps",
     "axis_weights",
     "curve_tables",
-    "even_range",
     "filter_radius",
     "new_taps",
     "pixels_read",
     "select_filter",
     "tap_count",
 ]
-
-EVEN_PIXELS = 16
-"""Minimum width in pixels of images in which the GPU rounds values halfway between two integers to even; in narrower
-images, it rounds them away from zero. The CPU follows `even_range`."""
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -54,11 +48,6 @@ _POINTS_PER_UNIT = 32
 _POINTS = 2 * _POINTS_PER_UNIT  # number of points of the Gaussian
 _ROOT_OF_TWO = math.sqrt(2.0)
 _LARGEST_RADIUS = 3  # Lanczos
-
-# DALI's estimated cost of a pass, for each element of its result: that of the element, and of each horizontal tap; a
-# vertical tap costs 1.
-_STORE_COST = 3.0
-_HORIZONTAL_COST = 1.4
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
@@ -230,49 +219,6 @@ def new_taps(n_in, n_out, start, end, min_filter, mag_filter, antialias, is_accu
     first, weights = new_array((n_out,), np.int64), new_array((n_out, taps + (taps & is_even)), np.float32)
     axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights, has_others)
     return taps, first, weights
-
-
-@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
-def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, others, block):
-    """Return the first and the last element, exclusive, between which halves in a row are rounded to even.
-
-    Others are rounded away from zero. DALI rounds in the pass that it runs last: to even in whole vectors, which have
-    `block` elements of a row in a vertical pass, and `block` pixels in a horizontal one. That one computes pixels at
-    the border of the image one by one. The order of the passes is the one with the lower estimated cost.
-
-    Args:
-        shape: of the result: rows, columns, channels.
-        n_in: number of source columns.
-        start: [2], start of the window.
-        end: its end.
-        min_filter: see `select_filter`.
-        mag_filter: see `select_filter`.
-        antialias: see `filter_radius`.
-        others: `has_others` of `axis_taps`.
-        block: number of integers in 16 bytes.
-    """
-    height, width, channels = shape
-    rows, columns = abs(end[0] - start[0]), abs(end[1] - start[1])
-    kind = select_filter(height, start[0], end[0], min_filter, mag_filter)
-    row_taps = tap_count(filter_radius(kind, height, start[0], end[0], antialias, others))
-    kind = select_filter(width, start[1], end[1], min_filter, mag_filter)
-    radius = filter_radius(kind, width, start[1], end[1], antialias, others)
-    taps = tap_count(radius)
-    column_cost = _HORIZONTAL_COST * taps
-    vertical_last = rows * width * (column_cost + _STORE_COST) + height * width * row_taps
-    horizontal_last = height * columns * (row_taps + _STORE_COST) + height * width * column_cost
-    if vertical_last < horizontal_last:
-        return 0, width * channels // block * block
-    scale = np.float32((end[1] - start[1]) / np.float32(width))
-    origin = np.float32(start[1] + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
-    first, last = 0, width
-    for i in range(width):
-        low = math.ceil(np.float32(np.float32(i) * scale + origin))
-        if low >= 0 and low + taps <= n_in:
-            last = i + 1
-        elif first == i:
-            first = last = i + 1
-    return first * channels, (first + (last - first) // block * block) * channels
 
 
 def axis_weights(

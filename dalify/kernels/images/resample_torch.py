@@ -15,7 +15,8 @@ from dalify.base.optional import torch
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.kernels.images.resample_filters import EVEN_PIXELS, axis_weights
+from dalify.kernels.images.resample_filters import axis_weights
+from dalify.kernels.images.resample_rounding import EVEN_PIXELS
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -23,7 +23,8 @@ from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.images.normalize_axes import multiplier_of
-from dalify.kernels.images.resample_filters import EVEN_PIXELS, curve_tables, filter_radius, select_filter, tap_count
+from dalify.kernels.images.resample_filters import curve_tables, filter_radius, select_filter, tap_count
+from dalify.kernels.images.resample_rounding import EVEN_PIXELS
 from dalify.kernels.triton.conversion import saturated, saturated_even
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton

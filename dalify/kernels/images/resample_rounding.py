@@ -1,0 +1,83 @@
+"""Computes which values halfway between two integers a resample rounds to even, and which ones away from zero."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dalify.base.array_at import array_at
+from dalify.base.compiling import njit
+from dalify.kernels.images.resample_filters import filter_radius, select_filter, tap_count
+
+__all__ = ["EVEN_PIXELS", "even_range", "round_to_even"]
+
+EVEN_PIXELS = 16
+"""Minimum width in pixels of images in which the GPU rounds values halfway between two integers to even; in narrower
+images, it rounds them away from zero. The CPU follows `even_range`."""
+
+# DALI's estimated cost of a pass, for each element of its result: that of the element, and of each horizontal tap; a
+# vertical tap costs 1.
+_STORE_COST = 3.0
+_HORIZONTAL_COST = 1.4
+
+
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
+def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, others, block):
+    """Return the first and the last element, exclusive, between which halves in a row are rounded to even.
+
+    Others are rounded away from zero. DALI rounds in the pass that it runs last: to even in whole vectors, which have
+    `block` elements of a row in a vertical pass, and `block` pixels in a horizontal one. That one computes pixels at
+    the border of the image one by one. The order of the passes is the one with the lower estimated cost.
+
+    Args:
+        shape: of the result: rows, columns, channels.
+        n_in: number of source columns.
+        start: [2], start of the window.
+        end: its end.
+        min_filter: see `select_filter`.
+        mag_filter: see `select_filter`.
+        antialias: see `filter_radius`.
+        others: `has_others` of `axis_taps`.
+        block: number of integers in 16 bytes.
+    """
+    height, width, channels = shape
+    rows, columns = abs(end[0] - start[0]), abs(end[1] - start[1])
+    kind = select_filter(height, start[0], end[0], min_filter, mag_filter)
+    row_taps = tap_count(filter_radius(kind, height, start[0], end[0], antialias, others))
+    kind = select_filter(width, start[1], end[1], min_filter, mag_filter)
+    radius = filter_radius(kind, width, start[1], end[1], antialias, others)
+    taps = tap_count(radius)
+    column_cost = _HORIZONTAL_COST * taps
+    vertical_last = rows * width * (column_cost + _STORE_COST) + height * width * row_taps
+    horizontal_last = height * columns * (row_taps + _STORE_COST) + height * width * column_cost
+    if vertical_last < horizontal_last:
+        return 0, width * channels // block * block
+    scale = np.float32((end[1] - start[1]) / np.float32(width))
+    origin = np.float32(start[1] + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
+    first, last = 0, width
+    for i in range(width):
+        low = math.ceil(np.float32(np.float32(i) * scale + origin))
+        if low >= 0 and low + taps <= n_in:
+            last = i + 1
+        elif first == i:
+            first = last = i + 1
+    return first * channels, (first + (last - first) // block * block) * channels
+
+
+@njit(nogil=True, cache=True)
+def round_to_even(out_at, out_shapes, out_like, x_shapes, start, end, min_filter, mag_filter, antialias, others, block):
+    """Round the values of `even_range`, of images or of the slices of volumes."""
+    for n in range(len(out_at)):
+        height, width, channels = out_shapes[n, -3], out_shapes[n, -2], out_shapes[n, -1]
+        first, last = even_range(
+            (height, width, channels), x_shapes[n, -2], start[n, -2:], end[n, -2:], min_filter[n], mag_filter[n],
+            antialias, others, block,
+        )  # fmt: skip
+        size = width * channels
+        rows = np.prod(out_shapes[n]) // size
+        out = array_at(out_at[n], (rows, size), out_like)
+        for i in range(rows):
+            row = out[i, first:last]
+            for j in range(row.size):
+                row[j] = np.rint(row[j])
