@@ -156,6 +156,7 @@ class Engine:
         self._lock = threading.Lock()
         has_device = any(stage.kind == "device" for stage in plan.stages)
         self._may_add_batches = self._threads.size > 1 and not (remote or feeds.externals or has_device)
+        self._read_ahead = [(slot, step) for slot, step in plan.readers.items() if step.reads_ahead]
         self.stages = [StageState(stage, plan, torch_device) for stage in plan.stages]
         self._started = self.next_number = 0
         self.next_rows: np.ndarray[Any, Any] | None = None
@@ -245,7 +246,7 @@ class Engine:
         self._started += 1
         self._scheduled.append(iteration)
         self._state_before_call = None
-        for slot, step in self.plan.readers.items():
+        for slot, step in self._read_ahead:
             step.begin(iteration.number, iteration.entries[slot])
         if self.remote is None:
             self._enter_stage(iteration)
@@ -350,7 +351,7 @@ class Engine:
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""
         self.discard()
-        for step in self.plan.readers.values():
+        for _, step in self._read_ahead:
             step.release_waiting()
         if self.remote is not None:
             self.remote.close()
@@ -359,7 +360,7 @@ class Engine:
             self._copies.wait()  # outputs that the user has may still be copied from memory that is free afterwards
         for cache in (*self.plan.caches, *self.plan.device_caches):
             cache.close()
-        for step in self.plan.readers.values():
+        for _, step in self._read_ahead:
             step.close()
         self.feeds.close()
 

@@ -93,6 +93,11 @@ class ReaderStep(Step):
         self._ahead = ahead
         self.is_awaited = False
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether the step reads in advance; the following methods are for such steps."""
+        return self._ahead is not None
+
     def begin(self, number: int, entries: NDArray[Any]) -> None:
         """Start to read the entries of a batch, by position, if they are read in advance."""
         if self._ahead is not None:

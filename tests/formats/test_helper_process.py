@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -173,3 +174,16 @@ def test_helpers_end_when_their_process_is_gone(path: str) -> None:
     while psutil.pid_exists(helper) and psutil.Process(helper).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_processes_with_many_files(path: str) -> None:
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most < 1200:
+        pytest.skip("this process may not open as many files")
+    source = os.open(path, os.O_RDONLY)
+    held = [source, *(os.dup(source) for _ in range(1100))]
+    try:
+        assert call("process", path) != os.getpid()
+    finally:
+        for descriptor in held:
+            os.close(descriptor)

@@ -44,6 +44,7 @@ _PROCESSOR_S = 2.0
 _BYTES_PER_S = 1 << 22
 # Maximum time that a helper may wait for a disk or network.
 _MAX_WAIT_S = 600.0
+_POLL_MS = 1000
 _PIPE_BYTES = 1 << 20
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ on Linux
 _KINDS = {"reader": ReaderError, "dtype": DTypeError}
@@ -86,6 +87,9 @@ class _Helper:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin.fileno(), self._process.stdout.fileno()
+        if HAS_PREAD:  # `select` accepts only the first 1,024 descriptors of a process
+            self._responses = select.poll()
+            self._responses.register(self._from, select.POLLIN)
         if sys.platform == "linux":
             with contextlib.suppress(OSError):  # only slower without it
                 importlib.import_module("fcntl").fcntl(self._from, _SET_PIPE_SIZE, _PIPE_BYTES)
@@ -134,7 +138,7 @@ class _Helper:
         while left:
             # A process forked from this one may keep the pipe open, so the end of the helper is also detected by
             # polling.
-            if HAS_PREAD and not select.select([self._from], [], [], 1.0)[0]:
+            if HAS_PREAD and not self._responses.poll(_POLL_MS):
                 is_late = time.monotonic() - last > _MAX_WAIT_S
                 if is_late or self._process.poll() is not None:
                     raise _EndedError
