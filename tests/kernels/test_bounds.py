@@ -23,8 +23,8 @@ PROCESSES = 2
 @pytest.mark.timeout(900)  # a minute of two free cores; many on a busy machine
 @needs_linux
 def test_no_kernel_leaves_its_arrays(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    # Code with checks must not be mistaken for code without. Where pytest keeps a cache, kernels that call no others are
-    # compiled once.
+    # Code with checks must not be mistaken for code without. Where pytest keeps a cache, kernels that call no others
+    # are compiled once.
     cache = getattr(request.config, "cache", None)
     compiled = cache.mkdir("bounds-checked-kernels") if cache is not None else tmp_path
     running = []
