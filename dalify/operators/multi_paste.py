@@ -53,7 +53,10 @@ class Regions(Parameters):
 
     def numbers(self, owners: np.ndarray, count: int) -> dict[str, np.ndarray | None]:
         """Return each argument as [regions, 2] for all regions of `count` samples; see `_numbers`."""
-        return {name: _numbers(getattr(self, name), owners, count, name) for name in argument_names(Regions)}
+        return {name: _numbers(getattr(self, name), owners, count, name) for name in _REGION_ARGUMENTS}
+
+
+_REGION_ARGUMENTS = argument_names(Regions)
 
 
 @operator(alphabetical=True)

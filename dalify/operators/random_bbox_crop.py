@@ -30,7 +30,7 @@ def _output_count(arguments: Mapping[str, Any]) -> int:
     return 3 + (arguments["input_count"] > 1) + bool(arguments["output_bbox_indices"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Candidates(Parameters):
     """How windows are drawn, and which are accepted.
 

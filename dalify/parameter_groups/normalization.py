@@ -13,7 +13,7 @@ from dalify.base.errors import ShapeError
 from dalify.base.small_arrays import all_of
 from dalify.data.dtypes import DALIDataType
 from dalify.kernels.arrays.axes import chosen_axes
-from dalify.registry import VARIES, Parameters, PerSample, Spec, argument_names
+from dalify.registry import VARIES, Parameters, PerSample, Spec, Vectors, argument_names
 
 __all__ = ["AFTER_RESIZE", "Normalization", "Standardization", "can_follow_resize", "check_channel_values"]
 
@@ -86,7 +86,7 @@ class Standardization(Parameters):
         return chosen_axes(x, self.axes, self.axis_names)
 
 
-def check_channel_values(mean: Any, std: Any, channels: np.ndarray) -> None:
+def check_channel_values(mean: Vectors, std: Vectors, channels: np.ndarray) -> None:
     """Check the numbers of means and standard deviations of a chunk.
 
     Args:
