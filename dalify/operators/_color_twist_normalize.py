@@ -15,7 +15,7 @@ from dalify.kernels.images.planes import normalize_mixed
 from dalify.kernels.images.resample_normalized import in_order
 from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, Vectors, operator
 
 
 @operator
@@ -41,7 +41,7 @@ def _color_twist_normalize(
 
 
 @_color_twist_normalize.geometry
-def _(x: Batch, *, mean: Any, std: Any) -> dict[str, Any]:
+def _(x: Batch, *, mean: Vectors, std: Vectors) -> dict[str, Any]:
     shapes = x.shape_array()
     check_channels(shapes[:, 2])
     check_channel_values(mean, std, shapes[:, 2])

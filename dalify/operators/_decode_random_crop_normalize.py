@@ -23,7 +23,7 @@ from dalify.parameter_groups.decoding import DecodeOptions, decode_needed
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, Vectors, operator
 
 _CHANNELS = 3
 
@@ -60,8 +60,8 @@ def _(
     random_crop: RandomCrop,
     size: tuple[int, ...],
     draws: SampleDraws,
-    mean: Any,
-    std: Any,
+    mean: Vectors,
+    std: Vectors,
 ) -> dict[str, Any]:
     shapes, headers = options.shapes(encoded)
     _check_sizes(shapes)

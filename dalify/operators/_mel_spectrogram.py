@@ -6,6 +6,7 @@ The pass ``fuse`` inserts it; users do not call it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dalify.data import Batch
@@ -15,43 +16,35 @@ from dalify.kernels.arrays.axes import chosen_axes
 from dalify.kernels.arrays.normalize import normalize
 from dalify.kernels.audio.decibels import to_decibels
 from dalify.kernels.audio.spectrum import spectrogram
+from dalify.parameter_groups.normalization import Standardization
 from dalify.parameter_groups.spectra import MelFilters, Windows
-from dalify.registry import Spec, operator
-
-_OF_DECIBELS = ("cutoff_db", "multiplier", "reference")
-_OF_NORMALIZATION = ("axes", "axis_names", "ddof", "epsilon", "scale", "shift")
+from dalify.registry import Parameters, Spec, argument_names, operator
 
 
-@operator
+@dataclass(slots=True)
+class Decibels(Parameters):
+    """How the sums are converted to decibels.
+
+    Attributes:
+        cutoff_db: see ``to_decibels``.
+        multiplier: see ``to_decibels``; None for no conversion.
+        reference: see ``to_decibels``.
+    """
+
+    cutoff_db: float = -200.0
+    multiplier: float | None = None
+    reference: float = 0.0
+
+
+@operator(alphabetical=True)
 def _mel_spectrogram(
-    x: Spec,
-    /,
-    *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
-    cutoff_db: float = -200.0,
-    ddof: int = 0,
-    epsilon: float = 0.0,
-    filters: MelFilters,
-    multiplier: float | None = None,
-    reference: float = 0.0,
-    scale: float = 1.0,
-    shift: float = 0.0,
-    windows: Windows,
+    x: Spec, /, *, windows: Windows, filters: MelFilters, decibels: Decibels, standardization: Standardization
 ) -> Spec:
     """Compute spectra and sum them in bands; convert the sums to decibels and normalize them.
 
     Args:
         x: see ``spectrogram``.
         axes: see ``normalize``; without axes and their names, nothing is normalized.
-        axis_names: see ``normalize``.
-        cutoff_db: see ``to_decibels``.
-        ddof: see ``normalize``.
-        epsilon: see ``normalize``.
-        multiplier: see ``to_decibels``; None for no conversion.
-        reference: see ``to_decibels``.
-        scale: see ``normalize``.
-        shift: see ``normalize``.
 
     Returns:
         float32, bands and windows in the order of `layout`.
@@ -70,34 +63,27 @@ def _(
     out: Samples,
     x: Samples,
     *,
-    axes: tuple[int, ...] | None,
-    axis_names: str | None,
-    cutoff_db: float,
-    ddof: int,
-    epsilon: float,
-    filters: MelFilters,
-    multiplier: float | None,
-    out_spec: Spec,
-    reference: float,
-    scale: float,
-    shift: float,
     windows: Windows,
+    filters: MelFilters,
+    decibels: Decibels,
+    standardization: Standardization,
+    out_spec: Spec,
 ) -> None:
-    is_normalized = axes is not None or axis_names is not None
-    chosen = chosen_axes(out_spec, axes, axis_names)  # first: after a kernel, code in Python is not in the CPU cache
+    # First: after a kernel, code in Python is not in the CPU cache.
+    axes, options = standardization.chosen_axes(out_spec), standardization.options
     spectrogram(out, x, **windows.options, bank=filters.bank(windows.length // 2 + 1))
-    if multiplier is not None:
-        to_decibels(out, out, multiplier, cutoff_db, reference or None)
-    if is_normalized:
-        normalize(out, out, None, None, chosen, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+    if decibels.multiplier is not None:
+        to_decibels(out, out, decibels.multiplier, decibels.cutoff_db, decibels.reference or None)
+    if standardization.has_axes:
+        normalize(out, out, None, None, axes, **options)
 
 
-@_mel_spectrogram.before("to_decibels", "merges", into="_mel_spectrogram", takes=_OF_DECIBELS)
+@_mel_spectrogram.before("to_decibels", "merges", into="_mel_spectrogram", takes=argument_names(Decibels))
 def _(mel: Mapping[str, Any], decibels: Mapping[str, Any], source: Spec, device: str) -> bool:
     return not mel.keys() & {"multiplier", "axes", "axis_names"}
 
 
-@_mel_spectrogram.before("normalize", "merges", into="_mel_spectrogram", takes=_OF_NORMALIZATION)
+@_mel_spectrogram.before("normalize", "merges", into="_mel_spectrogram", takes=argument_names(Standardization))
 def _(mel: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
     """Return whether mean and deviation are those of whole rows, and nothing has been normalized before."""
     axes, axis_names = normalize.get("axes"), normalize.get("axis_names")

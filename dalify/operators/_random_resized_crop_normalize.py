@@ -15,7 +15,7 @@ from dalify.kernels.images.resample_normalized import in_order, resample_normali
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters
-from dalify.registry import Spec, operator
+from dalify.registry import AnySamples, Spec, Vectors, operator
 
 
 @operator(random=True)
@@ -52,8 +52,8 @@ def _(
     random_crop: RandomCrop,
     size: tuple[int, ...],
     output_layout: str,
-    mean: Any,
-    std: Any,
+    mean: Vectors,
+    std: Vectors,
 ) -> dict[str, Any]:
     shapes = x.shape_array()
     windows = random_crop.windows(shapes[:, :2], draws)
@@ -67,5 +67,13 @@ def _(
 
 @_random_resized_crop_normalize.cpu_samples
 @_random_resized_crop_normalize.gpu_samples
-def _(out: Any, x: Any, *, start: np.ndarray, end: np.ndarray, filters: Filters, normalization: Normalization) -> None:
+def _(
+    out: AnySamples,
+    x: AnySamples,
+    *,
+    start: np.ndarray,
+    end: np.ndarray,
+    filters: Filters,
+    normalization: Normalization,
+) -> None:
     resample_normalized(out, x, normalization.output_layout, start, end, filters.values, normalization.values)

@@ -15,7 +15,7 @@ from dalify.kernels.images.resample_normalized import in_order, resample_normali
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
 from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_sources
-from dalify.registry import Spec, operator
+from dalify.registry import AnySamples, Spec, Vectors, operator
 
 
 @operator
@@ -46,7 +46,9 @@ def _resize_crop_mirror_normalize(
 
 
 @_resize_crop_mirror_normalize.geometry
-def _(x: Batch, *, window: CropWindow, target: ResizeSize, output_layout: str, mean: Any, std: Any) -> dict[str, Any]:
+def _(
+    x: Batch, *, window: CropWindow, target: ResizeSize, output_layout: str, mean: Vectors, std: Vectors
+) -> dict[str, Any]:
     shapes = x.shape_array()
     start, end, windows = cropped_sources(target, window, "HW", shapes[:, :2])
     check_channel_values(mean, std, shapes[:, 2])
@@ -56,5 +58,13 @@ def _(x: Batch, *, window: CropWindow, target: ResizeSize, output_layout: str, m
 
 @_resize_crop_mirror_normalize.cpu_samples
 @_resize_crop_mirror_normalize.gpu_samples
-def _(out: Any, x: Any, *, start: np.ndarray, end: np.ndarray, filters: Filters, normalization: Normalization) -> None:
+def _(
+    out: AnySamples,
+    x: AnySamples,
+    *,
+    start: np.ndarray,
+    end: np.ndarray,
+    filters: Filters,
+    normalization: Normalization,
+) -> None:
     resample_normalized(out, x, normalization.output_layout, start, end, filters.values, normalization.values)

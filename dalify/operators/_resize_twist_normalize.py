@@ -19,7 +19,7 @@ from dalify.kernels.images.resample_planes import has_resampled_planes
 from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
 from dalify.parameter_groups.resize import Filters, ResizeSize
-from dalify.registry import Spec, operator
+from dalify.registry import Spec, Vectors, operator
 
 
 @operator
@@ -49,7 +49,7 @@ def _resize_twist_normalize(
 
 
 @_resize_twist_normalize.geometry
-def _(x: Batch, *, target: ResizeSize, mean: Any, std: Any) -> dict[str, Any]:
+def _(x: Batch, *, target: ResizeSize, mean: Vectors, std: Vectors) -> dict[str, Any]:
     shapes = x.shape_array()
     sizes, start, end = target.edges(shapes[:, :2])
     check_channels(shapes[:, 2], "brightness")

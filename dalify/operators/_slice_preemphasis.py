@@ -14,6 +14,7 @@ from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.audio.preemphasis import preemphasis
 from dalify.operators.slice import slice_windows
+from dalify.parameter_groups.slicing import SliceCoordinates
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -68,6 +69,7 @@ def _(
         shape_input,
         spec=spec,
         axes=axes,
+        coordinates=SliceCoordinates(),
         normalized_anchor=normalized_anchor,
         normalized_shape=normalized_shape,
         count=count,

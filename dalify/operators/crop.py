@@ -15,7 +15,7 @@ from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.parameter_groups.crop import CropWindow, OutOfBounds
 from dalify.parameter_groups.resize import Filters, ResizeSize
-from dalify.registry import Spec, argument_names, operator
+from dalify.registry import AnySamples, Spec, argument_names, operator
 
 # Four dimensions without a layout are a volume, as in DALI.
 _LAYOUTS = ("HWC", "DHWC", *VISUAL_LAYOUTS)
@@ -66,7 +66,7 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, bounds: OutOfBounds) -> dict[
 
 @crop.cpu_samples
 @crop.gpu_samples
-def _(out: Any, x: Any, *, out_spec: Spec, start: np.ndarray, bounds: OutOfBounds) -> None:
+def _(out: AnySamples, x: AnySamples, *, out_spec: Spec, start: np.ndarray, bounds: OutOfBounds) -> None:
     bounds.copy(out, x, start, out_spec, out_spec.layout or "")
 
 

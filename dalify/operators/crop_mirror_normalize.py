@@ -15,7 +15,7 @@ from dalify.kernels.images.normalize_axes import normalize_axes
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.parameter_groups.crop import CropWindow, OutOfBounds
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
-from dalify.registry import Spec, operator
+from dalify.registry import AnySamples, Spec, Vectors, operator
 
 
 @operator(alphabetical=True, stores_any_float=True)
@@ -99,8 +99,8 @@ def _(
     bounds: OutOfBounds,
     output_layout: str,
     pad_output: bool,
-    mean: Any,
-    std: Any,
+    mean: Vectors,
+    std: Vectors,
 ) -> dict[str, Any]:
     layout = visual_layout(spec, VISUAL_LAYOUTS)
     shapes = x.shape_array()
@@ -117,8 +117,8 @@ def _(
 @crop_mirror_normalize.cpu_samples
 @crop_mirror_normalize.gpu_samples
 def _(
-    out: Any,
-    x: Any,
+    out: AnySamples,
+    x: AnySamples,
     *,
     spec: Spec,
     out_spec: Spec,

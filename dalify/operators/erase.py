@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,46 +10,71 @@ from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
 from dalify.base.wording import counted
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import fill_elements, fill_in_range
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.gather import fill_run
 from dalify.kernels.images.erase_torch import erase_samples_torch
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, Parameters, PerSample, Spec, Vectors, operator
 
 _MAX_COORDINATE = np.float32(2.0**62)
 
 
-def _axes(x: Spec, axes: Sequence[int] | None, axis_names: str | None) -> tuple[int, ...]:
-    """Return the axes that anchors and shapes refer to."""
-    layout = x.layout or ""
-    if axis_names:
-        return tuple(x.axis(letter) for letter in axis_names)
-    if axes:
-        for axis in axes:
-            if not 0 <= axis < (x.ndim or 0):
-                raise IndexingError(f"axes contains {axis}; the data has {counted(x.ndim, 'axis')}.")
-        return tuple(axes)
-    if not layout:
-        raise LayoutError(
-            "the data has no layout, so axes must specify what anchor and shape refer to.", hint="axes=[0, 1]"
+@dataclass(slots=True)
+class Coordinates(Parameters):
+    """What anchors and shapes refer to.
+
+    Attributes:
+        axes: the axes that anchors and shapes refer to; by default all but C.
+        axis_names: the same as letters of the layout; overrides `axes`.
+        centered_anchor: the anchors are the centers of the regions.
+        normalized: anchors and shapes are fractions of the extents.
+        normalized_anchor: the same for anchors only.
+        normalized_shape: the same for shapes only.
+    """
+
+    axes: list[int] | None = None
+    axis_names: str | None = None
+    centered_anchor: bool = False
+    normalized: bool = False
+    normalized_anchor: bool | None = None
+    normalized_shape: bool | None = None
+
+    @property
+    def options(self) -> tuple[bool, bool, bool]:
+        """Whether anchors are centers, anchors are fractions, and shapes are fractions."""
+        return (
+            self.centered_anchor,
+            self.normalized or bool(self.normalized_anchor),
+            self.normalized or bool(self.normalized_shape),
         )
-    return tuple(axis for axis, letter in enumerate(layout) if letter != "C")
+
+    def chosen_axes(self, x: Spec) -> list[int]:
+        """Return the axes that anchors and shapes refer to."""
+        layout = x.layout or ""
+        if self.axis_names:
+            return [x.axis(letter) for letter in self.axis_names]
+        if self.axes:
+            for axis in self.axes:
+                if not 0 <= axis < (x.ndim or 0):
+                    raise IndexingError(f"axes contains {axis}; the data has {counted(x.ndim, 'axis')}.")
+            return list(self.axes)
+        if not layout:
+            raise LayoutError(
+                "the data has no layout, so axes must specify what anchor and shape refer to.", hint="axes=[0, 1]"
+            )
+        return [axis for axis, letter in enumerate(layout) if letter != "C"]
 
 
-@operator
+@operator(alphabetical=True)
 def erase(
     x: Spec,
     /,
     *,
     anchor: PerSample[float | list[float]] | None = None,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
-    centered_anchor: bool = False,
+    coordinates: Coordinates,
     fill_value: PerSample[float | list[float]] = 0.0,
-    normalized: bool = False,
-    normalized_anchor: bool | None = None,
-    normalized_shape: bool | None = None,
     shape: PerSample[float | list[float]] | None = None,
 ) -> Spec:
     """Fill one or more regions with a value.
@@ -61,14 +85,8 @@ def erase(
     Args:
         x: any data.
         anchor: first corners of the regions, concatenated, a number for each axis; by default 0.
-        axes: the axes that anchors and shapes refer to; by default all but C.
-        axis_names: the same as letters of the layout; overrides `axes`.
-        centered_anchor: the anchors are the centers of the regions.
         fill_value: one value, or one per channel. In integer types fractions are truncated, and what does not
             fit keeps its lowest bits: -1 is 255 in uint8.
-        normalized: anchors and shapes are fractions of the extents.
-        normalized_anchor: the same for anchors only.
-        normalized_shape: the same for shapes only.
         shape: extents of the regions, as many numbers as `anchor`; by default nothing is erased.
 
     Returns:
@@ -83,9 +101,10 @@ def erase(
     Example:
         >>> images = fn.erase(images, anchor=[0.2, 0.3], shape=[0.1, 0.2], normalized=True)  # doctest: +SKIP
     """
-    if normalized and (normalized_anchor is not None or normalized_shape is not None):
+    one, other = coordinates.normalized_anchor, coordinates.normalized_shape
+    if coordinates.normalized and (one is not None or other is not None):
         raise ArgumentValueError("specify either normalized, or normalized_anchor and normalized_shape.")
-    _axes(x, axes, axis_names)
+    coordinates.chosen_axes(x)
     return x
 
 
@@ -131,7 +150,11 @@ def _fill_regions(regions, starts, sizes, extents, axes, is_centered, is_anchor_
 
 
 def _found_regions(
-    anchor: Any, shape: Any, extents: np.ndarray, axes: list[int], options: tuple[bool, bool, bool]
+    anchor: Vectors | None,
+    shape: Vectors | None,
+    extents: np.ndarray,
+    axes: list[int],
+    options: tuple[bool, bool, bool],
 ) -> np.ndarray:
     """Return `_regions`, also for lists of different lengths; additional regions are empty."""
     if shape is None:
@@ -220,28 +243,24 @@ def _erase(out_at, x_at, shapes, regions, fills, channel_axis):
 @erase.cpu_samples
 @erase.gpu_samples
 def _(
-    out: Any,
+    out: AnySamples,
     x: AnySamples,
     *,
     anchor: Vectors | None,
-    axes: tuple[int, ...] | None,
-    axis_names: str | None,
-    centered_anchor: bool,
+    coordinates: Coordinates,
     fill_value: Vectors,
-    normalized: bool,
-    normalized_anchor: bool | None,
-    normalized_shape: bool | None,
     shape: Vectors | None,
     spec: Spec,
 ) -> None:
     if shape is None and anchor is not None:
         raise ShapeError("anchor requires shape.")
-    options = (centered_anchor, normalized or bool(normalized_anchor), normalized or bool(normalized_shape))
-    regions = _found_regions(anchor, shape, x.shapes, list(_axes(spec, axes, axis_names)), options)
+    regions = _found_regions(anchor, shape, x.shapes, coordinates.chosen_axes(spec), coordinates.options)
     table, channel_axis = (np.zeros((len(x), 1)), 0) if shape is None else _fill_table(fill_value, spec, x)
     if isinstance(x, Samples):
+        assert isinstance(out, Samples), "dalify bug: input and output on two devices"
         fills = fill_elements(table, x.dtype).view(f"u{x.dtype.itemsize}")
         _erase(out.addresses, x.addresses, x.shapes, regions, fills, channel_axis)
     else:
+        assert isinstance(out, DeviceSamples), "dalify bug: input and output on two devices"
         assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
         erase_samples_torch(out, x, regions, fill_in_range(table, spec.dtype.numpy), channel_axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,26 +19,55 @@ from dalify.data.origin import joined_origin
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.paste_regions import paste_regions, paste_regions_torch
-from dalify.registry import Memory, PerSample, Spec, Vectors, operator
+from dalify.registry import Memory, Parameters, PerSample, Spec, Vectors, argument_names, operator
 
 _IMAGE_DIMENSIONS = 3
 _LAYOUTS = ("HWC", "FHWC")
 
 
-@operator
+@dataclass(slots=True)
+class Regions(Parameters):
+    """Where regions come from and where they are pasted.
+
+    Attributes:
+        in_anchors: upper left corners of the regions, (y, x) each; by default 0.
+        in_anchors_rel: the same as fractions of the extents of the source image.
+        out_anchors: positions of the upper left corners on the canvas; by default 0.
+        out_anchors_rel: the same as fractions of the extents of the canvas.
+        shapes: height and width of the regions; by default to the end of the image.
+        shapes_rel: the same as fractions of the extents of the source image.
+    """
+
+    in_anchors: PerSample[list[int]] | None = None
+    in_anchors_rel: PerSample[list[float]] | None = None
+    out_anchors: PerSample[list[int]] | None = None
+    out_anchors_rel: PerSample[list[float]] | None = None
+    shapes: PerSample[list[int]] | None = None
+    shapes_rel: PerSample[list[float]] | None = None
+
+    def check(self) -> None:
+        """Raise ArgumentValueError for an argument together with its relative counterpart."""
+        for name in ("in_anchors", "out_anchors", "shapes"):
+            if getattr(self, name) is not None and getattr(self, f"{name}_rel") is not None:
+                raise ArgumentValueError(f"specify either {name} or {name}_rel, not both.")
+
+    def numbers(self, owners: np.ndarray, count: int) -> dict[str, np.ndarray | None]:
+        """Return each argument as [regions, 2] for all regions of `count` samples; see `_numbers`."""
+        return {name: _numbers(getattr(self, name), owners, count, name) for name in _REGION_ARGUMENTS}
+
+
+_REGION_ARGUMENTS = argument_names(Regions)
+
+
+@operator(alphabetical=True)
 def multi_paste(
     x: Spec,
     /,
     *inputs: Spec,
     dtype: DALIDataType | None = None,
-    in_anchors: PerSample[list[int]] | None = None,
-    in_anchors_rel: PerSample[list[float]] | None = None,
     in_ids: PerSample[list[int]] | None = None,
-    out_anchors: PerSample[list[int]] | None = None,
-    out_anchors_rel: PerSample[list[float]] | None = None,
     output_size: PerSample[list[int]] | None = None,
-    shapes: PerSample[list[int]] | None = None,
-    shapes_rel: PerSample[list[float]] | None = None,
+    regions: Regions,
 ) -> Spec:
     """Paste regions of several images onto one canvas of zeros; later regions overwrite earlier ones.
 
@@ -48,14 +78,8 @@ def multi_paste(
         x: images HWC or sequences FHWC, any numeric type.
         inputs: further inputs, of the same type.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
-        in_anchors: upper left corners of the regions, (y, x) each; by default 0.
-        in_anchors_rel: the same as fractions of the extents of the source image.
         in_ids: indices in the batch of the images that the regions come from.
-        out_anchors: positions of the upper left corners on the canvas; by default 0.
-        out_anchors_rel: the same as fractions of the extents of the canvas.
         output_size: height and width of the canvas; by default that of the inputs, if they are all equal.
-        shapes: height and width of the regions; by default to the end of the image.
-        shapes_rel: the same as fractions of the extents of the source image.
 
     Returns:
         Same layout, extents `output_size`.
@@ -72,13 +96,7 @@ def multi_paste(
         ... )  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
-    for name, one, other in (
-        ("in_anchors", in_anchors, in_anchors_rel),
-        ("out_anchors", out_anchors, out_anchors_rel),
-        ("shapes", shapes, shapes_rel),
-    ):
-        if one is not None and other is not None:
-            raise ArgumentValueError(f"specify either {name} or {name}_rel, not both.")
+    regions.check()
     if in_ids is not None and inputs:
         raise ArgumentValueError("in_ids requires a single input; omit it for several inputs.")
     if any(other.dtype != x.dtype for other in inputs):
@@ -86,7 +104,7 @@ def multi_paste(
     return x.replace(dtype=x.dtype if dtype is None else dtype, shape=None)
 
 
-def _numbers(values: Any, owners: np.ndarray, count: int, name: str) -> np.ndarray | None:
+def _numbers(values: Vectors | None, owners: np.ndarray, count: int, name: str) -> np.ndarray | None:
     """Return an argument as [regions, 2] for all regions of the batch, or None. `owners`: the sample of each region."""
     if values is None:
         return None
@@ -100,7 +118,7 @@ def _numbers(values: Any, owners: np.ndarray, count: int, name: str) -> np.ndarr
     return _concatenated(values).reshape(-1, 2)
 
 
-def _concatenated(values: Any) -> np.ndarray:
+def _concatenated(values: Vectors) -> np.ndarray:
     """Return the elements of an argument, sample by sample."""
     return values.reshape(-1) if isinstance(values, np.ndarray) else np.concatenate([row.reshape(-1) for row in values])
 
@@ -123,7 +141,7 @@ def _check_inside(start: np.ndarray, extent: np.ndarray, bounds: np.ndarray, wha
         raise IndexingError(f"the region at {place} of {size} pixels is not inside the {what} of {limit}.")
 
 
-def _canvas_sizes(inputs: tuple[Batch, ...], is_mixed: bool, output_size: Any) -> np.ndarray:
+def _canvas_sizes(inputs: tuple[Batch, ...], is_mixed: bool, output_size: Vectors | None) -> np.ndarray:
     """Return height and width of each canvas, int [N, 2]; `is_mixed`: any sample may be pasted on any canvas."""
     if output_size is not None:
         for size in output_size if isinstance(output_size, list) else [output_size.min(axis=0)]:
@@ -136,7 +154,7 @@ def _canvas_sizes(inputs: tuple[Batch, ...], is_mixed: bool, output_size: Any) -
     return extents[0]
 
 
-def _region_sources(inputs: tuple[Batch, ...], in_ids: Any) -> tuple[np.ndarray, np.ndarray]:
+def _region_sources(inputs: tuple[Batch, ...], in_ids: Vectors | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the canvas and the source sample of each region of the batch, in order.
 
     Samples are numbered input by input.
@@ -171,22 +189,20 @@ def _origins(inputs: tuple[Batch, ...], owners: np.ndarray, chosen: np.ndarray) 
 
 def _placed(
     inputs: tuple[Batch, ...],
-    regions: tuple[np.ndarray, np.ndarray],
+    sources: tuple[np.ndarray, np.ndarray],
     is_mixed: bool,
-    output_size: Any,
-    given: dict[str, Any],
+    output_size: Vectors | None,
+    regions: Regions,
 ) -> tuple[list[tuple[int, ...]], np.ndarray]:
     """Return the shapes of the canvases, and the regions as `paste_regions` takes them, int64 [regions, 7]."""
-    first = inputs[0]
-    count = len(first)
-    owners, chosen = regions
+    owners, chosen = sources
     images = [shape for batch in inputs for shape in batch.shapes()]
     if len({(*shape[:-3], shape[-1]) for shape in images}) > 1:
         raise ShapeError(
             "all images must have the same number of channels, and all sequences the same number of frames."
         )
     sizes = _canvas_sizes(inputs, is_mixed, output_size)
-    numbers = {name: _numbers(values, owners, count, name) for name, values in given.items()}
+    numbers = regions.numbers(owners, len(inputs[0]))
     extents = np.array([shape[-3:-1] for shape in images], np.int64).reshape(-1, 2)[chosen]
     corners = _to_pixels(numbers["in_anchors"], numbers["in_anchors_rel"], extents, np.floor)
     corners = np.zeros_like(extents) if corners is None else corners
@@ -227,7 +243,11 @@ def _paste(
 
 
 def _paste_torch(
-    inputs: tuple[Batch, ...], chosen: np.ndarray, table: np.ndarray, expected: list[tuple[int, ...]], dtype: Any
+    inputs: tuple[Batch, ...],
+    chosen: np.ndarray,
+    table: np.ndarray,
+    expected: list[tuple[int, ...]],
+    dtype: DALIDataType,
 ) -> DeviceSamples:
     """Return the canvases, on the device."""
     for sample, shape in enumerate(expected):
@@ -253,23 +273,14 @@ def _paste_torch(
 @multi_paste.gpu_batch
 def _(
     *inputs: Batch,
-    in_anchors: Vectors | None,
-    in_anchors_rel: Vectors | None,
     in_ids: Vectors | None,
-    out_anchors: Vectors | None,
-    out_anchors_rel: Vectors | None,
     output_size: Vectors | None,
-    shapes: Vectors | None,
-    shapes_rel: Vectors | None,
+    regions: Regions,
     memory: Memory,
     out_spec: Spec,
-) -> Any:
-    given = {
-        "in_anchors": in_anchors, "in_anchors_rel": in_anchors_rel, "out_anchors": out_anchors,
-        "out_anchors_rel": out_anchors_rel, "shapes": shapes, "shapes_rel": shapes_rel,
-    }  # fmt: skip
+) -> Batch:
     owners, chosen = _region_sources(inputs, in_ids)
-    expected, table = _placed(inputs, (owners, chosen), in_ids is not None, output_size, given)
+    expected, table = _placed(inputs, (owners, chosen), in_ids is not None, output_size, regions)
     origins = _origins(inputs, owners, chosen)
     layout = out_spec.layout or ""
     if inputs[0].device == "cpu":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from dalify.base.narrow import is_array
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.axes import chosen_axes
 from dalify.kernels.arrays.normalize import (
     batch_statistics,
     check_parameter,
@@ -24,23 +23,19 @@ from dalify.kernels.arrays.normalize import (
 )
 from dalify.kernels.arrays.normalize import normalize as normalize_cpu
 from dalify.kernels.arrays.reduce import result_counts
+from dalify.parameter_groups.normalization import Standardization
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
-@operator(whole_batch=lambda arguments: arguments.get("batch", False))
+@operator(alphabetical=True, whole_batch=lambda arguments: arguments.get("batch", False))
 def normalize(
     x: Spec,
     /,
     *,
-    axes: list[int] | None = None,
-    axis_names: str | None = None,
     batch: bool = False,
-    ddof: int = 0,
     dtype: DALIDataType = DALIDataType.FLOAT,
-    epsilon: float = 0.0,
     mean: PerSample[list[float]] | None = None,
-    scale: float = 1.0,
-    shift: float = 0.0,
+    standardization: Standardization,
     stddev: PerSample[list[float]] | None = None,
 ) -> Spec:
     """Normalize data by mean and standard deviation: (x - mean) / sqrt(stddev**2 + epsilon) * scale + shift.
@@ -53,15 +48,11 @@ def normalize(
         axes: axes over which mean and standard deviation are computed; by default all, or if `mean` or `stddev` has
             several entries, the axes other than those (channels preferred) that match them. Negative axes count from
             the end.
-        axis_names: the axes as letters of the layout, instead of `axes`.
         batch: compute over all samples of the batch together; extents along the other axes must match.
         ddof: delta degrees of freedom: the divisor of the variance is the number of values minus `ddof`. Ignored if
             `stddev` is specified.
         dtype: type of the result; integers are rounded and saturated.
-        epsilon: added to the variance.
         mean: mean in units of the data: one number, or one for each result; by default computed.
-        scale: standard deviation of the result.
-        shift: mean of the result.
         stddev: standard deviation, like `mean`.
 
     Returns:
@@ -75,51 +66,49 @@ def normalize(
     Example:
         >>> standard = fn.normalize(images, axis_names="HW", epsilon=1e-6)  # doctest: +SKIP
     """
-    if not chosen_axes(x, axes, axis_names) and x.ndim:
+    if not standardization.chosen_axes(x) and x.ndim:
         raise ArgumentValueError("axes must not be empty.")
     return x.replace(dtype=dtype)
 
 
-def _axes(spec: Spec, shape: Any, axes: Any, axis_names: Any, *given: np.ndarray | None) -> tuple[int, ...]:
-    if axes is None and axis_names is None:
+def _axes(
+    spec: Spec, shape: Sequence[int], standardization: Standardization, *given: np.ndarray | None
+) -> tuple[int, ...]:
+    if not standardization.has_axes:
         counts = {values.shape[1] for values in given if values is not None} - {1}
         if counts:
             layout = spec.layout or ""
             channels = layout.index("C") if "C" in layout else len(shape) - 1
             return parameter_axes(shape, max(counts), channels)
-    return chosen_axes(Spec(layout=spec.layout, ndim=len(shape)), axes, axis_names)
+    return standardization.chosen_axes(Spec(layout=spec.layout, ndim=len(shape)))
 
 
 def _of_batch(
-    x: AnySamples,
-    spec: Spec,
-    axes: tuple[int, ...] | None,
-    axis_names: str | None,
-    mean: Vectors | None,
-    stddev: Vectors | None,
-    options: dict[str, Any],
-) -> tuple[Any, Any]:
+    x: AnySamples, spec: Spec, standardization: Standardization, mean: Vectors | None, stddev: Vectors | None
+) -> tuple[Vectors, np.ndarray | None]:
     """Return mean and factor of each sample, those of all samples together unless they are given."""
     if any(values is not None and len(values[0]) != 1 for values in (mean, stddev)):
         raise ArgumentValueError("with batch=True, mean and stddev must be a single number.")
-    chosen = _axes(spec, x.shapes[0], axes, axis_names)
+    chosen = _axes(spec, x.shapes[0].tolist(), standardization)
     center = None if mean is None else np.asarray(mean[:1], np.float64)
     found, squares, number = batch_statistics(x, chosen, center)
-    factor = scale_factors(squares, number, options["ddof"], options["epsilon"], options["scale"], np)
+    factor = scale_factors(squares, number, standardization.ddof, standardization.epsilon, standardization.scale, np)
     return (
         np.repeat(found, len(x), axis=0) if mean is None else mean,
         np.repeat(np.asarray(factor), len(x), axis=0) if stddev is None else None,
     )
 
 
-def _resolve(shape, axes, axis_names, mean, stddev, factor, epsilon, scale, spec):
+def _resolve(shape, standardization, mean, stddev, factor, spec):
     """Return axes, mean and factor for samples of a shape; None where they are to be computed."""
     mean, stddev = (None if values is None else np.asarray(values, np.float64) for values in (mean, stddev))
-    chosen = _axes(spec, shape, axes, axis_names, mean, stddev)
+    chosen = _axes(spec, shape, standardization, mean, stddev)
     kept = kept_shape(shape, chosen)
     check_parameter(mean, "mean", kept)
     check_parameter(stddev, "stddev", kept)
-    return chosen, mean, factor if stddev is None else given_factors(stddev, epsilon, scale)
+    if stddev is not None:
+        factor = given_factors(stddev, standardization.epsilon, standardization.scale)
+    return chosen, mean, factor
 
 
 @normalize.cpu_samples
@@ -127,47 +116,42 @@ def _(
     out: Samples,
     x: Samples,
     *,
-    axes: tuple[int, ...] | None,
-    axis_names: str | None,
     batch: bool,
-    ddof: int,
-    epsilon: float,
     mean: Vectors | None,
-    scale: float,
-    shift: float,
+    standardization: Standardization,
     stddev: Vectors | None,
     spec: Spec,
 ) -> None:
-    options: dict[str, Any] = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
     factor = None
     if batch and (mean is None or stddev is None):
-        mean, factor = _of_batch(x, spec, axes, axis_names, mean, stddev, options)
+        mean, factor = _of_batch(x, spec, standardization, mean, stddev)
     elif mean is None and stddev is None:  # the same axes for all samples
-        normalize_cpu(out, x, None, None, chosen_axes(spec, axes, axis_names), **options)
+        normalize_cpu(out, x, None, None, standardization.chosen_axes(spec), **standardization.options)
         return
     given = mean, stddev, factor
-    kinds = _axes_of_samples(spec, x, axes, axis_names, mean, stddev)
+    kinds = _axes_of_samples(spec, x, standardization, mean, stddev)
     for chosen in dict.fromkeys(kinds):
         numbers = [n for n, kind in enumerate(kinds) if kind == chosen]
         if len(numbers) == len(x):
-            _normalize_alike(out, x, chosen, *given, **options)
+            _normalize_alike(out, x, chosen, standardization, *given)
         else:
+            rows = np.array(numbers)
             taken = [None if values is None else [values[n] for n in numbers] for values in given]
             try:
-                _normalize_alike(out.take(np.array(numbers)), x.take(np.array(numbers)), chosen, *taken, **options)
+                _normalize_alike(out.take(rows), x.take(rows), chosen, standardization, *taken)
             except ArgumentValueError as error:
                 error.sample = None if error.sample is None else numbers[error.sample]
                 raise
 
 
 def _axes_of_samples(
-    spec: Spec, x: Samples, axes: Any, axis_names: Any, mean: Vectors | None, stddev: Vectors | None
+    spec: Spec, x: Samples, standardization: Standardization, mean: Vectors | None, stddev: Vectors | None
 ) -> list[tuple[int, ...]]:
     """Return the axes of each sample; extents decide on those of a given mean."""
     given = [values for values in (mean, stddev) if values is not None]
     rows = [np.asarray(values[0])[None] for values in given]
-    first = _axes(spec, x.shapes[0].tolist(), axes, axis_names, *rows)
-    if axes is not None or axis_names is not None or all(is_array(v) and v.shape[1] == 1 for v in given):
+    first = _axes(spec, x.shapes[0].tolist(), standardization, *rows)
+    if standardization.has_axes or all(is_array(v) and v.shape[1] == 1 for v in given):
         return [first] * len(x)
     channels = (spec.layout or "").find("C") % x.ndim
     is_alike = all(map(is_array, given)) and channels not in first and len(first) == x.ndim - 1
@@ -176,7 +160,7 @@ def _axes_of_samples(
     found: list[tuple[int, ...]] = []
     for n, shape in enumerate(x.shapes.tolist()):
         try:
-            found.append(_axes(spec, shape, None, None, *(np.asarray(values[n])[None] for values in given)))
+            found.append(_axes(spec, shape, standardization, *(np.asarray(values[n])[None] for values in given)))
         except ShapeError as error:
             error.sample = n
             raise
@@ -187,24 +171,20 @@ def _normalize_alike(
     out: Samples,
     x: Samples,
     axes: tuple[int, ...],
-    mean: Any,
-    stddev: Any,
-    factor: Any,
-    *,
-    ddof: int,
-    epsilon: float,
-    scale: float,
-    shift: float,
+    standardization: Standardization,
+    mean: Vectors | None,
+    stddev: Vectors | None,
+    factor: Vectors | None,
 ) -> None:
     """Normalize samples along the same axes."""
     counts = result_counts(x, axes)
-    mean, stddev, factor = (
+    means, deviations, factors = (
         None if values is None else per_result(values, name, counts)
         for name, values in (("mean", mean), ("stddev", stddev), ("stddev", factor))
     )
-    if stddev is not None:
-        factor = given_factors(stddev, epsilon, scale)
-    normalize_cpu(out, x, mean, factor, axes, ddof=ddof, epsilon=epsilon, scale=scale, shift=shift)
+    if deviations is not None:
+        factors = given_factors(deviations, standardization.epsilon, standardization.scale)
+    normalize_cpu(out, x, means, factors, axes, **standardization.options)
 
 
 @normalize.gpu_samples
@@ -212,24 +192,19 @@ def _(
     out: DeviceSamples,
     x: DeviceSamples,
     *,
-    axes: tuple[int, ...] | None,
-    axis_names: str | None,
     batch: bool,
-    ddof: int,
-    epsilon: float,
     mean: Vectors | None,
-    scale: float,
-    shift: float,
+    standardization: Standardization,
     stddev: Vectors | None,
     spec: Spec,
 ) -> None:
-    options: dict[str, Any] = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
     batch_factor = None
     if batch and (mean is None or stddev is None):
-        mean, batch_factor = _of_batch(x, spec, axes, axis_names, mean, stddev, options)
+        mean, batch_factor = _of_batch(x, spec, standardization, mean, stddev)
     elif mean is None and stddev is None:
         none = [None] * len(x)
-        normalize_samples_torch(out, x, none, none, [_axes(spec, x.shapes[0], axes, axis_names)] * len(x), **options)
+        chosen = [_axes(spec, x.shapes[0].tolist(), standardization)] * len(x)
+        normalize_samples_torch(out, x, none, none, chosen, **standardization.options)
         return
     chosen: list[tuple[int, ...]] = []
     centers: list[np.ndarray | None] = []
@@ -238,14 +213,14 @@ def _(
         given = (mean, stddev, batch_factor)
         one, two, three = (None if values is None else values[n][None] for values in given)
         try:
-            found, center, factor = _resolve(shape, axes, axis_names, one, two, three, epsilon, scale, spec)
+            found, center, factor = _resolve(shape, standardization, one, two, three, spec)
         except DalifyError as error:
             error.sample = n
             raise
         chosen.append(found)
         centers.append(_per_result(center, shape, found))
         factors.append(_per_result(factor, shape, found))
-    normalize_samples_torch(out, x, centers, factors, chosen, **options)
+    normalize_samples_torch(out, x, centers, factors, chosen, **standardization.options)
 
 
 def _per_result(values: np.ndarray | None, shape: list[int], axes: tuple[int, ...]) -> np.ndarray | None:

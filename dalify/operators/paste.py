@@ -13,7 +13,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.gather import channel_fill, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.frames import visual_layout
-from dalify.registry import PerSample, Shaping, Spec, operator
+from dalify.registry import AnySamples, PerSample, Shaping, Spec, operator
 
 
 @operator
@@ -73,7 +73,7 @@ def paste(
 
 @paste.cpu_samples
 @paste.gpu_samples
-def _(out: Any, x: Any, *, paste_x: np.ndarray, paste_y: np.ndarray, fill_value: list[int]) -> None:
+def _(out: AnySamples, x: AnySamples, *, paste_x: np.ndarray, paste_y: np.ndarray, fill_value: list[int]) -> None:
     start = np.zeros((len(x), 3), np.int64)
     for axis, (name, positions) in enumerate((("paste_y", paste_y), ("paste_x", paste_x))):
         wrong = ~((positions >= 0) & (positions <= 1))

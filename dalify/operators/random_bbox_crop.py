@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from dalify.data.rows import Rows
 from dalify.kernels.boxes.bbox_crop import CropRules, first_outside, search
 from dalify.kernels.boxes.box_layout import from_corners, to_corners
 from dalify.kernels.random.philox import SampleDraws
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import Parameters, PerSample, Spec, Vectors, operator
 
 # DALI may search indefinitely; after this many candidates the best one is used.
 _MAX_CANDIDATES = 10_000
@@ -29,28 +30,92 @@ def _output_count(arguments: Mapping[str, Any]) -> int:
     return 3 + (arguments["input_count"] > 1) + bool(arguments["output_bbox_indices"])
 
 
-@operator(random=True, outputs=_output_count)
+@dataclass(slots=True, unsafe_hash=True)
+class Candidates(Parameters):
+    """How windows are drawn, and which are accepted.
+
+    Attributes:
+        all_boxes_above_threshold: every box must reach the threshold; False: at least one.
+        allow_no_crop: the result can be the whole image; ignored with `crop_shape`.
+        aspect_ratio: minimum and maximum ratio x / y of the extents; for volumes also for x / z and y / z. In pixels
+            with `input_shape`, else relative to the image.
+        bbox_prune_threshold: drop boxes that keep less than this fraction of their area, instead of those with their
+            center outside.
+        num_attempts: number of candidates per threshold.
+        scaling: minimum and maximum extent relative to the image.
+        threshold_type: "iou", intersection over union of box and window; "overlap", fraction of the box inside.
+        thresholds: one is drawn at random for every `num_attempts` candidates.
+        total_num_attempts: number of candidates after which the best one is used; by default 10,000.
+    """
+
+    all_boxes_above_threshold: bool = True
+    allow_no_crop: bool = True
+    aspect_ratio: list[float] = field(default_factory=lambda: [1.0, 1.0])
+    bbox_prune_threshold: float | None = None
+    num_attempts: int = 1
+    scaling: list[float] = field(default_factory=lambda: [1.0, 1.0])
+    threshold_type: str = "iou"
+    thresholds: list[float] = field(default_factory=lambda: [0.0])
+    total_num_attempts: int = -1
+
+    @property
+    def ranges(self) -> list[tuple[float, float]]:
+        """Minimum and maximum ratio of each pair of axes; one for all pairs, or one each."""
+        return list(zip(self.aspect_ratio[::2], self.aspect_ratio[1::2], strict=False))
+
+    def check(self) -> None:
+        """Raise ArgumentValueError for an unknown option or an invalid range."""
+        if self.threshold_type not in _TYPES:
+            raise ArgumentValueError(option_error_text("threshold_type", self.threshold_type, _TYPES))
+        if len(self.scaling) != 2 or not 0 <= self.scaling[0] <= self.scaling[1]:
+            raise ArgumentValueError(f"scaling must be a non-negative range [min, max]; got {list(self.scaling)}.")
+        if len(self.aspect_ratio) not in (2, 6) or any(not 0 < low <= high for low, high in self.ranges):
+            raise ArgumentValueError(
+                f"aspect_ratio must be one or three positive ranges [min, max]; got {list(self.aspect_ratio)}."
+            )
+        if self.bbox_prune_threshold is not None and not 0 <= self.bbox_prune_threshold <= 1:
+            raise ArgumentValueError(
+                f"bbox_prune_threshold must be between 0 and 1; got {self.bbox_prune_threshold:g}."
+            )
+        if self.num_attempts < 1 or not self.thresholds:
+            raise ArgumentValueError("num_attempts must be at least 1 and thresholds must not be empty.")
+
+    @lru_cache(64)  # noqa: B019 -- a group is small
+    def rules(self, axes: int, is_fixed: bool) -> CropRules:
+        """Return the criteria for windows.
+
+        Args:
+            axes: number of axes of the image.
+            is_fixed: whether the extents of the window are specified.
+        """
+        ranges, pairs = tuple(self.ranges), 1 if axes == 2 else 3
+        return CropRules(
+            tuple(self.thresholds),
+            self.allow_no_crop and not is_fixed,
+            self.threshold_type == "overlap",
+            self.all_boxes_above_threshold,
+            (self.scaling[0], self.scaling[1]),
+            ranges * pairs if len(ranges) == 1 else ranges[:pairs],
+            self.num_attempts,
+            self.total_num_attempts if self.total_num_attempts > 0 else _MAX_CANDIDATES,
+            self.bbox_prune_threshold,
+        )
+
+
+@operator(alphabetical=True, random=True, outputs=_output_count)
 def random_bbox_crop(
     boxes: Spec,
     labels: Spec | None = None,
     /,
     *,
-    all_boxes_above_threshold: bool = True,
-    allow_no_crop: bool = True,
-    aspect_ratio: list[float] = [1.0, 1.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
     bbox_layout: str | None = None,
-    bbox_prune_threshold: float | None = None,
+    candidates: Candidates,
     crop_shape: PerSample[list[int]] | None = None,
     input_shape: PerSample[list[int]] | None = None,
     ltrb: bool = True,
-    num_attempts: int = 1,
     output_bbox_indices: bool = False,
     quiet: bool = False,
-    scaling: list[float] = [1.0, 1.0],  # noqa: B006
     shape_layout: str | None = None,
-    threshold_type: str = "iou",
-    thresholds: list[float] = [0.0],  # noqa: B006
-    total_num_attempts: int = -1,
 ) -> tuple[Spec, ...]:
     """Draw a random crop window that keeps enough of the bounding boxes (Liu et al., SSD, arXiv:1512.02325).
 
@@ -62,24 +127,13 @@ def random_bbox_crop(
     Args:
         boxes: float32 [n, 4], or [n, 6] for volumes, relative to the image (0 to 1).
         labels: n integers; those of dropped boxes are dropped.
-        all_boxes_above_threshold: every box must reach the threshold; False: at least one.
-        allow_no_crop: the result can be the whole image; ignored with `crop_shape`.
-        aspect_ratio: minimum and maximum ratio x / y of the extents; for volumes also for x / z and y / z. In pixels
-            with `input_shape`, else relative to the image.
         bbox_layout: letters of a box: "xyXY" (corners), "xyWH" (corner and extents), "xyzXYZ" …; overrides `ltrb`.
-        bbox_prune_threshold: drop boxes that keep less than this fraction of their area, instead of those with their
-            center outside.
         crop_shape: extents of the window in pixels; requires `input_shape`. The window is then returned in pixels.
         input_shape: extents of the image in pixels.
         ltrb: boxes are left, top, right, bottom; False: left, top, width, height.
-        num_attempts: number of candidates per threshold.
         output_bbox_indices: also return the indices of the kept boxes.
         quiet: do not warn if no candidate satisfies the conditions.
-        scaling: minimum and maximum extent relative to the image.
         shape_layout: order of the extents in `crop_shape` and `input_shape`, by default "WH" or "WHD".
-        threshold_type: "iou", intersection over union of box and window; "overlap", fraction of the box inside.
-        thresholds: one is drawn at random for every `num_attempts` candidates.
-        total_num_attempts: number of candidates after which the best one is used; by default 10,000.
 
     Returns:
         Anchor and shape of the window (float32, x first), the boxes, then labels (if specified) and indices (int32, if
@@ -100,21 +154,9 @@ def random_bbox_crop(
         raise DTypeError(f"boxes must be float32; got {boxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
     if boxes.shape is not None and (len(boxes.shape) != 2 or boxes.shape[1] not in (4, 6)):
         raise ShapeError(f"boxes must be [n, 4] or [n, 6]; got {boxes.shape}.")
-    if threshold_type not in _TYPES:
-        raise ArgumentValueError(option_error_text("threshold_type", threshold_type, _TYPES))
+    candidates.check()
     if crop_shape is not None and input_shape is None:
         raise ArgumentValueError("crop_shape requires input_shape, the extents of the image in pixels.")
-    if len(scaling) != 2 or not 0 <= scaling[0] <= scaling[1]:
-        raise ArgumentValueError(f"scaling must be a non-negative range [min, max]; got {list(scaling)}.")
-    ranges = list(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=False))
-    if len(aspect_ratio) not in (2, 6) or any(not 0 < low <= high for low, high in ranges):
-        raise ArgumentValueError(
-            f"aspect_ratio must be one or three positive ranges [min, max]; got {list(aspect_ratio)}."
-        )
-    if bbox_prune_threshold is not None and not 0 <= bbox_prune_threshold <= 1:
-        raise ArgumentValueError(f"bbox_prune_threshold must be between 0 and 1; got {bbox_prune_threshold:g}.")
-    if num_attempts < 1 or not thresholds:
-        raise ArgumentValueError("num_attempts must be at least 1 and thresholds must not be empty.")
     if labels is not None and boxes.shape and labels.shape and labels.shape[0] != boxes.shape[0]:
         raise ShapeError(
             f"there must be one label per box; got {counted(boxes.shape[0], 'box')} and labels of shape {labels.shape}."
@@ -144,71 +186,24 @@ def _unknown_extents(count: int, axes: int) -> np.ndarray:
     return np.ones((count, axes))
 
 
-@lru_cache(64)
-def _rules(
-    thresholds: tuple[float, ...],
-    allow_no_crop: bool,
-    is_overlap: bool,
-    all_boxes_above_threshold: bool,
-    scaling: tuple[float, ...],
-    aspect_ratio: tuple[float, ...],
-    pairs: int,
-    num_attempts: int,
-    total_num_attempts: int,
-    bbox_prune_threshold: float | None,
-) -> CropRules:
-    """Return the criteria for windows; the same range of aspect ratios for all pairs of axes, or one each."""
-    ranges = tuple(zip(aspect_ratio[::2], aspect_ratio[1::2], strict=True))
-    return CropRules(
-        thresholds,
-        allow_no_crop,
-        is_overlap,
-        all_boxes_above_threshold,
-        (scaling[0], scaling[1]),
-        ranges * pairs if len(ranges) == 1 else ranges[:pairs],
-        num_attempts,
-        total_num_attempts,
-        bbox_prune_threshold,
-    )
-
-
 @random_bbox_crop.cpu_new_rows
 def _(
     boxes: Rows,
     labels: Rows | None,
     *,
-    all_boxes_above_threshold: bool,
-    allow_no_crop: bool,
-    aspect_ratio: tuple[float, ...],
     bbox_layout: str | None,
-    bbox_prune_threshold: float | None,
+    candidates: Candidates,
     crop_shape: Vectors | None,
     input_shape: Vectors | None,
     ltrb: bool,
-    num_attempts: int,
     output_bbox_indices: bool,
     quiet: bool,
-    scaling: tuple[float, ...],
     shape_layout: str | None,
-    threshold_type: str,
-    thresholds: tuple[float, ...],
-    total_num_attempts: int,
     draws: SampleDraws,
-) -> Any:
+) -> tuple[np.ndarray | Rows, ...]:
     axes = boxes.values.shape[1] // 2
     layout = bbox_layout or ("xyzXYZ" if axes == 3 else "xyXY" if ltrb else "xyWH")
-    rules = _rules(
-        thresholds,
-        allow_no_crop and crop_shape is None,
-        threshold_type == "overlap",
-        all_boxes_above_threshold,
-        scaling,
-        aspect_ratio,
-        1 if axes == 2 else 3,
-        num_attempts,
-        total_num_attempts if total_num_attempts > 0 else _MAX_CANDIDATES,
-        bbox_prune_threshold,
-    )
+    rules = candidates.rules(axes, crop_shape is not None)
     corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
     row = first_outside(corners.values, _SLACK)
     if row >= 0:
@@ -234,7 +229,7 @@ def _(
     starts, window = found.boxes.starts, (found.anchors, found.shapes)
     if fixed is not None:
         window = found.anchors * extents, found.shapes * extents
-    results: list[Any] = [values.astype(np.float32) for values in window]
+    results: list[np.ndarray | Rows] = [values.astype(np.float32) for values in window]
     results.append(Rows(from_corners(found.boxes.values, layout).astype(np.float32), starts))
     if labels is not None:
         results.append(Rows(labels.values[found.kept], starts))

@@ -15,7 +15,7 @@ from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters, result_type
-from dalify.registry import VARIES, Spec, argument_names, operator
+from dalify.registry import VARIES, AnySamples, Spec, argument_names, operator
 
 _LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "CFHW")
 _MERGED = ("size", *argument_names(Filters, RandomCrop))
@@ -75,7 +75,7 @@ def _(x: Batch, *, spec: Spec, draws: Any, random_crop: RandomCrop, size: tuple[
 
 @random_resized_crop.cpu_samples
 @random_resized_crop.gpu_samples
-def _(out: Any, x: Any, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
+def _(out: AnySamples, x: AnySamples, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
     filters.resample(out, x, out_spec.layout or "", start, end)
 
 

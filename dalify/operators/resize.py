@@ -17,7 +17,7 @@ from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.resize import Filters, ResizeSize, result_type
-from dalify.registry import VARIES, Spec, argument_names, operator
+from dalify.registry import VARIES, AnySamples, Spec, argument_names, operator
 
 _OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
 _EXACT_PARTS = 256
@@ -85,18 +85,23 @@ def _(x: Batch, *, spec: Spec, target: ResizeSize, save_attrs: bool) -> dict[str
 @resize.cpu_samples
 @resize.gpu_samples
 def _(
-    out: Any, *attributes_and_input: Any, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters
+    out: AnySamples,
+    *attributes_and_input: AnySamples,
+    out_spec: Spec,
+    start: np.ndarray,
+    end: np.ndarray,
+    filters: Filters,
 ) -> None:
     *attributes, x = attributes_and_input
     layout = out_spec.layout or ""
     filters.resample(out, x, layout, start, end)
     first, last = spatial_axes(layout)
     for attribute in attributes:
-        if isinstance(x, Samples):
+        if isinstance(attribute, Samples):
             for extents, shape in zip(attribute.arrays(), x.shapes, strict=True):
                 extents[:] = shape[first:last]
         else:
-            attribute.block.copy_(uploaded(x.shapes[:, first:last].reshape(-1), x.device))
+            attribute.block.copy_(uploaded(x.shapes[:, first:last].reshape(-1), attribute.device))
 
 
 @resize.before(

@@ -15,7 +15,7 @@ from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_sources, result_type
-from dalify.registry import PerSample, Spec, argument_names, operator
+from dalify.registry import AnySamples, PerSample, Spec, argument_names, operator
 
 _MERGED = argument_names(Filters, CropWindow, ResizeSize)
 # Bits of `mirror`.
@@ -84,7 +84,7 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize, mirror: n
 
 @resize_crop_mirror.cpu_samples
 @resize_crop_mirror.gpu_samples
-def _(out: Any, x: Any, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
+def _(out: AnySamples, x: AnySamples, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
     filters.resample(out, x, out_spec.layout or "", start, end)
 
 

@@ -19,13 +19,14 @@ from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
 from dalify.kernels.images.frames import default_layout
 from dalify.kernels.images.slice_geometry import slice_bounds, whole_windows
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.parameter_groups.slicing import SliceCoordinates
+from dalify.registry import AnySamples, PerSample, Spec, operator
 
 _POLICIES = (*POLICIES, *BORDERS)
 _BY_INPUTS = ("axes", "normalized_anchor", "normalized_shape")
 
 
-@operator
+@operator(alphabetical=True)
 def slice(
     data: Spec,
     anchor: Spec | None = None,
@@ -34,17 +35,12 @@ def slice(
     *,
     axes: PerSample[list[int]] | None = None,
     axis_names: str | None = None,
+    coordinates: SliceCoordinates,
     dtype: DALIDataType | None = None,
-    end: PerSample[list[int]] | None = None,
     fill_values: list[float] = [0.0],  # noqa: B006 -- the signature is the schema; the list is never mutated
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
     out_of_bounds_policy: str = "error",
-    rel_end: PerSample[list[float]] | None = None,
-    rel_shape: PerSample[list[float]] | None = None,
-    rel_start: PerSample[list[float]] | None = None,
-    shape: PerSample[list[int]] | None = None,
-    start: PerSample[list[int]] | None = None,
 ) -> Spec:
     """Extract a slice of each sample, from start to end or by start and shape.
 
@@ -60,7 +56,6 @@ def slice(
         axis_names: axes of the coordinates as letters; by default "WH". Data without a layout is taken as HW, HWC or
             DHWC.
         dtype: element type of the result; floats are truncated and saturated for integers. By default that of `data`.
-        end: end of the slice, in elements.
         fill_values: values outside the data, one for all channels or one each; with ``pad``. In integer types
             fractions are truncated, and what does not fit keeps its lowest bits: -1 is 255 in uint8.
         normalized_anchor: a floating-point `anchor` is relative to the extents.
@@ -69,11 +64,6 @@ def slice(
             filled with `fill_values`; ``trim_to_shape``: the slice is clipped; ``edge`` (``clamp``): the border is
             replicated; ``reflect`` (``reflect_1001``): mirrored including the border; ``reflect_101``: mirrored
             without it; ``wrap``: periodic.
-        rel_end: end of the slice, as fractions of the extents.
-        rel_shape: extents of the slice, as fractions of the extents.
-        rel_start: start of the slice, as fractions of the extents.
-        shape: extents of the slice, in elements.
-        start: start of the slice, in elements.
 
     Returns:
         Same layout, extents of the slice.
@@ -88,32 +78,16 @@ def slice(
     """
     if out_of_bounds_policy not in _POLICIES:
         raise ArgumentValueError(option_error_text("out_of_bounds_policy", out_of_bounds_policy, _POLICIES))
-    _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape)
+    if (anchor is None) != (shape_input is None):
+        raise ArgumentValueError("the inputs anchor and shape must be specified together.")
+    hint = "For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."
+    coordinates.check(has_inputs=anchor is not None, what="the slice", hint=hint)
     if axis_names and not set(axis_names) <= set(default_layout(data)):
         raise LayoutError(
             f"axis_names {axis_names!r} must all be in the layout of the data, {data.layout!r}.",
             hint="Use letters of the layout, or specify axes=[0] instead.",
         )
     return data.replace(dtype=data.dtype if dtype is None else dtype)
-
-
-def _check_coordinates(anchor, shape_input, start, rel_start, end, rel_end, shape, rel_shape) -> None:
-    if (anchor is None) != (shape_input is None):
-        raise ArgumentValueError("the inputs anchor and shape must be specified together.")
-    starts_given = [name for name, value in (("start", start), ("rel_start", rel_start)) if value is not None]
-    ends = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
-    ends_given = [name for name, value in ends.items() if value is not None]
-    if anchor is not None and starts_given + ends_given:
-        raise ArgumentValueError(
-            f"{', '.join(starts_given + ends_given)} cannot be combined with the inputs anchor and shape."
-        )
-    if anchor is None and not starts_given + ends_given:
-        raise ArgumentValueError(
-            "the slice is not specified.", hint="For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."
-        )
-    for names in (starts_given, ends_given):
-        if len(names) > 1:
-            raise ArgumentValueError(f"{' and '.join(names)} are mutually exclusive.")
 
 
 def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
@@ -156,12 +130,7 @@ def slice_windows(
     spec: Spec,
     axes: np.ndarray | None,
     axis_names: str | None = None,
-    start: Vectors | None = None,
-    rel_start: Vectors | None = None,
-    end: Vectors | None = None,
-    rel_end: Vectors | None = None,
-    shape: Vectors | None = None,
-    rel_shape: Vectors | None = None,
+    coordinates: SliceCoordinates,
     normalized_anchor: bool,
     normalized_shape: bool,
     out_of_bounds_policy: str = "error",
@@ -178,29 +147,22 @@ def slice_windows(
         return {"starts": found[0], "out_shapes": found[1]}
     extents = data.shape_array()
     places = _axes(spec, axes, axis_names, count)
+    given = coordinates.values
     if anchor is not None and shape_input is not None:
         if anchor.dtype.is_float != shape_input.dtype.is_float:
             raise ArgumentValueError("the inputs anchor and shape must both be integers, or both floats.")
-        start, rel_start = _absolute_and_relative(anchor, normalized_anchor)
-        shape, rel_shape = _absolute_and_relative(shape_input, normalized_shape)
-    for values in (start, rel_start, end, rel_end, shape, rel_shape):
-        given = 1 if values is None else len(values[0])
-        if given not in (1, places.shape[1]):
+        given["start"], given["rel_start"] = _absolute_and_relative(anchor, normalized_anchor)
+        given["shape"], given["rel_shape"] = _absolute_and_relative(shape_input, normalized_shape)
+    for values in given.values():
+        number = 1 if values is None else len(values[0])
+        if number not in (1, places.shape[1]):
             raise ArgumentValueError(
-                f"the number of coordinates must match the {places.shape[1]} axes; got {given}.",
+                f"the number of coordinates must match the {places.shape[1]} axes; got {number}.",
                 hint="Specify the axes: axis_names='HW' or axes=[0].",
             )
     at = flat_indices(places, extents.shape[1])
-    first, last = slice_bounds(
-        extents.reshape(-1)[at].reshape(places.shape),
-        start=start,
-        rel_start=rel_start,
-        end=end,
-        rel_end=rel_end,
-        shape=shape,
-        rel_shape=rel_shape,
-        are_inputs=anchor is not None,
-    )
+    along = extents.reshape(-1)[at].reshape(places.shape)
+    first, last = slice_bounds(along, **given, are_inputs=anchor is not None)
     found = whole_windows(extents, places, first, last - first)
     if found is not None:
         return {"starts": found[0], "out_shapes": found[1]}

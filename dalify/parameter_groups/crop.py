@@ -19,7 +19,7 @@ from dalify.kernels.images.crop_geometry import (
     chunk_windows,
     crop_extents,
 )
-from dalify.registry import Parameters, PerSample, Shaping, Spec
+from dalify.registry import AnySamples, Parameters, PerSample, Shaping, Spec
 
 __all__ = ["CropWindow", "OutOfBounds"]
 
@@ -100,7 +100,7 @@ class OutOfBounds(Parameters):
         """Raise ArgumentValueError if there are neither one fill value nor one for each channel."""
         check_fill_values(self.fill_values, channels)
 
-    def copy(self, out: Any, x: Any, start: np.ndarray, out_spec: Spec, layout: str) -> None:
+    def copy(self, out: AnySamples, x: AnySamples, start: np.ndarray, out_spec: Spec, layout: str) -> None:
         """Copy windows, and fill what is outside of the data.
 
         Args:

@@ -1,7 +1,8 @@
-"""Mirroring and normalization of pixels."""
+"""Mirroring and normalization of pixels; normalization by mean and standard deviation."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 from dalify.base.errors import ShapeError
 from dalify.base.small_arrays import all_of
 from dalify.data.dtypes import DALIDataType
-from dalify.registry import VARIES, Parameters, PerSample, Spec, argument_names
+from dalify.kernels.arrays.axes import chosen_axes
+from dalify.registry import VARIES, Parameters, PerSample, Spec, Vectors, argument_names
 
-__all__ = ["AFTER_RESIZE", "Normalization", "can_follow_resize", "check_channel_values"]
+__all__ = ["AFTER_RESIZE", "Normalization", "Standardization", "can_follow_resize", "check_channel_values"]
 
 
 @dataclass(slots=True)
@@ -48,7 +50,43 @@ class Normalization(Parameters):
         }
 
 
-def check_channel_values(mean: Any, std: Any, channels: np.ndarray) -> None:
+@dataclass
+class Standardization(Parameters):
+    """``(x - mean) / sqrt(stddev**2 + epsilon) * scale + shift`` with mean and standard deviation along axes.
+
+    Attributes:
+        axes: axes over which mean and standard deviation are computed. Negative axes count from the end.
+        axis_names: the axes as letters of the layout, instead of `axes`.
+        ddof: delta degrees of freedom: the divisor of the variance is the number of values minus `ddof`. Ignored if
+            the standard deviation is specified.
+        epsilon: added to the variance.
+        scale: standard deviation of the result.
+        shift: mean of the result.
+    """
+
+    axes: list[int] | None = None
+    axis_names: str | None = None
+    ddof: int = 0
+    epsilon: float = 0.0
+    scale: float = 1.0
+    shift: float = 0.0
+
+    @property
+    def has_axes(self) -> bool:
+        """Whether the axes are specified."""
+        return self.axes is not None or self.axis_names is not None
+
+    @functools.cached_property
+    def options(self) -> dict[str, Any]:
+        """The arguments of kernels, by name."""
+        return {"ddof": self.ddof, "epsilon": self.epsilon, "scale": self.scale, "shift": self.shift}
+
+    def chosen_axes(self, x: Spec) -> tuple[int, ...]:
+        """Return the axes over which mean and standard deviation are computed, by default all."""
+        return chosen_axes(x, self.axes, self.axis_names)
+
+
+def check_channel_values(mean: Vectors, std: Vectors, channels: np.ndarray) -> None:
     """Check the numbers of means and standard deviations of a chunk.
 
     Args:

@@ -19,7 +19,7 @@ from dalify.kernels.images.resize_geometry import (
     resize_geometry,
 )
 from dalify.parameter_groups.crop import CropWindow
-from dalify.registry import Parameters, PerSample, Shaping, Spec
+from dalify.registry import AnySamples, Parameters, PerSample, Shaping, Spec
 
 __all__ = ["Filters", "ResizeRegion", "ResizeSize", "cropped_sources", "result_type"]
 
@@ -166,7 +166,7 @@ class Filters(Parameters):
             "mag_filter": self.mag_filter,
         }
 
-    def resample(self, out: Any, x: Any, layout: str, start: np.ndarray, end: np.ndarray) -> None:
+    def resample(self, out: AnySamples, x: AnySamples, layout: str, start: np.ndarray, end: np.ndarray) -> None:
         """Fill results from windows of the sources; see `resample_axes`."""
         filters: dict[str, Any] = {
             "interp_type": self.interp_type,

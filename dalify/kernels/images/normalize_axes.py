@@ -32,8 +32,8 @@ def normalize_axes(
     start: Mapping[str, np.ndarray],
     *,
     mirror: np.ndarray,
-    mean: Any,
-    std: Any,
+    mean: np.ndarray | list[np.ndarray],
+    std: np.ndarray | list[np.ndarray],
     scale: float,
     shift: float,
     fill_values: Sequence[float] | np.ndarray,
@@ -148,8 +148,8 @@ def normalize_samples(
     output_layout: str,
     start: Mapping[str, np.ndarray],
     mirror: np.ndarray,
-    mean: Any,
-    std: Any,
+    mean: np.ndarray | list[np.ndarray],
+    std: np.ndarray | list[np.ndarray],
     options: Mapping[str, Any],
 ) -> None:
     """`normalize_axes` for the samples of a chunk, in one call if the channels are equal and the layout is common.
@@ -221,8 +221,8 @@ def _normalize_on_device(
     output_layout: str,
     start: Mapping[str, np.ndarray],
     mirror: np.ndarray,
-    mean: Any,
-    std: Any,
+    mean: np.ndarray | list[np.ndarray],
+    std: np.ndarray | list[np.ndarray],
     options: Mapping[str, Any],
 ) -> None:
     if x.dense is not None and out.dense is not None:

@@ -27,7 +27,7 @@ def normalize_samples_torch(
     start: Mapping[str, np.ndarray],
     *,
     mirror: np.ndarray,
-    mean: Any,
+    mean: np.ndarray | list[np.ndarray],
     multiplier: Any,
     shift: float,
     fill_values: np.ndarray,

@@ -70,7 +70,9 @@ def _tables(count: int, height: int, width: int) -> tuple[np.ndarray, ...]:
     return (*shapes, offsets, np.zeros((count, 3), np.int64))
 
 
-def _channel_values(mean: Any, std: Any, scale: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _channel_values(
+    mean: np.ndarray | list[np.ndarray], std: np.ndarray | list[np.ndarray], scale: float, count: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return means and multipliers, float32 [N, 3]; those of constants, which are read-only arrays, are kept."""
     key = id(mean), id(std), scale, count
     found = _known_values.get(key)

@@ -23,8 +23,8 @@ __all__ = ["in_order", "resample_normalized"]
 
 @prefer_triton("resampling", "resample_normalized")
 def resample_normalized(
-    out: Any,
-    x: Any,
+    out: Samples | DeviceSamples,
+    x: Samples | DeviceSamples,
     output_layout: str,
     start: np.ndarray,
     end: np.ndarray,
@@ -42,8 +42,12 @@ def resample_normalized(
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
     """
-    is_planar_on_cpu = isinstance(x, Samples) and output_layout == "CHW"
-    if is_planar_on_cpu and has_resampled_planes(out, x, start, end, filters, normalization):
+    if (
+        output_layout == "CHW"
+        and isinstance(out, Samples)
+        and isinstance(x, Samples)
+        and has_resampled_planes(out, x, start, end, filters, normalization)
+    ):
         return
     shapes = np.stack([out.extents(output_layout.index(letter)) for letter in "HWC"], 1)
     is_on_device = isinstance(x, DeviceSamples)

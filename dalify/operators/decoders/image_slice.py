@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
+from dalify.base.errors import ArgumentTypeError, LayoutError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
 from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
+from dalify.parameter_groups.slicing import SliceCoordinates
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -24,12 +25,7 @@ def image_slice(
     shape_input: Spec | None = None,
     /,
     *,
-    start: PerSample[list[int]] | None = None,
-    rel_start: PerSample[list[float]] | None = None,
-    end: PerSample[list[int]] | None = None,
-    rel_end: PerSample[list[float]] | None = None,
-    shape: PerSample[list[int]] | None = None,
-    rel_shape: PerSample[list[float]] | None = None,
+    coordinates: SliceCoordinates,
     axes: PerSample[list[int]] | None = None,
     axis_names: str = "WH",
     normalized_anchor: bool = True,
@@ -74,19 +70,8 @@ def image_slice(
     """
     if (anchor is None) != (shape_input is None):
         raise ArgumentTypeError("the inputs anchor and shape must be specified together.")
-    named = {"start": start, "rel_start": rel_start}
-    starts = [name for name, value in named.items() if value is not None]
-    named = {"end": end, "rel_end": rel_end, "shape": shape, "rel_shape": rel_shape}
-    ends = [name for name, value in named.items() if value is not None]
-    if anchor is not None and starts + ends:
-        raise ArgumentValueError(f"{', '.join(starts + ends)} cannot be combined with the inputs anchor and shape.")
-    if anchor is None and not starts + ends:
-        raise ArgumentValueError(
-            "the window is not specified.", hint="For example rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5]."
-        )
-    for names in (starts, ends):
-        if len(names) > 1:
-            raise ArgumentValueError(f"{' and '.join(names)} are mutually exclusive.")
+    hint = "For example rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5]."
+    coordinates.check(has_inputs=anchor is not None, what="the window", hint=hint)
     if axes is None and not (axis_names and set(axis_names) <= set("HW") and len(set(axis_names)) == len(axis_names)):
         raise LayoutError(f"axis_names must consist of H and W; got {axis_names!r}.")
     return decoder_rule(encoded, options.dtype)
@@ -98,12 +83,7 @@ def _(
     anchor: Batch | None,
     shape_input: Batch | None,
     *,
-    start: Any,
-    rel_start: Any,
-    end: Any,
-    rel_end: Any,
-    shape: Any,
-    rel_shape: Any,
+    coordinates: SliceCoordinates,
     axes: np.ndarray | None,
     axis_names: str,
     normalized_anchor: bool,
@@ -118,26 +98,18 @@ def _(
         raise LayoutError(f"axes must be 0 (height) and 1 (width); got {axes.tolist()[0]}.")
     else:
         axes = axes % 2
+    given = coordinates.values
     if anchor is not None and shape_input is not None:
-        start, rel_start = _absolute_and_relative(anchor, normalized_anchor)
-        shape, rel_shape = _absolute_and_relative(shape_input, normalized_shape)
-    for values in (start, rel_start, end, rel_end, shape, rel_shape):
+        given["start"], given["rel_start"] = _absolute_and_relative(anchor, normalized_anchor)
+        given["shape"], given["rel_shape"] = _absolute_and_relative(shape_input, normalized_shape)
+    for values in given.values():
         if values is not None and values.shape != axes.shape:
             raise ShapeError(
                 f"there must be one coordinate for each of the {axes.shape[1]} axes; got {values.shape[1:]}."
             )
     along = np.empty(axes.shape)
     _take_extents(along, shapes, axes)
-    first, last = slice_bounds(
-        along,
-        start=start,
-        rel_start=rel_start,
-        end=end,
-        rel_end=rel_end,
-        shape=shape,
-        rel_shape=rel_shape,
-        are_inputs=anchor is not None,
-    )
+    first, last = slice_bounds(along, **given, are_inputs=anchor is not None)
     windows = np.empty((count, 4), np.int64)
     _fill_windows(windows, shapes, axes, first, last)
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}

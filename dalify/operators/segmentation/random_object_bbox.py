@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.boxes.components import labels_of_samples, objects_of_samples
 from dalify.kernels.boxes.object_draws import Options, draw_boxes, draw_options, options_of
 from dalify.kernels.random.philox import SampleDraws
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import Parameters, PerSample, Spec, Vectors, operator
 
 _FORMATS = ("anchor_shape", "start_end", "box")
 _MAX_CACHED_MASKS = 10_000
@@ -31,20 +32,39 @@ def _output_count(arguments: Mapping[str, Any]) -> int:
     return (1 if arguments["format"] == "box" else 2) + bool(arguments["output_class"])
 
 
-@operator(random=True, outputs=_output_count)
+@dataclass(slots=True)
+class Selection(Parameters):
+    """Which objects are drawn, and what is returned of them.
+
+    Attributes:
+        cache_objects: cache the boxes of repeated masks, keyed by a hash of their pixels.
+        format: "anchor_shape" and "start_end" (one past the end): two outputs; "box": start and end in one.
+        ignore_class: every object is equally likely, regardless of its class.
+        k_largest: draw from the objects with the k largest boxes, of the drawn class or of all with `ignore_class`.
+        output_class: also return the label of the object; `background` if the box is the whole mask.
+    """
+
+    cache_objects: bool = False
+    format: str = "anchor_shape"
+    ignore_class: bool = False
+    k_largest: int | None = None
+    output_class: bool = False
+
+    def numbers(self, axes: int) -> int:
+        """Return how many numbers an output has for masks of some axes."""
+        return axes * (2 if self.format == "box" else 1)
+
+
+@operator(alphabetical=True, random=True, outputs=_output_count)
 def random_object_bbox(
     x: Spec,
     /,
     *,
     background: PerSample[int] | None = None,
-    cache_objects: bool = False,
     class_weights: PerSample[float | list[float]] | None = None,
     classes: PerSample[int | list[int]] | None = None,
     foreground_prob: PerSample[float] = 1.0,
-    format: str = "anchor_shape",
-    ignore_class: bool = False,
-    k_largest: int | None = None,
-    output_class: bool = False,
+    selection: Selection,
     threshold: PerSample[int | list[int]] | None = None,
 ) -> tuple[Spec, ...]:
     """Draw a random object of a labeled mask and return its bounding box.
@@ -56,14 +76,9 @@ def random_object_bbox(
     Args:
         x: labels: integers of at most 32 bits or booleans, any number of axes.
         background: label of the background; by default 0, or if `classes` contains 0, their minimum minus 1.
-        cache_objects: cache the boxes of repeated masks, keyed by a hash of their pixels.
         class_weights: relative probabilities of `classes`, or of the labels 1, 2, … by default.
         classes: labels to draw from; by default all except the background.
         foreground_prob: probability of drawing an object.
-        format: "anchor_shape" and "start_end" (one past the end): two outputs; "box": start and end in one.
-        ignore_class: every object is equally likely, regardless of its class.
-        k_largest: draw from the objects with the k largest boxes, of the drawn class or of all with `ignore_class`.
-        output_class: also return the label of the object; `background` if the box is the whole mask.
         threshold: minimum extents of a box, one for all axes or one each. A class without such a box is not drawn.
 
     Returns:
@@ -78,22 +93,22 @@ def random_object_bbox(
     Example:
         >>> anchor, shape = fn.segmentation.random_object_bbox(masks, foreground_prob=0.7)  # doctest: +SKIP
     """
-    if format not in _FORMATS:
-        raise ArgumentValueError(option_error_text("format", format, _FORMATS))
-    if ignore_class and (classes is not None or class_weights is not None or output_class):
+    if selection.format not in _FORMATS:
+        raise ArgumentValueError(option_error_text("format", selection.format, _FORMATS))
+    if selection.ignore_class and (classes is not None or class_weights is not None or selection.output_class):
         raise ArgumentValueError("ignore_class cannot be combined with classes, class_weights or output_class.")
-    if k_largest is not None and k_largest < 1:
-        raise ArgumentValueError(f"k_largest must be at least 1; got {k_largest}.")
+    if selection.k_largest is not None and selection.k_largest < 1:
+        raise ArgumentValueError(f"k_largest must be at least 1; got {selection.k_largest}.")
     if (x.dtype is not None and not (x.dtype == DALIDataType.BOOL or x.dtype.is_integer)) or x.dtype in _TOO_WIDE:
         raise DTypeError(
             f"labels must be integers of at most 32 bits; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.INT32)"
         )
     if x.ndim == 0 or (x.shape is not None and 0 in x.shape):
         raise ShapeError(f"a mask must have pixels; got {'a scalar' if x.ndim == 0 else f'the shape {x.shape}'}.")
-    numbers = None if x.ndim is None else x.ndim * (2 if format == "box" else 1)
+    numbers = None if x.ndim is None else selection.numbers(x.ndim)
     box = Spec(DALIDataType.INT32, 1, "", None if numbers is None else (numbers,))
-    result = [box] if format == "box" else [box, box]
-    return (*result, Spec(DALIDataType.INT32, 0, "", ())) if output_class else tuple(result)
+    result = [box] if selection.format == "box" else [box, box]
+    return (*result, Spec(DALIDataType.INT32, 0, "", ())) if selection.output_class else tuple(result)
 
 
 _TOO_WIDE = (DALIDataType.INT64, DALIDataType.UINT64)
@@ -156,7 +171,7 @@ class _Masks:
 
 
 def _classes_of(
-    sample: int, background: np.ndarray | None, classes: Any, class_weights: Any
+    sample: int, background: np.ndarray | None, classes: Vectors | None, class_weights: Vectors | None
 ) -> tuple[int, list[int] | None, list[float] | None]:
     """Check and return background, classes and weights of a sample; classes is None for all labels."""
     chosen = None if classes is None else [int(label) for label in classes[sample]]
@@ -214,24 +229,20 @@ def _minima(threshold: Vectors | None, count: int, axes: int) -> np.ndarray:
 
 
 @random_object_bbox.geometry
-def _(x: Batch, *, format: str) -> dict[str, Any]:
+def _(x: Batch, *, selection: Selection) -> dict[str, Any]:
     if not x.ndim or not x.shape_array().all():
         return {}  # the rule names the sample
-    return {"out_shapes": np.full((len(x), 1), x.ndim * (2 if format == "box" else 1), np.int64)}
+    return {"out_shapes": np.full((len(x), 1), selection.numbers(x.ndim), np.int64)}
 
 
 @random_object_bbox.cpu_samples
 def _(
     *outputs_and_input: Samples,
     background: np.ndarray | None,
-    cache_objects: bool,
     class_weights: Vectors | None,
     classes: Vectors | None,
     foreground_prob: np.ndarray,
-    format: str,
-    ignore_class: bool,
-    k_largest: int | None,
-    output_class: bool,
+    selection: Selection,
     threshold: Vectors | None,
     draws: SampleDraws,
 ) -> None:
@@ -241,8 +252,8 @@ def _(
     begin, end, labels = np.zeros_like(x.shapes), x.shapes.copy(), backgrounds.copy()
     at = np.flatnonzero(draws.uniform(1)[:, 0] < foreground_prob)
     if len(at):
-        masks = _Masks(x.take(at), cache_objects)
-        if ignore_class:
+        masks = _Masks(x.take(at), selection.cache_objects)
+        if selection.ignore_class:
             options = Options(backgrounds[at], np.ones(len(at)), np.ones(len(at), np.int64))
         else:
             options = options_of(masks.labels(), backgrounds[at], None if chosen is None else chosen.take(at))
@@ -253,18 +264,18 @@ def _(
             samples = at[left]
             uniforms = draws.take(samples).uniform(2, first_block=attempt)
             drawn, options = draw_options(options, uniforms[:, 0])
-            boxes, counts = masks.boxes(left, drawn, ignore_class)
-            limit = _NO_LIMIT if k_largest is None else k_largest
+            boxes, counts = masks.boxes(left, drawn, selection.ignore_class)
+            limit = _NO_LIMIT if selection.k_largest is None else selection.k_largest
             places = draw_boxes(boxes, counts, uniforms[:, 1], rows_at(minima, samples), limit)
             is_found = places >= 0
             found, places = samples[is_found], places[is_found]
             begin[found], end[found], labels[found] = boxes[places, 0], boxes[places, 1], drawn[is_found]
             again = np.flatnonzero(~is_found & (options.counts > 0))
             options, left = options.take(again), left[again]
-    if format == "box":
+    if selection.format == "box":
         results = [np.concatenate([begin, end], axis=1)]
     else:
-        results = [begin, end - begin if format == "anchor_shape" else end]
+        results = [begin, end - begin if selection.format == "anchor_shape" else end]
     for out, values in zip(outputs, [*results, labels][: len(outputs)], strict=True):
         assert out.dense is not None, "dalify bug: boxes of different numbers of axes"
         out.dense[...] = values.astype(np.int32)
