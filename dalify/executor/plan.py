@@ -83,19 +83,18 @@ class Plan:
         """
         if device is None:
             return []
-        reason = reason_against(device)
-        on_device = (
-            "Triton kernels, or torch kernels where they do not support the arguments"
-            if reason is None
-            else "torch kernels"
-        )
         lines: list[str] = []
-        compiled = (CompiledStep, CompiledElementwiseStep)
-        for kinds, kernels, note in ((compiled, "CPU kernels", "emulation"), ((DeviceSamplesStep,), on_device, reason)):
+        for kinds, is_emulation in (((CompiledStep, CompiledElementwiseStep), True), ((DeviceSamplesStep,), False)):
             steps = [step for stage in self.stages for step in stage.steps if type(step) in kinds]
             names = ", ".join(sorted({step.node.operator.name for step in steps}))
-            if names:
-                lines.append(f"{kernels}: {names}" + (f" ({note})" if note else ""))
+            if not names:
+                continue
+            reason = "emulation" if is_emulation else reason_against(device)
+            kernels = "CPU kernels" if is_emulation else "torch kernels"
+            if reason is None:
+                lines.append(f"Triton kernels, or torch kernels where they do not support the arguments: {names}")
+            else:
+                lines.append(f"{kernels}: {names} ({reason})")
         return lines
 
 
