@@ -16,7 +16,7 @@ from dalify.base.processors import emulated
 from dalify.executor.branch_steps import MergeStep, SplitStep
 from dalify.executor.cache_step import CacheStep, SerialStep, UncachedStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
-from dalify.executor.device_samples_step import CompiledElementwiseStep, CompiledStep, DeviceSamplesStep
+from dalify.executor.device_samples_step import CompiledElementwiseStep, CompiledStep, DeviceSamplesStep, MixedStep
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.reader_step import ReaderStep
@@ -74,6 +74,11 @@ class Plan:
     pinned: set[int] = field(default_factory=set[int])
     caches: list[CacheStep] = field(default_factory=list[CacheStep])
     device_caches: list[CachedMixedStep] = field(default_factory=list[CachedMixedStep])
+
+    def describe_decoders(self) -> list[str]:
+        """Return how many images the host decoded for each decoder that has run on the device, for `explain()`."""
+        steps = [step for stage in self.stages for step in stage.steps if isinstance(step, MixedStep)]
+        return [f"{step.node!r}: {step.counts}" for step in steps if step.counts.total]
 
     def describe_kernels(self, device: str | None) -> list[str]:
         """Return which kernels run the operators that take all samples on the device in one call, for `explain()`.
