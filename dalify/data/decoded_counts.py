@@ -23,7 +23,5 @@ class DecodedCounts:
 
     def __str__(self) -> str:
         """Return the number of images that the host decoded."""
-        return (
-            f"{self.on_host} of {self.total} images were decoded by the host, {self.returned} of them because the "
-            "decoder of the device returned no image"
-        )
+        text = f"{self.on_host} of {self.total} images were decoded by the host"
+        return text + (f"; the device's decoder returned no image for {self.returned}" if self.returned else "")

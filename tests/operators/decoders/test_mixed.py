@@ -345,13 +345,14 @@ def test_explain_counts_images_that_the_host_decoded(
     assert "decoded by the host" not in pipe.explain()
     pipe.run()  # five JPEG files, one of which is rotated
     rotated = int(name in ("crop", "random crop", "slice"))
-    assert f": {rotated} of 5 images were decoded by the host, 0 of them because" in pipe.explain()
+    assert f": {rotated} of 5 images were decoded by the host\n" in pipe.explain() + "\n"
     original = NvImageCodecDecoder.decode
     monkeypatch.setattr(
         NvImageCodecDecoder, "decode", lambda *given, **options: [None, *original(*given, **options)[1:]]
     )
     pipe.run()  # a rotated JPEG file, a PNG and a BMP file, and two JPEG files again
-    assert f": {2 * rotated + 3} of 10 images were decoded by the host, 1 of them because" in pipe.explain()
+    text = f": {2 * rotated + 3} of 10 images were decoded by the host; the device's decoder returned no image for 1"
+    assert text in pipe.explain()
 
 
 @pytest.mark.parametrize("failing", ["memory", "nvImageCodec"])
