@@ -10,6 +10,7 @@ Without an accelerator everything runs emulated on the CPU. Then the figures sho
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import statistics
@@ -31,21 +32,21 @@ from rich.console import Console
 from rich.table import Table
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.common import Contender, Options, RunBatch, compare, library, photo_folder, run_pipeline
+from benchmarks.common import OURS, Contender, Options, RunBatch, compare, library, photo_folder, run_pipeline
+from benchmarks.gpu_kernels import (
+    BYTES_PER_GIGABYTE,
+    DEVIATION,
+    MEAN,
+    SIZE,
+    bandwidths,
+    seconds,
+    synchronize,
+)
 from benchmarks.scaling_pipelines import BoxDataset, coco_files, ssd
-from dalify import types
 from dalify.codecs.device_jpeg import chosen_decoder
-from dalify.kernels.dispatch import reason_against
 from tests.helpers.torchvision_import import import_torchvision
 
 __all__ = ["main", "print_targets"]
-
-MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
-DEVIATION = [0.229 * 255, 0.224 * 255, 0.225 * 255]
-SIZE = 224
-BYTES_PER_GIGABYTE = 1e9
-
-Graph = Callable[[Any, Any], Any]
 
 
 def _accelerator() -> str | None:
@@ -54,132 +55,16 @@ def _accelerator() -> str | None:
     return None if found is None else found.type
 
 
-def _synchronize() -> None:
-    if torch.accelerator.is_available():
-        torch.accelerator.synchronize()
-
-
 _UNUSABLE = 3  # exit status
 
 
 def _is_usable() -> bool:
     """Return whether the device still works: some failures end all further use by the process."""
     try:
-        _synchronize()
+        synchronize()
     except RuntimeError:
         return False
     return True
-
-
-def _seconds(run: Callable[[], Any], rounds: int) -> float:
-    """Return the median duration of a function that launches work on the device."""
-    for _ in range(3 if rounds > 1 else 1):
-        run()
-    found = []
-    for _ in range(rounds):
-        _synchronize()
-        start = time.perf_counter()
-        run()
-        _synchronize()
-        found.append(time.perf_counter() - start)
-    return statistics.median(found)
-
-
-def _seconds_on_device(run: Callable[[], Any], rounds: int, device: str) -> float:
-    """Return the time in which the device computes for one call of a function.
-
-    torch's profiler measures it on CUDA. Elsewhere, and where the profiler sees no kernels, it is the median duration,
-    which includes the time of the host.
-    """
-    if not device.startswith("cuda"):
-        return _seconds(run, rounds)
-    for _ in range(3):
-        run()
-    _synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as measured:
-        for _ in range(rounds):
-            run()
-        _synchronize()
-    microseconds = sum(event.self_device_time_total for event in measured.key_averages())
-    return microseconds / rounds / 1e6 if microseconds else _seconds(run, rounds)
-
-
-def _kernels(height: int, width: int) -> dict[str, Graph]:
-    """Return functions with one operator each, for images on the device."""
-    matrix = [1.1, 0.1, -9.0, -0.1, 0.9, 7.0]
-    normalized = {"mean": MEAN, "std": DEVIATION}
-    return {
-        "crop_mirror_normalize": lambda fn, x: fn.crop_mirror_normalize(x, **normalized),
-        "resize, antialiased": lambda fn, x: fn.resize(x, size=(SIZE, SIZE)),
-        "resize, cubic": lambda fn, x: fn.resize(x, size=(SIZE, SIZE), interp_type=types.INTERP_CUBIC),
-        "random_resized_crop": lambda fn, x: fn.random_resized_crop(x, size=SIZE),
-        "color_twist": lambda fn, x: fn.color_twist(x, hue=20.0, saturation=1.2, contrast=0.9),
-        "brightness_contrast": lambda fn, x: fn.brightness_contrast(x, brightness=1.1, contrast=0.9),
-        "warp_affine": lambda fn, x: fn.warp_affine(x, matrix=matrix, fill_value=0.0),
-        "rotate": lambda fn, x: fn.rotate(x, angle=20.0, keep_size=True, fill_value=0.0),
-        "gaussian_blur": lambda fn, x: fn.gaussian_blur(x, sigma=1.0),
-        "erase": lambda fn, x: fn.erase(x, anchor=[0.2, 0.3], shape=[0.3, 0.4], normalized=True),
-        "flip": lambda fn, x: fn.flip(x, horizontal=1),
-        "cast": lambda fn, x: fn.cast(x, dtype=types.FLOAT),
-    }
-
-
-def _measured(graph: Graph, images: Any, rounds: int, device: str) -> tuple[float, int]:
-    """Return the time of a kernel for a batch on the device, and the bytes that it reads and writes.
-
-    The time is the difference between pipelines with and without the operator, both with images on the device.
-    """
-    lib = library("dalify")
-
-    def opened(operator: Graph | None) -> Any:
-        @lib.pipeline_def(batch_size=len(images), num_threads=1, device_id=None, prefetch_queue_depth=1)
-        def pipeline() -> Any:
-            x = lib.fn.external_source(source=lambda: images, layout="HWC", device="gpu", no_copy=True)
-            return x if operator is None else operator(lib.fn, x)
-
-        built = pipeline()
-        built.build()
-        return built
-
-    with_operator, without = opened(graph), opened(None)
-    (output,) = with_operator.run()
-    size = sum(sample.nbytes for sample in images)
-    written = sum(np.asarray(sample).nbytes for sample in output.as_cpu())
-    with_seconds, without_seconds = (_seconds_on_device(one.run, rounds, device) for one in (with_operator, without))
-    duration = with_seconds - without_seconds
-    return max(duration, 1e-9), size + written
-
-
-def _bandwidths(options: Options, device: str) -> dict[str, Any]:
-    """Print the bandwidth of each kernel, with Triton and with torch, and that of a copy on the device."""
-    count, height, width = (4, 40, 60) if options.is_smoke else (256, 375, 500)
-    rounds = 1 if options.is_smoke else 20
-    images = torch.randint(0, 256, (count, height, width, 3), dtype=torch.uint8).to(device)
-    block = torch.empty(max(count * height * width * 3 * 4, 1 << 16), dtype=torch.uint8, device=device)
-    other = torch.empty_like(block)
-    copy = 2 * block.numel() / _seconds_on_device(lambda: other.copy_(block), rounds, device) / BYTES_PER_GIGABYTE
-    reason = reason_against(device)
-    table = Table(title=f"{count} images {height} x {width}, GB/s read and written", title_justify="left")
-    for heading in ("", "Triton", "of a copy", "torch", "of a copy"):
-        table.add_column(heading, justify="right" if heading else "left")
-    table.add_row("copy on the device", "", "", f"{copy:,.1f}", "100 %")
-    figures: dict[str, Any] = {"copy": copy}
-    for name, graph in _kernels(height, width).items():
-        row: dict[str, float] = {}
-        for kind in ("triton", "torch"):
-            if kind == "triton" and reason is not None:
-                continue
-            with mock.patch.dict(os.environ, {"DALIFY_TRITON": "0"} if kind == "torch" else {}):
-                duration, size = _measured(graph, images, rounds, device)
-            row[kind] = size / duration / BYTES_PER_GIGABYTE
-        cells = [(f"{row[kind]:,.1f}", f"{row[kind] / copy:.0%}") if kind in row else ("", "") for kind in
-                 ("triton", "torch")]  # fmt: skip
-        table.add_row(name, *(cell for pair in cells for cell in pair))
-        figures[name] = row
-    Console().print(table)
-    if reason is not None:
-        print(f"no Triton kernels: {reason}")
-    return figures
 
 
 def _copies(options: Options, device: str) -> dict[str, float]:
@@ -187,10 +72,10 @@ def _copies(options: Options, device: str) -> dict[str, float]:
     size = 1 << 20 if options.is_smoke else 256 * 375 * 500 * 3
     source = torch.empty(size, dtype=torch.uint8, pin_memory=device != "cpu")
     target = torch.empty(size, dtype=torch.uint8, device=device)
-    seconds = _seconds(lambda: target.copy_(source, non_blocking=True), 1 if options.is_smoke else 20)
-    print(f"copies to the device: {size / seconds / BYTES_PER_GIGABYTE:,.1f} GB/s; {size / 1e6:,.0f} MB take "
-          f"{seconds * 1e3:.2f} ms")  # fmt: skip
-    return {"gigabytes_per_second": size / seconds / BYTES_PER_GIGABYTE}
+    duration = seconds(lambda: target.copy_(source, non_blocking=True), 1 if options.is_smoke else 20)
+    print(f"copies to the device: {size / duration / BYTES_PER_GIGABYTE:,.1f} GB/s; {size / 1e6:,.0f} MB take "
+          f"{duration * 1e3:.2f} ms")  # fmt: skip
+    return {"gigabytes_per_second": size / duration / BYTES_PER_GIGABYTE}
 
 
 def _training(fn: Any, types: Any, images: Any) -> Any:
@@ -233,16 +118,26 @@ def _pipeline(
     return pipeline()
 
 
+def _print_decoded(pipeline: Any) -> None:
+    """Print how many images of mixed decoding were decoded by the host."""
+    for line in pipeline.explain().splitlines():
+        if "decoded by the host" in line:
+            print(line)
+
+
 @contextmanager
 def _on_device(root: str, define: Callable[..., Any], decoder: str) -> Iterator[RunBatch]:
-    with run_pipeline(define(library(root), decoder=decoder)) as run:
+    pipeline = define(library(root), decoder=decoder)
+    with run_pipeline(pipeline) as run:
 
         def run_batch() -> int:
             count = run()
-            _synchronize()
+            synchronize()
             return count
 
         yield run_batch
+    if root == OURS and decoder == "mixed":
+        _print_decoded(pipeline)
 
 
 @contextmanager
@@ -273,7 +168,7 @@ def _torchvision(folder: str, title: str, size: int, device: str) -> Iterator[Ru
             images.append(transform(pixels.to(device).permute(2, 0, 1)))
             at += 1
         torch.stack(images)
-        _synchronize()
+        synchronize()
         return size
 
     yield run_batch
@@ -289,7 +184,7 @@ def _torchvision_ssd(images_folder: Path, annotations: Path, size: int, device: 
         nonlocal at
         torch.stack([dataset[(at + index) % len(dataset)][0] for index in range(size)])
         at += size
-        _synchronize()
+        synchronize()
         return size
 
     yield run_batch
@@ -344,6 +239,42 @@ def _contenders(workload: _Workload, device: str, threads: int) -> list[Contende
     return [*found, Contender("torchvision v2, host decoding, 1 thread", workload.rival, ("torchvision",))]
 
 
+def _decoded(files: list[str], decoder: str) -> list[np.ndarray[Any, Any]]:
+    """Return decoded files, in their order."""
+    lib = library(OURS)
+
+    @lib.pipeline_def(batch_size=len(files), num_threads=1, device_id=0, prefetch_queue_depth=1)
+    def pipeline() -> Any:
+        encoded, _ = lib.fn.readers.file(files=files)
+        return lib.fn.decoders.image(encoded, device=decoder)
+
+    built = pipeline()
+    (images,) = built.run()
+    if decoder == "mixed":
+        _print_decoded(built)
+        images = images.as_cpu()
+    return [np.asarray(image).astype(np.int16) for image in images]
+
+
+def _differences(options: Options) -> dict[str, dict[str, float]]:
+    """Print by how much the pixels of photographs differ between each decoder on the device and the host."""
+    files = [str(path) for path in sorted(photo_folder(options).glob("*/*.jpg"))[:8]]
+    expected = _decoded(files, "cpu")
+    found: dict[str, dict[str, float]] = {}
+    for name in ("nvimgcodec", "torchvision"):
+        with mock.patch.dict(os.environ, {"DALIFY_DEVICE_DECODER": name}):
+            key, reason = chosen_decoder()
+            if key is None:
+                print(f"pixels of {name} are not compared with those of the host: {reason}")
+                continue
+            images = _decoded(files, "mixed")
+        pixels = np.concatenate([np.abs(a - b).ravel() for a, b in zip(images, expected, strict=True)])
+        found[name] = {"maximum": int(pixels.max()), "mean": float(pixels.mean())}
+        print(f"pixels of {name} differ from those of the host by {pixels.max()} at most and {pixels.mean():.3f} on "
+              f"average, in {len(files)} photographs")  # fmt: skip
+    return found
+
+
 def _shares(title: str, workload: _Workload, options: Options, device: str) -> dict[str, float]:
     """Print the time that the device spends on copies and on kernels, as fractions of the time of the batches.
 
@@ -358,12 +289,12 @@ def _shares(title: str, workload: _Workload, options: Options, device: str) -> d
         pipeline.build()
         for _ in range(1 if options.is_smoke else 5):
             pipeline.run()
-        _synchronize()
+        synchronize()
         with profile(activities=activities) as measured:
             start = time.perf_counter()
             for _ in range(batch_count):
                 pipeline.run()
-            _synchronize()
+            synchronize()
             elapsed_us = (time.perf_counter() - start) * 1e6
         copies, others = 0.0, 0.0
         for event in measured.key_averages():
@@ -388,12 +319,12 @@ def _during_training(title: str, workload: _Workload, options: Options, device: 
         for _ in range(1 if options.is_smoke else 10):
             next_batch()
             work()
-        _synchronize()
+        synchronize()
         start = time.perf_counter()
         for _ in range(step_count):
             next_batch()
             work()
-        _synchronize()
+        synchronize()
         return (time.perf_counter() - start) / step_count
 
     found: dict[str, float] = {}
@@ -412,13 +343,13 @@ def _during_training(title: str, workload: _Workload, options: Options, device: 
     return found
 
 
-def _training_step(seconds: float, device: str) -> Callable[[], None]:
+def _training_step(duration_s: float, device: str) -> Callable[[], None]:
     """Return a function that keeps the device busy for a time, as a training step does; in emulation it sleeps."""
     if device == "cpu":
-        return lambda: time.sleep(seconds)
+        return lambda: time.sleep(duration_s)
     matrix = torch.randn(4096, 4096, device=device, dtype=torch.bfloat16)
-    once = _seconds(lambda: matrix @ matrix, 20)
-    count = max(1, round(seconds / once))
+    once = seconds(lambda: matrix @ matrix, 20)
+    count = max(1, round(duration_s / once))
 
     def work() -> None:
         for _ in range(count):
@@ -445,13 +376,15 @@ _TARGETS: tuple[tuple[str, tuple[str, ...], str, float, str], ...] = (
 
 
 def _figure(figures: dict[str, Any], place: tuple[str, ...]) -> float | None:
-    """Return the measured value of a target; None if it has not been measured."""
+    """Return the measured value of a target; None if it has not been measured, NaN if it cannot be."""
     part, name = place
     found = figures.get(part, {})
     if part == "kernels":
         rates = found.get(name, {})
+        if not rates:
+            return None
         rate = rates.get("triton", rates.get("torch"))
-        return None if rate is None else rate / found["copy"]
+        return math.nan if rate is None else rate / found["copy"]
     if part == _TRAINING:
         return next((rate for title, rate in found.items() if title.startswith(f"dalify, {name} decoding")), None)
     return found.get(name)
@@ -468,14 +401,19 @@ def print_targets(figures: dict[str, Any]) -> None:
         table.add_column(heading, justify="right" if heading else "left")
     for name, place, relation, target, unit in _TARGETS:
         value = _figure(figures, place)
-        if value is None:
+        if value is None or math.isnan(value):
             verdict = ""
         elif figures["device"] is None:
             verdict = "emulation"
         else:
             is_met = value >= target if relation == ">=" else value < target
             verdict = "met" if is_met else "missed"
-        measured = "not measured" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        if value is None:
+            measured = "not measured"
+        elif math.isnan(value):
+            measured = "not measurable"
+        else:
+            measured = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
         table.add_row(name, f"{relation} {target:,g} {unit}", measured, verdict)
     Console().print(table)
 
@@ -527,7 +465,8 @@ def main(options: Options) -> None:
         measurements: dict[str, Callable[[], dict[str, Any]]] = {
             _TRAINING: partial(compared, _TRAINING),
             "cost during training": partial(_during_training, _TRAINING, workloads[_TRAINING], options, device),
-            "kernels": partial(_bandwidths, options, device),
+            "kernels": partial(bandwidths, options, device),
+            "differences of decoders": partial(_differences, options),
             "copies": partial(_copies, options, device),
             **{title: partial(compared, title) for title in workloads if title != _TRAINING},
             "time in copies": shares,

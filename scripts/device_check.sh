@@ -12,6 +12,8 @@ python="${PYTHON:-python3}"
 mkdir -p "$(dirname "$report")"
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 COLUMNS=120
 failed=0
+# Files that contain this can have tests with the mark gpu: a parameter or fixture for the device, or the mark.
+for_devices='(\(|, |^ +)(gpu|device)(: str)?[,)]|"gpu"\)|mark\.gpu'
 
 step() { # PERCENT of the remaining time, COMMAND...
     local seconds=$(((${LIMIT_S:-3600} - SECONDS) * $1 / 100)) status=0
@@ -55,39 +57,47 @@ if missing:
 '
     if command -v nvidia-smi >/dev/null; then step 5 nvidia-smi; fi
     if command -v rocm-smi >/dev/null; then step 5 rocm-smi; fi
-    local selection=(tests)
-    if [[ -n "${SMOKE:-}" ]]; then
-        selection=(tests/kernels/triton/test_windows.py tests/operators/decoders/test_mixed.py)
-    fi
     # Warnings of other versions of the packages are no failures here. A file that cannot be imported is one, and the
     # others run. Tests of memory run alone.
     local tests=("$python" -m pytest -q -m gpu -p no:cacheprovider -W default --timeout=120 --continue-on-collection-errors)
     local cores alone=tests/executor/test_on_device.py workers=()
     cores="$(getconf _NPROCESSORS_ONLN)"
     if "$python" -c 'import xdist' 2>/dev/null; then workers=(-n "$((cores < 8 ? cores : 8))"); fi
-    step 20 "${tests[@]}" "$alone"
-    step 50 "${tests[@]}" ${workers[@]+"${workers[@]}"} "--ignore=$alone" "${selection[@]}"
+    local parallel=("${tests[@]}" ${workers[@]+"${workers[@]}"})
+    # The tests of what runs only on devices come first, and the other tests last: they take the most time. Each worker
+    # collects all tests of the files that it gets, so it gets those that can have tests for devices.
+    local first=(tests/kernels/triton tests/operators/decoders/test_mixed.py tests/operators/decoders/test_mixed_cache.py) others=()
+    if [[ -n "${SMOKE:-}" ]]; then
+        first=(tests/kernels/triton/test_windows.py tests/operators/decoders/test_mixed.py)
+    else
+        mapfile -t others < <(grep -rlE --include='test_*.py' "$for_devices" tests | sort)
+    fi
+    step 15 "${tests[@]}" "$alone"
+    step 25 "${parallel[@]}" "${first[@]}"
     local smoke=()
     if [[ -n "${SMOKE:-}" ]]; then smoke=(--smoke); fi
     local benchmark=("$python" -m benchmarks gpu --rounds 3 --seconds 1 ${smoke[@]+"${smoke[@]}"} --json "${report%.txt}.json")
     rm -f "${report%.txt}.json"
-    step 75 "${benchmark[@]}"
+    step 55 "${benchmark[@]}"
     local status=$?
     # A measurement that leaves the device unusable (3), or ends the process, does not prevent the ones after it.
     for _ in 1 2; do
         case "$status" in 0 | 1 | 124 | 137) break ;; esac
-        step 60 "${benchmark[@]}" --resume
+        step 40 "${benchmark[@]}" --resume
         status=$?
     done
     # Videos decoded by the host, then by NVDEC.
     if command -v nvidia-smi >/dev/null && "$python" -c 'import av' 2>/dev/null; then
         for decoder in host cuda; do
-            step 40 env "DALIFY_VIDEO_DECODER=$decoder" "$python" -m benchmarks video ${smoke[@]+"${smoke[@]}"}
+            step 10 env "DALIFY_VIDEO_DECODER=$decoder" "$python" -m benchmarks video ${smoke[@]+"${smoke[@]}"}
         done
     fi
     # The thread curve: on few cores only to see that it runs.
     if [[ -n "${SMOKE:-}" ]] || ((cores >= 8)); then
-        step 100 "$python" -m benchmarks scaling ${smoke[@]+"${smoke[@]}"} --only training --json "${report%.txt}-scaling.json"
+        step 50 "$python" -m benchmarks scaling ${smoke[@]+"${smoke[@]}"} --only training --json "${report%.txt}-scaling.json"
+    fi
+    if ((${#others[@]})); then
+        step 100 "${parallel[@]}" "${first[@]/#/--ignore=}" "--ignore=$alone" "${others[@]}"
     fi
     printf '\n== finished after %d s, %s\n' "$SECONDS" "$( ((failed)) && echo 'something failed' || echo 'all passed')"
     return "$failed"

@@ -22,6 +22,7 @@ from dalify.codecs.image_format import as_bytes_array
 from dalify.codecs.jpeg_check import is_complete
 from dalify.codecs.jpeg_headers import JpegHeaders
 from dalify.data.batch import block_offsets
+from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
@@ -41,6 +42,7 @@ def decode_on_device(
     headers: JpegHeaders,
     windows: Integers | None = None,
     cache: ChunkMemory | None = None,
+    counts: DecodedCounts | None = None,
 ) -> None:
     """Decode images of type uint8 to memory on the device, without waiting for the device.
 
@@ -53,6 +55,7 @@ def decode_on_device(
         headers: headers from ``decoded_shapes``.
         windows: see ``decode_group``.
         cache: cache of decoded images on the device; None without one. Its images are not decoded.
+        counts: increased by the numbers of images of the chunk; None: they are not counted.
 
     Raises:
         Exception: any error of ``decode_group``.
@@ -67,6 +70,7 @@ def decode_on_device(
             for image, size in zip(cache.find(), sizes.tolist(), strict=True)
         ]
         is_missing = np.array([image is None for image in images], np.bool_)
+    returned = 0
     decoder = open_decoder(str(out.device), options)
     if decoder is not None:
         chosen = is_missing & headers.are_ordinary()
@@ -86,11 +90,17 @@ def decode_on_device(
             for index, image in zip(indices.tolist(), found, strict=True):
                 if image is not None and tuple(image.shape) == tuple(out.shapes[index].tolist()):
                     images[index] = image.reshape(-1)
+                else:
+                    returned += 1
     remaining = np.array([index for index, image in enumerate(images) if image is None], np.int64)
     if len(remaining):
         decoded = _decode_on_host(out, encoded, output_type, adjust_orientation, headers, windows, remaining)
         for index, image in zip(remaining.tolist(), decoded, strict=True):
             images[index] = image
+    if counts is not None:
+        counts.total += int(is_missing.sum())
+        counts.on_host += len(remaining)
+        counts.returned += returned
     if cache is not None:
         for index in np.flatnonzero(is_missing).tolist():
             cache.add(index, images[index])

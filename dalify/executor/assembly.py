@@ -81,6 +81,7 @@ def assemble(
     ]
     reading = {node: index.processes for node, index in indices.items()}
     _check_timeout(options, bool(count or workers is not None or any(reading.values())))
+    plan.describe_kernels(torch_device)  # tries Triton now: the first batch would wait for the compiler and the device
     parts = split_plan(plan) if count else None
     here = plan if parts is None else parts.local
     if parts is not None:

@@ -17,6 +17,7 @@ from dalify.base.narrow import is_tuple
 from dalify.base.optional import torch
 from dalify.data import Batch, BufferPool, Spec, torch_dtype
 from dalify.data.batch import array_of, tensor_of, tensor_of_bytes
+from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.executor.batch_step import BatchStep
@@ -64,10 +65,18 @@ class DeviceSamplesStep(SamplesStep):
 
 
 class MixedStep(DeviceSamplesStep):
-    """Calls a kernel with samples on the host, and memory of the device for the results."""
+    """Calls a kernel with samples on the host, and memory of the device for the results.
+
+    Attributes:
+        counts: which images the host decoded.
+    """
 
     def __init__(self, node: Node, inputs: Any, outputs: Any, slots: Any, device: str, *others: Any) -> None:
         super().__init__(node, inputs, outputs, slots, "gpu", *others)
+        self.counts = DecodedCounts()
+
+    def _extra(self, call: StepCall, prepared: dict[str, Any], specs: tuple[Spec, ...]) -> dict[str, Any]:
+        return {**super()._extra(call, prepared, specs), "counts": self.counts}
 
     def _kernel_of(self, operator: KernelOperator) -> Kernel:
         return operator.kernels["mixed"]

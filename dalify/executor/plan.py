@@ -17,7 +17,7 @@ from dalify.data.entries import Entries
 from dalify.executor.branch_steps import MergeStep, SplitStep
 from dalify.executor.cache_step import CacheStep, SerialStep, UncachedStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
-from dalify.executor.device_samples_step import CompiledElementwiseStep, CompiledStep, DeviceSamplesStep
+from dalify.executor.device_samples_step import CompiledElementwiseStep, CompiledStep, DeviceSamplesStep, MixedStep
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.reader_step import ReaderStep
@@ -76,6 +76,11 @@ class Plan:
     caches: list[CacheStep] = field(default_factory=list[CacheStep])
     device_caches: list[CachedMixedStep] = field(default_factory=list[CachedMixedStep])
 
+    def describe_decoders(self) -> list[str]:
+        """Return how many images the host decoded for each decoder that has run on the device, for `explain()`."""
+        steps = [step for stage in self.stages for step in stage.steps if isinstance(step, MixedStep)]
+        return [f"{step.node!r}: {step.counts}" for step in steps if step.counts.total]
+
     def describe_kernels(self, device: str | None) -> list[str]:
         """Return which kernels run the operators that take all samples on the device in one call, for `explain()`.
 
@@ -84,19 +89,18 @@ class Plan:
         """
         if device is None:
             return []
-        reason = reason_against(device)
-        on_device = (
-            "Triton kernels, or torch kernels where they do not support the arguments"
-            if reason is None
-            else "torch kernels"
-        )
         lines: list[str] = []
-        compiled = (CompiledStep, CompiledElementwiseStep)
-        for kinds, kernels, note in ((compiled, "CPU kernels", "emulation"), ((DeviceSamplesStep,), on_device, reason)):
+        for kinds, is_emulation in (((CompiledStep, CompiledElementwiseStep), True), ((DeviceSamplesStep,), False)):
             steps = [step for stage in self.stages for step in stage.steps if type(step) in kinds]
             names = ", ".join(sorted({step.node.operator.name for step in steps}))
-            if names:
-                lines.append(f"{kernels}: {names}" + (f" ({note})" if note else ""))
+            if not names:
+                continue
+            reason = "emulation" if is_emulation else reason_against(device)
+            kernels = "CPU kernels" if is_emulation else "torch kernels"
+            if reason is None:
+                lines.append(f"Triton kernels, or torch kernels where they do not support the arguments: {names}")
+            else:
+                lines.append(f"{kernels}: {names} ({reason})")
         return lines
 
 

@@ -1,6 +1,7 @@
 """Decides whether operators run Triton kernels or torch kernels on a device.
 
-Triton has no CPU backend; with ``TRITON_INTERPRET=1`` its kernels run in its interpreter on torch's CPU device, for
+A trial on each device decides it: Triton needs a C compiler, Python's headers, a folder for its cache, and a GPU that it
+supports. Triton has no CPU backend; with ``TRITON_INTERPRET=1`` its kernels run in its interpreter on torch's CPU device, for
 tests. ``DALIFY_TRITON=0`` switches Triton kernels off.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
-from dalify.base.optional import LazyModule, require
+from dalify.base.optional import LazyModule, require, torch
 from dalify.data.device_samples import DeviceSamples
 
 __all__ = ["UnsupportedError", "prefer_triton", "reason_against"]
@@ -23,10 +24,13 @@ _Function = TypeVar("_Function", bound=Callable[..., None])
 _VARIABLE = "DALIFY_TRITON"
 _INTERPRETER_VARIABLE = "TRITON_INTERPRET"
 _PACKAGE = "triton"
+_INSTALL = "dalify[triton]"
 _DTYPES = frozenset(["uint8", "int8", "uint16", "int16", "int32", "float16", "bfloat16", "float32"])
 # Kernels compute positions within a sample in 32 bits.
 _MAX_ELEMENTS = 2**31 - 2**16
 _LIMIT_OF_SAMPLES = 2**31
+_PURPOSE = "running Triton kernels"
+_TRIED = LazyModule("dalify.kernels.triton.pointwise", _PURPOSE, _INSTALL)
 
 
 class UnsupportedError(Exception):
@@ -41,14 +45,25 @@ def reason_against(device: str) -> str | None:
     is_interpreted = os.environ.get(_INTERPRETER_VARIABLE) == "1"
     if kind != ("cpu" if is_interpreted else "cuda"):  # torch calls AMD's devices cuda, too
         return f"Triton's interpreter has no device {kind!r}" if is_interpreted else f"Triton has no device {kind!r}"
-    if not _is_installed():
-        return "Triton is not installed: pip install 'dalify[triton]'"
-    return None
+    return _why_not(device)
 
 
 @functools.cache
-def _is_installed() -> bool:
-    return importlib.util.find_spec(_PACKAGE) is not None
+def _why_not(device: str) -> str | None:
+    """Return why Triton does not work on a device; None if it converts a few numbers. Waits for the device."""
+    if importlib.util.find_spec(_PACKAGE) is None:
+        return f"Triton is not installed: pip install '{_INSTALL}'"
+    try:
+        numbers = torch.arange(4, dtype=torch.uint8, device=device)[None]
+        if str(numbers.device) != device:  # with the index of the device, as tensors have it
+            return _why_not(str(numbers.device))
+        out = torch.zeros_like(numbers, dtype=torch.float32)
+        require(_TRIED).saturate_cast_samples(DeviceSamples.of_dense(out), DeviceSamples.of_dense(numbers))
+        is_right = out.tolist() == numbers.tolist()
+    except Exception as error:  # compilers, drivers and other versions of Triton raise any exception
+        text = str(error).strip().split("\n", 1)[0]
+        return f"Triton does not work: {text or type(error).__name__}"
+    return None if is_right else "Triton does not work: it converts numbers wrongly"
 
 
 def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
@@ -61,7 +76,7 @@ def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
         module: in `dalify.kernels.triton`, imported at the first use.
         name: of the function, which has the parameters of the torch kernel.
     """
-    kernels: ModuleType = LazyModule(f"dalify.kernels.triton.{module}", "running Triton kernels", "dalify[triton]")
+    kernels: ModuleType = LazyModule(f"dalify.kernels.triton.{module}", _PURPOSE, _INSTALL)
 
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)

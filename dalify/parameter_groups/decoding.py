@@ -14,6 +14,7 @@ from dalify.codecs.decode_on_device import decode_on_device
 from dalify.codecs.device_options import DeviceOptions
 from dalify.data import Batch
 from dalify.data.batch import block_offsets
+from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
@@ -98,6 +99,7 @@ def decode(
     *,
     needed: np.ndarray | None = None,
     cache: ChunkMemory | None = None,
+    counts: DecodedCounts | None = None,
 ) -> None:
     """Decode the images of a chunk, or a window of each; see `decode_group` and, on the device, `decode_on_device`."""
     output_type, adjust_orientation = options.output_type, options.adjust_orientation
@@ -114,7 +116,9 @@ def decode(
             needed,
         )
     else:
-        decode_on_device(out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache)
+        decode_on_device(
+            out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache, counts
+        )
 
 
 def decode_windows(
@@ -125,9 +129,10 @@ def decode_windows(
     hardware: HardwareDecoder,
     windows: np.ndarray,
     headers: Any,
+    counts: DecodedCounts | None = None,
 ) -> None:
     """The kernel of decoders whose `prepare` function returns `windows`; the device has one, too."""
-    decode(out, encoded, options, hardware, headers, windows)
+    decode(out, encoded, options, hardware, headers, windows, counts=counts)
 
 
 def decode_parts(
@@ -138,12 +143,13 @@ def decode_parts(
     hardware: HardwareDecoder,
     needed: np.ndarray,
     headers: Any,
+    counts: DecodedCounts | None = None,
 ) -> None:
     """The kernel of decoders whose `prepare` function returns which part is `needed`.
 
     The device decodes whole images: windows would have to be copied to their positions, see docs/accelerators.md.
     """
-    decode(out, encoded, options, hardware, headers, needed=needed)
+    decode(out, encoded, options, hardware, headers, needed=needed, counts=counts)
 
 
 def decode_needed(

@@ -59,8 +59,9 @@ class Inspection:
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         kernels = engine.plan.describe_kernels(engine.torch_device)
+        decoders = engine.plan.describe_decoders()
         traced = f"{count} nodes were traced"
-        return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches, *kernels])
+        return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches, *decoders, *kernels])
 
     def reader_meta(self, name: str | None) -> dict[str, Any]:
         """Return sizes and sharding of a reader; None: of all readers by name.

@@ -29,7 +29,8 @@ def test_what_was_begun_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(gpu, "_contenders", lambda *_: [])
     monkeypatch.setattr(gpu, "compare", lambda *_: {})
     monkeypatch.setattr(gpu, "_during_training", partial(measured, "cost"))
-    monkeypatch.setattr(gpu, "_bandwidths", partial(measured, "kernels"))
+    monkeypatch.setattr(gpu, "bandwidths", partial(measured, "kernels"))
+    monkeypatch.setattr(gpu, "_differences", partial(measured, "differences"))
     monkeypatch.setattr(gpu, "_copies", partial(measured, "copies"))
     monkeypatch.setattr(gpu, "_shares", lambda *_: measured("shares"))
     monkeypatch.setattr(gpu, "_is_usable", lambda: is_usable)
@@ -40,7 +41,7 @@ def test_what_was_begun_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert calls == ["cost", "kernels"]
     is_usable = True
     gpu.main(Options(is_smoke=True, json=path, resumes=True))
-    assert calls == ["cost", "kernels", "copies", "shares"]
+    assert calls == ["cost", "kernels", "differences", "copies", "shares"]
     figures = json.loads(path.read_text())
     assert figures["cost during training"] == {"cost": 1.0}
     assert figures["copies"] == {"copies": 1.0}

@@ -1,11 +1,13 @@
-"""The table of targets at the end of ``python -m benchmarks gpu``."""
+"""Bandwidths and the table of targets of ``python -m benchmarks gpu``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+import torch
 
+from benchmarks import gpu_kernels
 from benchmarks.gpu import print_targets
 
 TRAINING = "ResNet-50 training"
@@ -45,3 +47,42 @@ def test_targets_are_compared_with_what_was_measured(
     assert found["resize, antialiased"][-2] == "not measured"
     found = lines({**figures, "device": None}, capsys)
     assert found[f"{TRAINING}, host decoding"][-1] == "emulation"
+
+
+@pytest.mark.parametrize(
+    ("on_device", "by_clock", "expected"),
+    [
+        ((0.003, 0.0), (), 0.003),  # the pipeline without the operator launches nothing
+        ((0.003, 0.001), (), 0.002),
+        ((0.0, 0.0), (0.005, 0.001), 0.004),  # the profiler sees nothing
+        ((0.001, 0.003), (), -0.002),
+    ],
+)
+def test_time_of_a_kernel(
+    on_device: tuple[float, ...], by_clock: tuple[float, ...], expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+    times, clocks = iter(on_device), iter(by_clock)
+    monkeypatch.setattr(gpu_kernels, "_device_seconds", lambda *_: next(times))
+    monkeypatch.setattr(gpu_kernels, "seconds", lambda *_: next(clocks))
+    images = torch.zeros((2, 3, 4, 3), dtype=torch.uint8)
+    duration, size = gpu_kernels._measured(lambda fn, x: fn.flip(x), images, 1, "cuda")
+    assert duration == pytest.approx(expected)
+    assert size == 2 * images.nbytes
+
+
+@pytest.mark.parametrize(
+    ("duration", "ratio"), [(0.002, 0.5), (0.001, 1.0), (0.0008, None), (1e-9, None), (0.0, None), (-0.002, None)]
+)
+def test_bandwidths_that_cannot_be_right_are_not_measurable(duration: float, ratio: float | None) -> None:
+    found = gpu_kernels._ratio(duration, 1000, 1e6)
+    assert found == (None if ratio is None else pytest.approx(ratio))
+
+
+def test_a_target_that_cannot_be_measured_is_not_met(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    kernels = {"copy": 4000.0, "crop_mirror_normalize": {"triton": None, "torch": 4000.0}}
+    found = lines({"device": "cuda", "kernels": kernels}, capsys)
+    assert found["crop_mirror_normalize"][-2:] == ["not measurable", ""]

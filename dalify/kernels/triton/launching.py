@@ -53,13 +53,16 @@ def power_of_two(value: int) -> int:
 def blocks_of(rows: np.ndarray, columns: np.ndarray, elements: int = _TILE_ELEMENTS) -> tuple[int, int, int]:
     """Return the rows and columns of a tile, and the largest number of tiles of a sample.
 
+    Kernels are compiled for each form of a tile, and a new one in the middle of training would wait for the compiler. So
+    it only depends on the columns: fewer rows would need as many tiles, and those that are not there are not computed.
+
     Args:
         rows: int64 [N], rows of each sample.
         columns: int64 [N], elements of a row, which are next to each other in memory.
         elements: most elements of a tile, a power of two.
     """
     width = min(power_of_two(int(columns.max(initial=1))), elements)
-    height = min(power_of_two(int(rows.max(initial=1))), elements // width)
+    height = elements // width
     tiles = -(-rows // height) * -(-columns // width)
     return height, width, int(tiles.max(initial=1))
 

@@ -70,8 +70,8 @@ def _warp(
         divisor = tl.load(m + 8) + tl.load(m + 6) * at_x + tl.load(m + 7) * at_y
         is_point = divisor != 0
         divisor = tl.where(is_point, divisor, 1.0)
-        from_x = tl.where(is_point, from_x / divisor, -2.0)
-        from_y = tl.where(is_point, from_y / divisor, -2.0)
+        from_x = tl.where(is_point, tl.div_rn(from_x, divisor), -2.0)
+        from_y = tl.where(is_point, tl.div_rn(from_y, divisor), -2.0)
     # One pixel beyond the edge is equivalent to infinity, and keeps every index defined.
     from_x = tl.minimum(tl.maximum(from_x, -2.0), width.to(tl.float32) + 1.0)
     from_y = tl.minimum(tl.maximum(from_y, -2.0), height.to(tl.float32) + 1.0)

@@ -8,6 +8,7 @@ from typing import Any
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
+from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.sample_memory import ChunkMemory, check_cache_options
 from dalify.data.samples import Samples
@@ -91,8 +92,9 @@ def _(
     hardware: HardwareDecoder,
     headers: Any,
     cache: ChunkMemory | None = None,
+    counts: DecodedCounts | None = None,
 ) -> None:
-    decode(out, encoded, options, hardware, headers, cache=cache)
+    decode(out, encoded, options, hardware, headers, cache=cache, counts=counts)
 
 
 image.substitute(blank_image)

@@ -1,5 +1,7 @@
 """Compiles Triton kernels for NVIDIA and AMD GPUs, without a GPU, and prints the name and the result of each.
 
+It also prints instructions that do not round like the CPU.
+
 In a process of its own, because Triton decides at import whether kernels are interpreted.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,8 @@ from dalify.data.device_samples import DeviceSamples
 
 TARGETS = {"cubin": GPUTarget("cuda", 90, 32), "hsaco": GPUTarget("hip", "gfx942", 64)}
 OPTIONS = ("num_warps",)
+# Instructions that do not round like the CPU: a slash in a kernel is div.full, instead of tl.div_rn.
+_INEXACT = re.compile(r"\b(?:div\.full|fma|\w+\.approx)[\w.]*")
 POINTERS = {torch.int64: "*i64", torch.int32: "*i32", torch.float32: "*fp32"}
 
 
@@ -36,6 +41,8 @@ def compile_launch(kernel: Any, device: Any, programs: int, *arguments: Any, **c
         source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
         compiled = triton.compile(source, target=target, options=options)
         print(kernel.__name__, result, len(compiled.asm[result]) > 0)
+        for instruction in set(_INEXACT.findall(compiled.asm.get("ptx", ""))):
+            print(kernel.__name__, result, instruction)
 
 
 def samples(dtype: str, shape: tuple[int, ...] = (8, 6, 3)) -> DeviceSamples:

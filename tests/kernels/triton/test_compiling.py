@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ from dalify import fn, pipeline_def
 PROJECT = Path(__file__).parents[3]
 
 
-def test_every_kernel_compiles_for_both_vendors(tmp_path: Path) -> None:
+def test_every_kernel_compiles_for_both_vendors_and_rounds_like_the_cpu(tmp_path: Path) -> None:
     # A cache of its own: otherwise the compiler would not run again.
     environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
@@ -52,3 +53,15 @@ def test_explain_says_which_kernels_run(value: str, monkeypatch: pytest.MonkeyPa
     assert "Triton kernels, or torch kernels where they do not support the arguments: resize" in explained
     monkeypatch.setenv("DALIFY_TRITON", value)
     assert "torch kernels: resize (DALIFY_TRITON switches Triton off)" in pipeline().explain()
+
+
+@pytest.mark.parametrize("elements", [128, 1024])
+def test_kernels_are_compiled_for_few_forms_of_tiles(elements: int) -> None:
+    launching = importlib.import_module("dalify.kernels.triton.launching")
+    forms: set[tuple[int, int]] = set()
+    for rows, columns in 2 ** np.random.default_rng(3).integers(0, 12, (500, 2)):
+        height, width, tiles = launching.blocks_of(np.array([1, rows]), np.array([columns, 1]), elements)
+        forms.add((height, width))
+        assert height * width <= elements
+        assert tiles >= max(-(-rows // height), -(-columns // width))
+    assert len(forms) <= elements.bit_length()

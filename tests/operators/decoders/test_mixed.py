@@ -337,6 +337,24 @@ def test_what_the_device_cannot_decode_is_decoded_on_the_host(
                 mixed.assert_same(found, wanted)
 
 
+@pytest.mark.parametrize("name", mixed.OPERATORS)
+def test_explain_counts_images_that_the_host_decoded(
+    name: str, many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = mixed.pipeline(many[4:12], "mixed", mixed.OPERATORS[name], prefetch_queue_depth=1)
+    assert "decoded by the host" not in pipe.explain()
+    pipe.run()  # five JPEG files, one of which is rotated
+    rotated = int(name in ("crop", "random crop", "slice"))
+    assert f": {rotated} of 5 images were decoded by the host\n" in pipe.explain() + "\n"
+    original = NvImageCodecDecoder.decode
+    monkeypatch.setattr(
+        NvImageCodecDecoder, "decode", lambda *given, **options: [None, *original(*given, **options)[1:]]
+    )
+    pipe.run()  # a rotated JPEG file, a PNG and a BMP file, and two JPEG files again
+    text = f": {2 * rotated + 3} of 10 images were decoded by the host; the device's decoder returned no image for 1"
+    assert text in pipe.explain()
+
+
 @pytest.mark.parametrize("failing", ["memory", "nvImageCodec"])
 def test_pipeline_is_usable_after_a_failure_of_the_device(
     failing: str, many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
