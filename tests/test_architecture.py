@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -135,6 +136,15 @@ def all_is_exact(path: Path) -> None:
         assert not unknown, f"{path}: names in __all__ that are not defined: {sorted(unknown)}"
     missing = {name for name in defined if not name.startswith("_")} - set(exported)
     assert not missing, f"{path}: public names that are not in __all__: {sorted(missing)}"
+
+
+@pytest.mark.parametrize("package", ["api", "codecs", "data", "formats", "frontend", "graph", "immediate", "registry"])
+def test_published_names_exist(package: str) -> None:
+    """Also those that are imported at first use, which type checkers see elsewhere."""
+    module = importlib.import_module(f"dalify.{package}")
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+    with pytest.raises(AttributeError, match="no_such_name"):
+        module.no_such_name  # noqa: B018
 
 
 @rule

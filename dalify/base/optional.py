@@ -1,4 +1,4 @@
-"""Packages that are imported at first use.
+"""Packages and modules that are imported at first use.
 
 ``import dalify`` must be fast and work without heavy packages. So modules bind a proxy for each of them at the top
 level, which imports the package at first use.
@@ -7,6 +7,7 @@ level, which imports the package at first use.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from dalify.base.fork_gate import working
 from dalify.base.garbage import imported
 from dalify.base.interrupts import kept_interrupts
 
-__all__ = ["LazyModule", "fsspec", "is_loaded", "require", "torch"]
+__all__ = ["LazyModule", "fsspec", "imported_at_first_use", "is_loaded", "require", "torch"]
 
 
 class LazyModule(ModuleType):
@@ -64,6 +65,24 @@ def require(package: LazyModule) -> ModuleType:
             f"{package._purpose} needs the package {name.split('.')[0]!r}, which is not installed.",
             hint=f"Install it with: pip install '{package._install}'",
         ) from None
+
+
+def imported_at_first_use(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package of dalify: it imports the modules that define the package's names.
+
+    Args:
+        package: full name of the package.
+        modules: for each name that the package publishes, the module of the package that defines it.
+    """
+
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(require(LazyModule(f"{package}.{modules[name]}", package)), name)
+        setattr(sys.modules[package], name, found)  # Python finds it directly next time
+        return found
+
+    return find
 
 
 def is_loaded(name: str) -> bool:

@@ -4,3 +4,8 @@
 and dynamic mode use it. `debug` and `lazy` are evaluators (`dalify.graph.evaluator`): debug mode computes the nodes of
 a pipeline function one by one, lazy mode records calls on data and computes them together.
 """
+
+from dalify.immediate.calls import bind_call, compute_outputs
+from dalify.immediate.user_data import Deferred, Source, Value, is_batch, value_of
+
+__all__ = ["Deferred", "Source", "Value", "bind_call", "compute_outputs", "is_batch", "value_of"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.api.functions import make_function, to_user_outputs
+from dalify.api import make_function, to_user_outputs
 from dalify.base.errors import ArgumentTypeError, BatchSizeError, DalifyError, ShapeError, UnknownArgumentError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
@@ -27,8 +27,7 @@ from dalify.experimental.dynamic.modes import EvalMode
 from dalify.experimental.dynamic.rng import RNG, get_default_rng
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
 from dalify.graph import constant_array
-from dalify.immediate.calls import bind_call, compute_outputs
-from dalify.immediate.user_data import Value, is_batch, value_of
+from dalify.immediate import Value, bind_call, compute_outputs, is_batch, value_of
 from dalify.registry import Operator, catalog
 
 __all__ = ["Call", "apply", "call_operator", "locate_error", "make_dynamic", "to_value"]

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from dalify.api.functions import keyword_parameters, to_user_outputs
+from dalify.api import keyword_parameters, to_user_outputs
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,

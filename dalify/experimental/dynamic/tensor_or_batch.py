@@ -10,7 +10,7 @@ from dalify.base.optional import torch
 from dalify.data import Batch, device_tensor, to_host
 from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import DType
-from dalify.immediate.user_data import Deferred, Source
+from dalify.immediate import Deferred, Source
 
 __all__ = ["TensorOrBatch", "moved"]
 

@@ -19,7 +19,7 @@ from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
 from dalify.formats.files.runs import Runs, read_runs_of_files
 from dalify.formats.files.whole_file import read_file
 
-__all__ = ["UniformWindows", "read_array", "read_header", "read_window"]
+__all__ = ["UniformWindows", "read_array", "read_numpy_header", "read_window"]
 
 _FIRST_BYTES, _MAX_HEADER_BYTES = 1 << 12, 1 << 17
 _MAX_BATCH_BYTES = 1 << 26  # reading more in one call is not faster
@@ -36,7 +36,7 @@ def read_array(path: str) -> NDArray[Any]:
     return numpy_array(data, numpy_header(data, allows_more=True))
 
 
-def read_header(files: OpenFiles) -> NumpyHeader:
+def read_numpy_header(files: OpenFiles) -> NumpyHeader:
     """Read the header of the first of some files.
 
     Raises:
@@ -103,7 +103,7 @@ class UniformWindows:
 
     def __init__(self, path: str, window: Callable[[tuple[int, ...]], tuple[Sequence[int], Sequence[int]]]) -> None:
         files = OpenFiles([path])
-        header = read_header(files)
+        header = read_numpy_header(files)
         start, stop = window(header.shape)
         self._header = header
         self._start = files.read(0, 0, header.offset)

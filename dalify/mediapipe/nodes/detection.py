@@ -8,8 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ReaderError
 from dalify.data import DALIDataType
-from dalify.formats.annotations.coco import BoxOptions, read_annotations
-from dalify.formats.files.data_root import DataRoot
+from dalify.formats import BoxOptions, DataRoot, read_annotations
 from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
 from dalify.mediapipe.nodes.ssd import MAX_BOXES

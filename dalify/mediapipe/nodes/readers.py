@@ -20,9 +20,7 @@ from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError
 from dalify.base.wording import counted
 from dalify.data import Batch, TensorListCPU
-from dalify.formats.arrays.numpy_window import read_header
-from dalify.formats.files.file_list import files_in_class_folders
-from dalify.formats.files.open_files import OpenFiles
+from dalify.formats import OpenFiles, files_in_class_folders, read_numpy_header
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator
@@ -220,7 +218,7 @@ def _unpacked(path: str, dtype: Any = None) -> np.ndarray[Any, Any]:
 def _depth(path: str) -> int:
     """Return the number of dimensions of the array of a ``.npy`` file."""
     try:
-        return len(read_header(OpenFiles([path])).shape)
+        return len(read_numpy_header(OpenFiles([path])).shape)
     except DecodeError as error:
         error.locate(origin=path)
         raise

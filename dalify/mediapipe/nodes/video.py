@@ -16,7 +16,7 @@ from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, DecodeError, LayoutError, ReaderError, option_error_text
 from dalify.base.threads import in_parallel
 from dalify.base.wording import counted
-from dalify.codecs.video import Video
+from dalify.codecs import Video
 from dalify.data import DALIDataType
 from dalify.mediapipe.media_types import clipSampler, ftype, imgtype, randomCropType, to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, extents, operator

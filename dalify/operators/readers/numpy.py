@@ -14,7 +14,7 @@ from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.entries import Entries
 from dalify.formats.arrays.numpy_file import NumpyHeader
-from dalify.formats.arrays.numpy_window import UniformWindows, read_array, read_header, read_window
+from dalify.formats.arrays.numpy_window import UniformWindows, read_array, read_numpy_header, read_window
 from dalify.formats.arrays.ragged_arrays import read_ragged
 from dalify.formats.files.file_list import FileEntry, FileList
 from dalify.formats.files.identity import file_identity
@@ -209,7 +209,7 @@ def _(file: _ArrayFile, *, window: _Roi) -> tuple[np.ndarray[Any, Any], ...]:
     files = OpenFiles([file.entry.path])
     header = None if file.headers is None else file.headers.get(file.entry.path)
     if header is None:
-        header = read_header(files)
+        header = read_numpy_header(files)
         if file.headers is not None:
             file.headers[file.entry.path] = header
     start, stop = _window(header.shape, tuple(window.roi_axes), given)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from dalify.base.errors import ReaderError
 from dalify.base.limits import Limits, applied
 from dalify.data import Batch
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
-from dalify.formats.tables.arrow_tables import TableSource, open_sources, source_of_file
+from dalify.formats.tables.arrow_tables import TableFiles, TableSource, open_sources, source_of_file
 
 pa = pytest.importorskip("pyarrow", reason="the extra dalify[arrow]")
 
@@ -98,3 +100,15 @@ def test_a_null_is_left_to_those_who_can_name_it() -> None:
         rows = ArrowRows([TableSource(table, [name], "the table")], [name], 1 << 20)
         assert rows.read_many(np.arange(3)) is None
         assert rows.read_many(np.array([0, 2])) is not None
+
+
+def test_remote_files_are_opened_in_parallel_and_in_order() -> None:
+    together = threading.Barrier(4, timeout=60)
+
+    def opened(files: TableFiles, number: int, columns: Sequence[str]) -> Any:
+        if number < together.parties:
+            together.wait()
+        return files.paths[number], columns
+
+    paths = [f"memory://opened/{number}.parquet" for number in range(40)]
+    assert open_sources(paths, COLUMNS, opened) == [(path, COLUMNS) for path in paths]

@@ -17,7 +17,7 @@ from numpy.lib import format as numpy_format
 
 import dalify
 from dalify.base.errors import ArgumentValueError, DalifyError, DecodeError, IndexingError, ReaderError
-from dalify.formats.arrays.numpy_window import read_header, read_window
+from dalify.formats.arrays.numpy_window import read_numpy_header, read_window
 from dalify.formats.files.open_files import OpenFiles
 from dalify.registry import catalog
 from tests.operators.readers.datasets import run_reader
@@ -122,7 +122,7 @@ def test_windows_are_numpy_slices(data: st.DataObject):
         start = [data.draw(st.integers(0, extent)) for extent in shape]
         stop = [data.draw(st.integers(first, extent)) for first, extent in zip(start, shape, strict=True)]
         files = OpenFiles([path])
-        found = read_window(files, read_header(files), start, stop)
+        found = read_window(files, read_numpy_header(files), start, stop)
     expected = array[tuple(slice(first, last) for first, last in zip(start, stop, strict=True))]
     assert found.dtype.isnative
     assert found.flags.c_contiguous

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from dalify.data.pool import BufferPool
+from dalify.data import BufferPool
 
 __all__ = ["collate_labels", "default_collate", "image_pool"]
 

@@ -15,7 +15,7 @@ from PIL import Image
 from dalify.base import scratch
 from dalify.base.errors import DecodeError
 from dalify.base.wording import counted
-from dalify.codecs.jpeg import JpegHeader, decode_first_rows, read_jpeg_header
+from dalify.codecs import JpegHeader, decode_first_rows, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import note_failed_file
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
