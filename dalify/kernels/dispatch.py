@@ -1,8 +1,8 @@
 """Decides whether operators run Triton kernels or torch kernels on a device.
 
-A trial on each device decides it: Triton needs a C compiler, Python's headers, a folder for its cache, and a GPU that it
-supports. Triton has no CPU backend; with ``TRITON_INTERPRET=1`` its kernels run in its interpreter on torch's CPU device, for
-tests. ``DALIFY_TRITON=0`` switches Triton kernels off.
+A trial on each device decides it: Triton needs a C compiler, Python's headers, a folder for its cache, and a GPU that
+it supports. Triton has no CPU backend; with ``TRITON_INTERPRET=1`` its kernels run in its interpreter on torch's CPU
+device, for tests. ``DALIFY_TRITON=0`` switches Triton kernels off.
 """
 
 from __future__ import annotations

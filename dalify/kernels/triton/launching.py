@@ -53,8 +53,8 @@ def power_of_two(value: int) -> int:
 def blocks_of(rows: np.ndarray, columns: np.ndarray, elements: int = _TILE_ELEMENTS) -> tuple[int, int, int]:
     """Return the rows and columns of a tile, and the largest number of tiles of a sample.
 
-    Kernels are compiled for each form of a tile, and a new one in the middle of training would wait for the compiler. So
-    it only depends on the columns: fewer rows would need as many tiles, and those that are not there are not computed.
+    Kernels are compiled for each form of a tile, and a new one in the middle of training would wait for the compiler.
+    So it depends only on the columns: with fewer rows there would be as many tiles.
 
     Args:
         rows: int64 [N], rows of each sample.

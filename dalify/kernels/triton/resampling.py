@@ -204,8 +204,8 @@ def _resample(
     for c in tl.static_range(GROUP):
         value = total_0 if c == 0 else total_1 if c == 1 else total_2 if c == 2 else total_3
         _store(
-            out, tl.div_rn(value, total), values, shift, row, i, channel + c, rows, width_out, is_there, X, OUT, CHANNELS,
-            NORMALIZE, PLANAR,
+            out, tl.div_rn(value, total), values, shift, row, i, channel + c, rows, width_out, is_there, X, OUT,
+            CHANNELS, NORMALIZE, PLANAR,
         )  # fmt: skip
 
 
