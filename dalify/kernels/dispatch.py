@@ -11,7 +11,6 @@ import functools
 import importlib.util
 import os
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any, TypeVar, cast
 
 from dalify.base.optional import LazyModule, require, torch
@@ -25,12 +24,11 @@ _VARIABLE = "DALIFY_TRITON"
 _INTERPRETER_VARIABLE = "TRITON_INTERPRET"
 _PACKAGE = "triton"
 _INSTALL = "dalify[triton]"
+_KERNELS = "dalify.kernels.triton"
 _DTYPES = frozenset(["uint8", "int8", "uint16", "int16", "int32", "float16", "bfloat16", "float32"])
 # Kernels compute positions within a sample in 32 bits.
 _MAX_ELEMENTS = 2**31 - 2**16
 _LIMIT_OF_SAMPLES = 2**31
-_PURPOSE = "running Triton kernels"
-_TRIED = LazyModule("dalify.kernels.triton.pointwise", _PURPOSE, _INSTALL)
 
 
 class UnsupportedError(Exception):
@@ -58,12 +56,18 @@ def _why_not(device: str) -> str | None:
         if str(numbers.device) != device:  # with the index of the device, as tensors have it
             return _why_not(str(numbers.device))
         out = torch.zeros_like(numbers, dtype=torch.float32)
-        require(_TRIED).saturate_cast_samples(DeviceSamples.of_dense(out), DeviceSamples.of_dense(numbers))
+        pointwise = require(_module_of("pointwise"))
+        pointwise.saturate_cast_samples(DeviceSamples.of_dense(out), DeviceSamples.of_dense(numbers))
         is_right = out.tolist() == numbers.tolist()
     except Exception as error:  # compilers, drivers and other versions of Triton raise any exception
         text = str(error).strip().split("\n", 1)[0]
         return f"Triton does not work: {text or type(error).__name__}"
     return None if is_right else "Triton does not work: it converts numbers wrongly"
+
+
+def _module_of(name: str) -> LazyModule:
+    """Return a module of Triton kernels; they import this one."""
+    return LazyModule(f"{_KERNELS}.{name}", "running Triton kernels", _INSTALL)
 
 
 def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
@@ -76,7 +80,7 @@ def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
         module: in `dalify.kernels.triton`, imported at the first use.
         name: of the function, which has the parameters of the torch kernel.
     """
-    kernels: ModuleType = LazyModule(f"dalify.kernels.triton.{module}", _PURPOSE, _INSTALL)
+    kernels = _module_of(module)
 
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
