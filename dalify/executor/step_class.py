@@ -80,4 +80,4 @@ def _can_replace(operator: KernelOperator, compiled: Kernel, kernel: Kernel) -> 
     if os.environ.get(_VARIABLE) == "torch" or reason_against("cpu") is None:
         return False
     # Of batches only a function for both devices, which computes with their arrays; users' functions get tensors.
-    return compiled.form is not Form.BATCH or (not operator.is_serial and compiled.function is kernel.function)
+    return compiled.form is not Form.BATCH or (not operator.is_serial and compiled.inner is kernel.inner)

@@ -63,10 +63,15 @@ def test_more_samples_than_bytes_are_refused(data: bytes, as_file: bool, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "data", [SMALL, with_tables(sizes(0, 1 << 31)), b"RIFF" + bytes(99), b"", SMALL[:30], b"\0\0\0\0ftyp"]
+    "data", [SMALL, with_tables(sizes(0, 1 << 31)), b"RIFF" + bytes(99), b"\0", SMALL[:30], b"\0\0\0\0ftyp"]
 )
 def test_others_are_left_to_the_library(data: bytes) -> None:
     check_declared_samples(data)
+
+
+def test_empty_files() -> None:
+    with pytest.raises(DecodeError, match="it is empty"):
+        check_declared_samples(b"")
 
 
 def test_compressed_headers_are_not_nested() -> None:
