@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
+from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.images.resample_filters import filter_radius, select_filter, tap_count
 
 __all__ = ["EVEN_PIXELS", "even_range", "round_to_even"]
@@ -16,6 +17,7 @@ EVEN_PIXELS = 16
 """Minimum width in pixels of images in which the GPU rounds values halfway between two integers to even; in narrower
 images, it rounds them away from zero. The CPU follows `even_range`."""
 
+_NEAREST = int(DALIInterpType.INTERP_NN)
 # DALI's estimated cost of a pass, for each element of its result: that of the element, and of each horizontal tap; a
 # vertical tap costs 1.
 _STORE_COST = 3.0
@@ -28,7 +30,8 @@ def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, other
 
     Others are rounded away from zero. DALI rounds in the pass that it runs last: to even in whole vectors, which have
     `block` elements of a row in a vertical pass, and `block` pixels in a horizontal one. That one computes pixels at
-    the border of the image one by one. The order of the passes is the one with the lower estimated cost.
+    the border of the image one by one, and a pass by nearest neighbor computes all elements one by one. The order of
+    the passes is the one with the lower estimated cost.
 
     Args:
         shape: of the result: rows, columns, channels.
@@ -43,8 +46,8 @@ def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, other
     """
     height, width, channels = shape
     rows, columns = abs(end[0] - start[0]), abs(end[1] - start[1])
-    kind = select_filter(height, start[0], end[0], min_filter, mag_filter)
-    row_taps = tap_count(filter_radius(kind, height, start[0], end[0], antialias, others))
+    row_kind = select_filter(height, start[0], end[0], min_filter, mag_filter)
+    row_taps = tap_count(filter_radius(row_kind, height, start[0], end[0], antialias, others))
     kind = select_filter(width, start[1], end[1], min_filter, mag_filter)
     radius = filter_radius(kind, width, start[1], end[1], antialias, others)
     taps = tap_count(radius)
@@ -52,7 +55,9 @@ def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, other
     vertical_last = rows * width * (column_cost + _STORE_COST) + height * width * row_taps
     horizontal_last = height * columns * (row_taps + _STORE_COST) + height * width * column_cost
     if vertical_last < horizontal_last:
-        return 0, width * channels // block * block
+        return 0, 0 if row_kind == _NEAREST else width * channels // block * block
+    if kind == _NEAREST:
+        return 0, 0
     scale = np.float32((end[1] - start[1]) / np.float32(width))
     origin = np.float32(start[1] + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
     first, last = 0, width

@@ -79,7 +79,7 @@ def _of_one(operator: KernelOperator, case: Case, folder: Path, index: int) -> l
         prepare = operator.prepare_function
         wanted = dict(prepare.function(*batches, **{item: named[item] for item in prepare.names}))
     out_specs = _with_shapes(operator.apply_rule(specs, for_rule), wanted)
-    named.update(wanted, out_specs=out_specs, out_spec=out_specs[0] if out_specs else None)
+    named.update(wanted, out_specs=out_specs, out_spec=out_specs[0] if out_specs else None, counts=None)
     kernel = operator.kernels["cpu"]
     arguments = {item: named[item] for item in kernel.names}
     form: Callable[[Any], Any] = _FORMS.get(kernel.form, lambda dense: dense)
