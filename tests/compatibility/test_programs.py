@@ -25,7 +25,7 @@ from tests.compatibility.published_scripts import SCRIPTS
 from tests.compatibility.usual_programs import USUAL
 
 # Interpolated integers: a value at half way between two may be rounded to the other one.
-_ROUNDED = 0.025
+_ROUNDED = 0.02
 _AUGMENTATIONS = ("auto_aug.auto_augment", "auto_aug.rand_augment", "auto_aug.trivial_augment")
 
 

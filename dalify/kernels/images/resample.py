@@ -48,7 +48,7 @@ _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _LANES = 4
 _NONE, _SOME, _ALL = range(3)  # of the samples of a chunk
 _FLOAT_BYTES = 4
-_ABOVE_ONE = np.float32(1 + 2**-22)
+_ABOVE_ONE = np.float32(1 + 2**-23)
 _BYTE = np.empty(0, np.uint8)
 _DIRECT_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before
 
