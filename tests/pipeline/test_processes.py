@@ -465,9 +465,7 @@ def test_dropped_batches_give_back_what_they_had(photo_folder: Path) -> None:
     pipe.close()
     del pipe, other, each, engine, stages
     gc.collect()
-    while len(list(Path("/proc/self/fd").iterdir())) > before:  # a thread that ends may still hold some
-        assert time.monotonic() < deadline, "a file is left open"
-        time.sleep(0.02)
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
 def test_consumers_may_write(photo_folder: Path, expected: list[Samples]) -> None:

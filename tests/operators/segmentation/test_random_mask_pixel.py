@@ -12,7 +12,7 @@ from tests.helpers.real_dali import Each, run_dali
 
 NAME = "segmentation.random_mask_pixel"
 MASK = np.int32([[0, 1, 0, 5], [0, 2, 1, -3], [7, 0, 0, 1]])
-COUNT = 1000
+COUNT = 3000
 
 
 def places(found):
