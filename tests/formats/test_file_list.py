@@ -245,5 +245,5 @@ def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:
     with pytest.raises(ArgumentValueError, match="file_filters is an empty list"):
         files_in_class_folders(str(tree), file_filters=[])
     (flat / "class").mkdir()
-    with pytest.raises(ReaderError, match="no files in the 1 class folder of"):
+    with pytest.raises(ReaderError, match=r"no class folder of .* contains a file"):
         files_in_class_folders(str(flat))

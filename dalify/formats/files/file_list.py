@@ -299,7 +299,7 @@ def _no_files_error(
         )
     if not skipped:
         return ReaderError(
-            f"no files in the {counted(len(classes), 'class folder')} of {file_root!r}; deeper ones are not searched.",
+            f"no class folder of {file_root!r} contains a file; deeper folders are not searched.",
             hint="Set file_root to the folder that contains the class folders.",
         )
     # Equal counts are sorted by name: the order of directory entries is arbitrary.
