@@ -14,7 +14,7 @@ from dalify.data.dtypes import DALIDataType
 from dalify.kernels.images.resample_normalized import in_order, resample_normalized
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
-from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_sources
+from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_parts
 from dalify.registry import AnySamples, Spec, Vectors, operator
 
 
@@ -47,13 +47,20 @@ def _resize_crop_mirror_normalize(
 
 @_resize_crop_mirror_normalize.geometry
 def _(
-    x: Batch, *, window: CropWindow, target: ResizeSize, output_layout: str, mean: Vectors, std: Vectors
+    x: Batch,
+    *,
+    spec: Spec,
+    window: CropWindow,
+    target: ResizeSize,
+    output_layout: str,
+    mean: Vectors,
+    std: Vectors,
 ) -> dict[str, Any]:
     shapes = x.shape_array()
-    start, end, windows = cropped_sources(target, window, "HW", shapes[:, :2])
+    start, end, windows, parts = cropped_parts(target, window, "HW", shapes[:, :2], spec.device)
     check_channel_values(mean, std, shapes[:, 2])
     out_shapes = np.stack(in_order((windows[:, 0], windows[:, 1], shapes[:, 2]), output_layout), 1)
-    return {"start": start, "end": end, "out_shapes": out_shapes}
+    return {"start": start, "end": end, "parts": parts, "out_shapes": out_shapes}
 
 
 @_resize_crop_mirror_normalize.cpu_samples
@@ -64,7 +71,9 @@ def _(
     *,
     start: np.ndarray,
     end: np.ndarray,
+    parts: np.ndarray,
     filters: Filters,
     normalization: Normalization,
 ) -> None:
-    resample_normalized(out, x, normalization.output_layout, start, end, filters.values, normalization.values)
+    layout = normalization.output_layout
+    resample_normalized(out, x, layout, start, end, filters.values, normalization.values, parts)

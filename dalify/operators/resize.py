@@ -21,6 +21,7 @@ from dalify.registry import VARIES, AnySamples, Spec, argument_names, operator
 
 _OF_CROP = ("crop", "crop_h", "crop_w", "crop_pos_x", "crop_pos_y", "rounding")
 _EXACT_PARTS = 256
+_VECTOR_PIXELS = 4  # narrower results are summed one by one, not in vectors, and rounded differently
 _MERGED = argument_names(Filters, ResizeSize)
 
 
@@ -135,7 +136,9 @@ def _(resize: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: 
         return False
     window = crop.get("crop") or (crop.get("crop_h", 0), crop.get("crop_w", 0))
     minimum = _minimum_size(resize)
-    return len(window) == 2 and minimum is not None and all(0 < a <= b for a, b in zip(window, minimum, strict=True))
+    if len(window) != 2 or minimum is None or not all(0 < a <= b for a, b in zip(window, minimum, strict=True)):
+        return False
+    return window[1] >= _VECTOR_PIXELS
 
 
 def _minimum_size(arguments: Mapping[str, Any]) -> tuple[float, float] | None:

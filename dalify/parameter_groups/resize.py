@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.kernels.images.resample import whole_results
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import (
     ResizeGeometry,
@@ -21,7 +22,7 @@ from dalify.kernels.images.resize_geometry import (
 from dalify.parameter_groups.crop import CropWindow
 from dalify.registry import AnySamples, Parameters, PerSample, Shaping, Spec
 
-__all__ = ["Filters", "ResizeRegion", "ResizeSize", "cropped_sources", "result_type"]
+__all__ = ["Filters", "ResizeRegion", "ResizeSize", "cropped_parts", "cropped_sources", "result_type"]
 
 
 @dataclass
@@ -166,14 +167,22 @@ class Filters(Parameters):
             "mag_filter": self.mag_filter,
         }
 
-    def resample(self, out: AnySamples, x: AnySamples, layout: str, start: np.ndarray, end: np.ndarray) -> None:
+    def resample(
+        self,
+        out: AnySamples,
+        x: AnySamples,
+        layout: str,
+        start: np.ndarray,
+        end: np.ndarray,
+        parts: np.ndarray | None = None,
+    ) -> None:
         """Fill results from windows of the sources; see `resample_axes`."""
         filters: dict[str, Any] = {
             "interp_type": self.interp_type,
             "min_filter": self.min_filter,
             "mag_filter": self.mag_filter,
         }
-        resample_axes(out, x, layout, start, end, antialias=self.antialias, **filters)
+        resample_axes(out, x, layout, start, end, parts, antialias=self.antialias, **filters)
 
     def kinds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the filters for downscaling and upscaling of `count` samples, int32 [N] each."""
@@ -214,3 +223,29 @@ def cropped_sources(
     # Map the crop window from pixels of the resized image to pixels of the source.
     scale = (end - start) / np.maximum(sizes, 1)
     return start + crop_start * scale, start + (crop_start + windows) * scale, windows
+
+
+def cropped_parts(
+    target: ResizeSize, window: CropWindow, letters: str, extents: np.ndarray, device: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what an operator on a device resamples to compute crops of resized samples.
+
+    On the CPU, the source windows are those of the resize, and the crops are parts of its results: integers are equal
+    to those of a resize before the crop. On a GPU, the windows are those of `cropped_sources`, and positions are
+    rounded differently.
+
+    Args:
+        target: see `cropped_sources`, like the following arguments.
+        window: crop.
+        letters: of the spatial axes.
+        extents: of the sources.
+        device: ``cpu`` or ``gpu``.
+
+    Returns:
+        float [N, k], float [N, k], the extents of the crops, int64 [N, k], and `parts` of `Windows`.
+    """
+    if device == "gpu":
+        return *cropped_sources(target, window, letters, extents), whole_results(len(letters))
+    sizes, start, end = target.edges(extents)
+    crop_start, windows = window.windows(sizes, letters, "pad", skips_whole=False)
+    return start, end, windows, np.concatenate([np.maximum(sizes, 1), crop_start], 1)

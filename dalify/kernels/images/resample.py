@@ -12,7 +12,7 @@ that the window needs are read. Sums are float32; the result is rounded once.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types as numba_types
@@ -37,10 +37,11 @@ from dalify.kernels.arrays.simd import (
 )
 from dalify.kernels.arrays.simd_rows import WIDE, sum_of_rows, wide_sum_of_rows
 from dalify.kernels.arrays.strided import contiguous
-from dalify.kernels.images.resample_filters import axis_taps, new_taps
+from dalify.kernels.images.resample_filters import new_taps, place_in_whole
+from dalify.kernels.images.resample_nearest import gather_nearest
 from dalify.kernels.images.resample_rounding import even_range, round_to_even
 
-__all__ = ["has_others", "linear", "resample", "resample_windows", "separable"]
+__all__ = ["Windows", "has_others", "linear", "resample", "resample_windows", "separable", "whole_results"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -49,8 +50,37 @@ _LANES = 4
 _NONE, _SOME, _ALL = range(3)  # of the samples of a chunk
 _FLOAT_BYTES = 4
 _ABOVE_ONE = np.float32(1 + 2**-23)
-_BYTE = np.empty(0, np.uint8)
 _DIRECT_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before
+
+
+class Windows(NamedTuple):
+    """What N samples are resampled from, along k axes.
+
+    Attributes:
+        start: float32 [N, k], start of the windows in pixel edges.
+        end: float32 [N, k], their end; an end before the start mirrors that axis.
+        min_filter: int32 [N], DALIInterpType for axes that shrink.
+        mag_filter: int32 [N], the same for other axes.
+        parts: int64 [N, 2 k], for results that are parts of the resampled windows: the extents of the whole results,
+            then the first pixel of each part. Its pixels are those of the whole result. See `whole_results`.
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+    min_filter: np.ndarray
+    mag_filter: np.ndarray
+    parts: np.ndarray
+
+    def take(self, at: np.ndarray) -> Windows:
+        """Return those of some samples."""
+        parts = self.parts[at] if len(self.parts) else self.parts
+        return Windows(self.start[at], self.end[at], self.min_filter[at], self.mag_filter[at], parts)
+
+
+@lru_cache(4)
+def whole_results(axes: int) -> np.ndarray:
+    """Return the `parts` of `Windows` for results that are whole, int64 [0, 2 axes]."""
+    return np.empty((0, 2 * axes), np.int64)
 
 
 def resample(
@@ -85,53 +115,45 @@ def resample(
     samples, axes = len(x), x.ndim - 1
     starts, ends = (broadcast_to(corner, (samples, axes), np.float32) for corner in (start, end))
     smaller, larger = (broadcast_to(kinds, (samples,), np.int32) for kinds in (min_filter, mag_filter))
-    resample_windows(out, x, starts, ends, smaller, larger, antialias)
+    resample_windows(out, x, Windows(starts, ends, smaller, larger, whole_results(axes)), antialias)
 
 
-def resample_windows(
-    out: Samples,
-    x: Samples,
-    starts: np.ndarray,
-    ends: np.ndarray,
-    minify: np.ndarray,
-    magnify: np.ndarray,
-    antialias: bool,
-) -> None:
-    """Resample as `resample` does, with arrays as `broadcast_to` returns them: float32 [N, 2 or 3] and int32 [N]."""
-    found: Any = _describe(out.shapes, x.shapes, starts, ends, minify, magnify)
+def resample_windows(out: Samples, x: Samples, windows: Windows, antialias: bool) -> None:
+    """Resample as `resample` does, with arrays as `broadcast_to` returns them."""
+    found: Any = _describe(out.shapes, x.shapes, *windows)
     has_empty_results, empty, nearest, others, rgb, whole = found
     if has_empty_results:
-        _resample_some(out, x, starts, ends, minify, magnify, antialias, all_of(out.shapes, 1))
+        _resample_some(out, x, windows, antialias, all_of(out.shapes, 1))
         return
     if empty >= 0:
         shape = tuple(x.shapes[empty].tolist())
         raise ShapeError(f"an empty image with shape {shape} cannot be resampled.", sample=empty)
     if nearest != _NONE and out.dtype == x.dtype:
         if nearest == _ALL:
-            _gather_nearest(out, contiguous(x), starts, ends)
+            gather_nearest(out, contiguous(x), windows.start, windows.end, windows.parts)
             return
-        is_nearest = (minify == _NEAREST) & (magnify == _NEAREST)
+        is_nearest = (windows.min_filter == _NEAREST) & (windows.mag_filter == _NEAREST)
         for some in (is_nearest, ~is_nearest):
-            _resample_some(out, x, starts, ends, minify, magnify, antialias, some)
+            _resample_some(out, x, windows, antialias, some)
         return
     if x.dtype in _DIRECT_TYPES and out.dtype in (np.float32, x.dtype):
-        _resample_all(out, x, starts, ends, minify, magnify, antialias, others, rgb, whole)
+        _resample_all(out, x, windows, antialias, others, rgb, whole)
         return
 
     def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
-        windows = starts[numbers], ends[numbers], minify[numbers], magnify[numbers]
-        found: Any = _describe(target.shapes, source.shapes, *windows)
-        _resample_all(target, source, *windows, antialias, *found[3:])
+        some = windows.take(numbers)
+        found: Any = _describe(target.shapes, source.shapes, *some)
+        _resample_all(target, source, some, antialias, *found[3:])
         if out.dtype.kind in "iu":
             others = True if found[3] else None
-            round_to_even(*target.compiled, source.shapes, *windows, antialias, others, 16 // out.dtype.itemsize)
+            round_to_even(*target.compiled, source.shapes, *some, antialias, others, 16 // out.dtype.itemsize)
 
     in_float32(out, x, fill)
 
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
+def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter, parts):
     """Return what decides which functions resample the samples of a chunk.
 
     Returns:
@@ -151,8 +173,8 @@ def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
         has_others |= smaller != _LINEAR and smaller != _TRIANGULAR
         has_others |= larger != _LINEAR and larger != _TRIANGULAR
         rgb += out_shapes[n, ndim - 1] == 3 and out_shapes[n, ndim - 2] >= _LANES
-        depth = out_shapes[n, 0]
-        whole += x_shapes[n, 0] == depth and start[n, 0] == 0 and end[n, 0] == depth
+        depth, _ = place_in_whole(parts, n, 0, out_shapes[n, 0])
+        whole += x_shapes[n, 0] == out_shapes[n, 0] == depth and start[n, 0] == 0 and end[n, 0] == depth
     # `_NONE`, `_SOME` or `_ALL`
     nearest = (nearest > 0) * (1 + (nearest == count))
     rgb = (rgb > 0) * (1 + (rgb == count))
@@ -160,20 +182,10 @@ def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
     return has_empty_results, empty, nearest, has_others, rgb, whole
 
 
-def _resample_some(
-    out: Samples,
-    x: Samples,
-    start: np.ndarray,
-    end: np.ndarray,
-    min_filter: np.ndarray,
-    mag_filter: np.ndarray,
-    antialias: bool,
-    chosen: np.ndarray,
-) -> None:
+def _resample_some(out: Samples, x: Samples, windows: Windows, antialias: bool, chosen: np.ndarray) -> None:
     at = np.flatnonzero(chosen)
-    windows = start[at], end[at], min_filter[at], mag_filter[at]
     try:
-        resample_windows(out.take(at), x.take(at), *windows, antialias)
+        resample_windows(out.take(at), x.take(at), windows.take(at), antialias)
     except ShapeError as error:
         error.sample = int(at[error.sample or 0])
         raise
@@ -197,17 +209,13 @@ def has_others(*filters: np.ndarray) -> bool | None:
 def _resample_all(
     out: Samples,
     x: Samples,
-    start: np.ndarray,
-    end: np.ndarray,
-    min_filter: np.ndarray,
-    mag_filter: np.ndarray,
+    windows: Windows,
     antialias: bool,
     has_others: bool,
     rgb: int,
     whole: int,
 ) -> None:
     """Resample samples that have pixels, the depth of volumes first; see `_describe` for the last arguments."""
-    windows = start, end, min_filter, mag_filter
     rgb = rgb if out.dtype == np.uint8 else _NONE
     whole = whole if x.ndim == 4 else _ALL
     if _SOME in (rgb, whole):
@@ -215,18 +223,19 @@ def _resample_all(
             chosen = (out.extents(-1) == 3) & (out.extents(-2) >= _LANES)
         else:
             depth = out.extents(0)
-            chosen = (x.extents(0) == depth) & (start[:, 0] == 0) & (end[:, 0] == depth)
+            chosen = (x.extents(0) == depth) & (windows.start[:, 0] == 0) & (windows.end[:, 0] == depth)
+            if len(windows.parts):
+                chosen &= windows.parts[:, 0] == depth
         for kind, at in ((_ALL, np.flatnonzero(chosen)), (_NONE, np.flatnonzero(~chosen))):
             kinds = (kind, whole) if rgb == _SOME else (rgb, kind)
-            some = start[at], end[at], min_filter[at], mag_filter[at]
-            _resample_all(out.take(at), x.take(at), *some, antialias, has_others, *kinds)
+            _resample_all(out.take(at), x.take(at), windows.take(at), antialias, has_others, *kinds)
         return
     others = True if has_others else None
     if whole == _NONE:
         x = contiguous(x)
         blended = Samples.empty(np.column_stack([out.extents(0), x.shapes[:, 1:]]), np.dtype(np.float32))
-        edges = np.ascontiguousarray(start[:, 0]), np.ascontiguousarray(end[:, 0])
-        _blend_slices(*blended.compiled, *x.compiled, *edges, min_filter, mag_filter, antialias, others)
+        edges = np.ascontiguousarray(windows.start[:, 0]), np.ascontiguousarray(windows.end[:, 0])
+        _blend_slices(*blended.compiled, *x.compiled, *edges, *windows[2:], antialias, others)
         x = blended
     options = antialias, None if rgb == _ALL else True, others
     if x.ndim == 4:
@@ -235,50 +244,6 @@ def _resample_all(
     else:
         pitches = x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0].copy()
         separable(*out.compiled, *x.compiled, pitches, *windows, *options)
-
-
-def _gather_nearest(out: Samples, x: Samples, start: np.ndarray, end: np.ndarray) -> None:
-    """Copy nearest pixels, exactly and in any dtype."""
-    if x.ndim == 3:  # images are volumes of one slice
-        out, x = out.with_axis(0), x.with_axis(0)
-        start, end = (np.insert(corner, 0, edge, axis=1) for corner, edge in ((start, 0), (end, 1)))
-    _nearest(out.addresses, out.shapes, x.addresses, x.shapes, x.dtype.itemsize, start, end, _BYTE)
-
-
-@njit(nogil=True, cache=True)
-def _nearest(out_at, out_shapes, x_at, x_shapes, itemsize, start, end, byte):
-    """Copy the nearest pixels of volumes [D, H, W, C] with elements of `itemsize` bytes."""
-    for n in range(len(out_at)):
-        depth, height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2], out_shapes[n, 3]
-        size = channels * itemsize
-        out = array_at(out_at[n], (depth, height, width * size), byte)
-        x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1], x_shapes[n, 2] * size), byte)
-        slices, rows, columns = np.empty(depth, np.int64), np.empty(height, np.int64), np.empty(width, np.int64)
-        for axis in range(3):
-            first = slices if axis == 0 else rows if axis == 1 else columns
-            weights = np.empty((first.size, 1), np.float32)
-            axis_taps(
-                x_shapes[n, axis], start[n, axis], end[n, axis], _NEAREST, np.float32(0), axis < 2, first, weights, True
-            )
-        for i in range(depth):
-            _copy_pixels(out[i], x[slices[i]], size, rows, columns)
-
-
-@njit(nogil=True, cache=True)
-def _copy_pixels(out, x, size, rows, columns):
-    """Copy pixels of `size` bytes."""
-    pixel = np.uintp(size)
-    for i in range(rows.size):
-        source, target = x[rows[i]], out[i]
-        for j in range(columns.size):
-            a, b = np.uintp(j) * pixel, np.uintp(columns[j]) * pixel
-            if size == 3:  # no loop: RGB is the common case
-                target[a] = source[b]
-                target[a + np.uintp(1)] = source[b + np.uintp(1)]
-                target[a + np.uintp(2)] = source[b + np.uintp(2)]
-            else:
-                for k in range(size):
-                    target[a + np.uintp(k)] = source[b + np.uintp(k)]
 
 
 @njit(nogil=True, inline="always")
@@ -334,7 +299,7 @@ def _blend(target, x, row, weights, left):
 
 @njit(nogil=True, cache=True)
 def _blend_slices(
-    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias, others
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, parts, antialias, others
 ):
     """Resample the first axis of volumes [D, H, W, C] into float32 [d, H, W, C]."""
     for n in range(len(out_at)):
@@ -343,9 +308,11 @@ def _blend_slices(
         out = array_at(out_at[n], (size, pixels), out_like)
         x = array_at(x_at[n], (depth, pixels), x_like)
         is_row = np.bool_(True)  # a literal would be compiled separately
+        whole, begin = place_in_whole(parts, n, 0, size)
         _, first, weights = new_taps(
-            depth, size, start[n], end[n], min_filter[n], mag_filter[n], antialias, is_row, not is_row, others
-        )
+            depth, whole, begin, size, start[n], end[n], min_filter[n], mag_filter[n], antialias, is_row, not is_row,
+            others,
+        )  # fmt: skip
         for i in range(size):
             _blend(out[i], x, first[i], weights[i], 0)
 
@@ -478,13 +445,14 @@ def separable(
     end,
     min_filter,
     mag_filter,
+    parts,
     antialias,
     is_general,
     others,
 ):
     """Resample images [H, W, C] into [h, w, C].
 
-    `x_pitches` contains the numbers of elements from one row of `x` to the next.
+    `x_pitches` contains the numbers of elements from one row of `x` to the next. For `start` to `parts`, see `Windows`.
 
     `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide; `others` is that of
     `axis_taps`. numba omits the code that None excludes: half of the compile time.
@@ -510,20 +478,26 @@ def separable(
                         out_shapes[n, axis] != out_shapes[n - 1, axis] or x_shapes[n, axis] != x_shapes[n - 1, axis]
                     )
                     is_new |= start[n, axis] != start[n - 1, axis] or end[n, axis] != end[n - 1, axis]
+                    is_new |= place_in_whole(parts, n, axis, 0) != place_in_whole(parts, n - 1, axis, 0)
         if is_new:
             smaller, larger, is_row = (
                 min_filter[n],
                 mag_filter[n],
                 np.bool_(True),
             )  # a literal would be compiled separately
+            rows, top = place_in_whole(parts, n, 0, height)
+            whole, begin = place_in_whole(parts, n, 1, width)
             _, first_row, row_weights = new_taps(
-                x_shapes[n, 0], height, start[n, 0], end[n, 0], smaller, larger, antialias, is_row, not is_row, others
-            )
+                x_shapes[n, 0], rows, top, height, start[n, 0], end[n, 0], smaller, larger, antialias, is_row,
+                not is_row, others,
+            )  # fmt: skip
             taps, first_column, column_weights = new_taps(
-                x_shapes[n, 1], width, start[n, 1], end[n, 1], smaller, larger, antialias, not is_row, is_row, others
-            )
+                x_shapes[n, 1], whole, begin, width, start[n, 1], end[n, 1], smaller, larger, antialias, not is_row,
+                is_row, others,
+            )  # fmt: skip
             first_even, last_even = even_range(
-                (height, width, channels), x_shapes[n, 1], start[n], end[n], smaller, larger, antialias, others, 16
+                (rows, whole, channels), (begin, width), x_shapes[n, 1], start[n], end[n], smaller, larger, antialias,
+                others, 16,
             )  # fmt: skip
             left = right = first_column[0]
             for j in range(width):
@@ -569,8 +543,8 @@ def separable(
 
 @njit(nogil=True, cache=True)
 def _separable_slices(
-    out_at, out_shapes, out_like, x_at, x_shapes, x_like, x_strides, start, end, min_filter, mag_filter, antialias,
-    is_general, others,
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, x_strides, start, end, min_filter, mag_filter, parts,
+    antialias, is_general, others,
 ):  # fmt: skip
     """Call `separable` for the slices of volumes of equal depths; `x_strides` is int64 [N, 4], in elements."""
     count = 0
@@ -581,6 +555,7 @@ def _separable_slices(
     target_shapes, source_shapes = new_array((count, 3), np.int64), new_array((count, 3), np.int64)
     first, last = new_array((count, 2), np.float32), new_array((count, 2), np.float32)
     smaller, larger = new_array((count,), np.int32), new_array((count,), np.int32)
+    places = new_array((count if len(parts) else 0, 4), np.int64)
     at = 0
     for n in range(len(out_at)):
         out_step = out_shapes[n, 1] * out_shapes[n, 2] * out_shapes[n, 3] * out_like.itemsize
@@ -591,9 +566,11 @@ def _separable_slices(
                 target_shapes[at, axis], source_shapes[at, axis] = out_shapes[n, axis + 1], x_shapes[n, axis + 1]
             for axis in range(2):
                 first[at, axis], last[at, axis] = start[n, axis + 1], end[n, axis + 1]
+                if len(parts):
+                    places[at, axis], places[at, axis + 2] = parts[n, axis + 1], parts[n, axis + 4]
             smaller[at], larger[at] = min_filter[n], mag_filter[n]
             at += 1
     separable(
         targets, target_shapes, out_like, sources, source_shapes, x_like, pitches, first, last, smaller, larger,
-        antialias, is_general, others,
+        places, antialias, is_general, others,
     )  # fmt: skip

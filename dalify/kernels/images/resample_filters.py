@@ -31,6 +31,7 @@ __all__ = [
     "filter_radius",
     "new_taps",
     "pixels_read",
+    "place_in_whole",
     "select_filter",
     "tap_count",
 ]
@@ -143,21 +144,22 @@ def tap_count(radius):
 # Loops instead of slice assignments in this function and others that the first batch compiles: for slice assignments,
 # numba compiles the formatting of an error message.
 @njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
-def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights, has_others):
-    """Fill the taps of one axis.
+def axis_taps(n_in, n_out, begin, start, end, kind, radius, is_accumulated, first, weights, has_others):
+    """Fill the taps of one axis, or of a part of its output pixels.
 
     Args:
         n_in: number of source pixels, at least 1.
+        n_out: number of output pixels of the window.
+        begin: the first output pixel that is filled; it can be outside of the window.
         start: start of the window, float32 pixel edges.
         end: end of the window; smaller than `start` mirrors.
         kind: filter, a DALIInterpType.
         radius: radius from `filter_radius`.
         is_accumulated: whether nearest-neighbor positions are a running sum, as in DALI for all axes except the last.
-        first: output, int64 [n_out]: the first source pixel of each output pixel, so that all taps are inside.
-        weights: output, float32 [n_out, taps], at least min(tap_count(radius), n_in) taps; additional ones are 0.
+        first: output, int64 [count]: the first source pixel of each output pixel, so that all taps are inside.
+        weights: output, float32 [count, taps], at least min(tap_count(radius), n_in) taps; additional ones are 0.
         has_others: True, or None if the filter is linear or triangular: numba omits the code that None excludes.
     """
-    n_out = first.size
     taps = tap_count(radius)
     used = smaller_of(taps, n_in)
     scale = np.float32((end - start) / np.float32(n_out))
@@ -168,24 +170,29 @@ def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights, ha
         table = _LANCZOS_TABLE if kind == _LANCZOS else _GAUSSIAN_TABLE if kind == _GAUSSIAN else _CUBIC_TABLE
         is_curved = kind != _NEAREST and kind != _LINEAR and kind != _TRIANGULAR
         points_per_pixel = np.float32(table.size - 3) / (np.float32(2) * radius)
-    for i in range(n_out):
+        if is_accumulated:
+            for _ in range(begin):
+                at = np.float32(at + scale)
+            for _ in range(-begin):
+                at = np.float32(at - scale)
+    for i in range(first.size):
         row = weights[i]
         for k in range(row.size):
             row[k] = 0
         if has_others is not None:  # noqa: SIM102 -- alone: what numba omits is decided by None only
             if kind == _NEAREST:
                 if not is_accumulated:
-                    at = np.float32(start + (np.float32(i) + np.float32(0.5)) * scale)
+                    at = np.float32(start + (np.float32(begin + i) + np.float32(0.5)) * scale)
                 low = math.floor(at)
                 first[i] = smaller_of(larger_of(low, 0), n_in - 1)
                 row[0] = 1
                 at = np.float32(at + scale)
                 continue
-        left = np.float32(np.float32(i) * scale + origin)
+        left = np.float32(np.float32(begin + i) * scale + origin)
         low = math.ceil(left)
         offset = np.float32(np.float32(low) - left)
-        begin = smaller_of(larger_of(low, 0), n_in - used)
-        first[i] = begin
+        lowest = smaller_of(larger_of(low, 0), n_in - used)
+        first[i] = lowest
         total = np.float32(0)
         for k in range(taps):
             from_left = offset + np.float32(k)
@@ -199,25 +206,39 @@ def axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights, ha
                         whole = np.int64(place)
                         weight = table[whole] + (table[whole + 1] - table[whole]) * (place - np.float32(whole))
             pixel = smaller_of(larger_of(low + k, 0), n_in - 1)
-            row[pixel - begin] += weight
+            row[pixel - lowest] += weight
             total += weight
         for k in range(used):
             row[k] /= total
 
 
-@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
-def new_taps(n_in, n_out, start, end, min_filter, mag_filter, antialias, is_accumulated, is_even, has_others):
-    """Return the number of taps of one axis, the first source pixels, int64 [n_out], and the weights.
+@njit(nogil=True, inline="always")
+def place_in_whole(parts, n, axis, count):
+    """Return the number of pixels of the whole result along an axis, and where the `count` computed pixels begin.
 
-    The weights are float32 [n_out, taps]; if `is_even`, an odd number of taps is followed by one with weight 0. For
+    `parts` is that of `Windows`.
+    """
+    size, begin = count, np.int64(0)
+    if parts.shape[0] > 0:
+        size, begin = parts[n, axis], parts[n, parts.shape[1] // 2 + axis]
+    return size, begin
+
+
+@njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
+def new_taps(
+    n_in, n_out, begin, count, start, end, min_filter, mag_filter, antialias, is_accumulated, is_even, has_others
+):
+    """Return the number of taps of `count` output pixels, the first source pixels, int64 [count], and the weights.
+
+    The weights are float32 [count, taps]; if `is_even`, an odd number of taps is followed by one with weight 0. For
     other arguments, see `axis_taps`.
     """
     kind = select_filter(n_out, start, end, min_filter, mag_filter)
     radius = filter_radius(kind, n_out, start, end, antialias, has_others)
     taps = tap_count(radius)
     taps = smaller_of(taps, n_in)
-    first, weights = new_array((n_out,), np.int64), new_array((n_out, taps + (taps & is_even)), np.float32)
-    axis_taps(n_in, start, end, kind, radius, is_accumulated, first, weights, has_others)
+    first, weights = new_array((count,), np.int64), new_array((count, taps + (taps & is_even)), np.float32)
+    axis_taps(n_in, n_out, begin, start, end, kind, radius, is_accumulated, first, weights, has_others)
     return taps, first, weights
 
 
@@ -255,6 +276,17 @@ def axis_weights(
 @njit(cache=True)
 def _taps(n_in, n_out, start, end, min_filter, mag_filter, antialias, is_accumulated):
     _, first, weights = new_taps(
-        n_in, n_out, start, end, min_filter, mag_filter, antialias, is_accumulated, np.bool_(False), True
+        n_in,
+        n_out,
+        np.int64(0),
+        n_out,
+        start,
+        end,
+        min_filter,
+        mag_filter,
+        antialias,
+        is_accumulated,
+        np.bool_(False),
+        True,
     )
     return first, weights

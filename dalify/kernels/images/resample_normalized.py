@@ -30,6 +30,7 @@ def resample_normalized(
     end: np.ndarray,
     filters: Mapping[str, Any],
     normalization: Mapping[str, Any],
+    parts: np.ndarray | None = None,
 ) -> None:
     """Set ``out = scale * (resampled x - mean) / std + shift``, optionally mirrored; resampled pixels are rounded.
 
@@ -41,18 +42,19 @@ def resample_normalized(
         end: end of the windows.
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
+        parts: see `Windows`, for `Samples` only; None: whole results.
     """
     if (
         output_layout == "CHW"
         and isinstance(out, Samples)
         and isinstance(x, Samples)
-        and has_resampled_planes(out, x, start, end, filters, normalization)
+        and has_resampled_planes(out, x, start, end, filters, normalization, parts=parts)
     ):
         return
     shapes = np.stack([out.extents(output_layout.index(letter)) for letter in "HWC"], 1)
     is_on_device = isinstance(x, DeviceSamples)
     resized: Any = DeviceSamples.empty(shapes, x.dtype, x.device) if is_on_device else Samples.empty(shapes, x.dtype)
-    resample_axes(resized, x, "HWC", start, end, **filters)
+    resample_axes(resized, x, "HWC", start, end, parts, **filters)
     whole = {letter: zeros(len(x), np.int64) for letter in "HW"}
     normalize_axes(out, resized, "HWC", output_layout, whole, fill_values=[0.0], **normalization)
 

@@ -17,7 +17,7 @@ from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.images.color_matrix import apply_matrix
 from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
 from dalify.kernels.images.planes import planes_of
-from dalify.kernels.images.resample import has_others, linear, separable
+from dalify.kernels.images.resample import has_others, linear, separable, whole_results
 
 __all__ = ["PIXELS", "has_resampled_planes", "spare_memory"]
 
@@ -33,6 +33,7 @@ def has_resampled_planes(
     normalization: Mapping[str, Any],
     fill: Callable[[], None] | None = None,
     colors: tuple[np.ndarray, np.ndarray] | None = None,
+    parts: np.ndarray | None = None,
 ) -> bool:
     """Set ``out = scale * (resampled x - mean) / std + shift``; resampled pixels are rounded.
 
@@ -45,6 +46,7 @@ def has_resampled_planes(
         normalization: arguments of `normalize_axes` by name.
         fill: called when `x` is needed.
         colors: matrices and constants of `apply_matrix` for the resampled images; None to leave their colors.
+        parts: see `Windows`; None: whole results.
 
     Returns:
         False, with nothing computed, for results of different sizes, other numbers of channels, other element types,
@@ -72,6 +74,7 @@ def has_resampled_planes(
         broadcast_to(start, (count, 2), np.float32),
         broadcast_to(end, (count, 2), np.float32),
         *kinds,
+        whole_results(2) if parts is None else parts,
         filters["antialias"],
         None,
         others,

@@ -8,8 +8,9 @@ import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
+from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.dtypes import DALIInterpType
-from dalify.kernels.images.resample_filters import filter_radius, select_filter, tap_count
+from dalify.kernels.images.resample_filters import filter_radius, place_in_whole, select_filter, tap_count
 
 __all__ = ["EVEN_PIXELS", "even_range", "round_to_even"]
 
@@ -25,8 +26,8 @@ _HORIZONTAL_COST = 1.4
 
 
 @njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
-def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, others, block):
-    """Return the first and the last element, exclusive, between which halves in a row are rounded to even.
+def even_range(shape, part, n_in, start, end, min_filter, mag_filter, antialias, others, block):
+    """Return the first and the last element, exclusive, between which halves in a part of a row are rounded to even.
 
     Others are rounded away from zero. DALI rounds in the pass that it runs last: to even in whole vectors, which have
     `block` elements of a row in a vertical pass, and `block` pixels in a horizontal one. That one computes pixels at
@@ -34,7 +35,8 @@ def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, other
     the passes is the one with the lower estimated cost.
 
     Args:
-        shape: of the result: rows, columns, channels.
+        shape: of the whole result: rows, columns, channels.
+        part: the first column of the part, and its number of columns.
         n_in: number of source columns.
         start: [2], start of the window.
         end: its end.
@@ -45,6 +47,7 @@ def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, other
         block: number of integers in 16 bytes.
     """
     height, width, channels = shape
+    left, count = part[0] * channels, part[1] * channels
     rows, columns = abs(end[0] - start[0]), abs(end[1] - start[1])
     row_kind = select_filter(height, start[0], end[0], min_filter, mag_filter)
     row_taps = tap_count(filter_radius(row_kind, height, start[0], end[0], antialias, others))
@@ -55,7 +58,8 @@ def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, other
     vertical_last = rows * width * (column_cost + _STORE_COST) + height * width * row_taps
     horizontal_last = height * columns * (row_taps + _STORE_COST) + height * width * column_cost
     if vertical_last < horizontal_last:
-        return 0, 0 if row_kind == _NEAREST else width * channels // block * block
+        last = 0 if row_kind == _NEAREST else width * channels // block * block
+        return 0, smaller_of(larger_of(last - left, 0), count)
     if kind == _NEAREST:
         return 0, 0
     scale = np.float32((end[1] - start[1]) / np.float32(width))
@@ -67,22 +71,29 @@ def even_range(shape, n_in, start, end, min_filter, mag_filter, antialias, other
             last = i + 1
         elif first == i:
             first = last = i + 1
-    return first * channels, (first + (last - first) // block * block) * channels
+    last = first + (last - first) // block * block
+    first, last = larger_of(first * channels - left, 0), larger_of(last * channels - left, 0)
+    return smaller_of(first, count), smaller_of(last, count)
 
 
 @njit(nogil=True, cache=True)
-def round_to_even(out_at, out_shapes, out_like, x_shapes, start, end, min_filter, mag_filter, antialias, others, block):
+def round_to_even(
+    out_at, out_shapes, out_like, x_shapes, start, end, min_filter, mag_filter, parts, antialias, others, block
+):
     """Round the values of `even_range`, of images or of the slices of volumes."""
+    axes = start.shape[1]
     for n in range(len(out_at)):
-        height, width, channels = out_shapes[n, -3], out_shapes[n, -2], out_shapes[n, -1]
+        width, channels = out_shapes[n, -2], out_shapes[n, -1]
+        rows, _ = place_in_whole(parts, n, axes - 2, out_shapes[n, -3])
+        columns, left = place_in_whole(parts, n, axes - 1, width)
         first, last = even_range(
-            (height, width, channels), x_shapes[n, -2], start[n, -2:], end[n, -2:], min_filter[n], mag_filter[n],
-            antialias, others, block,
+            (rows, columns, channels), (left, width), x_shapes[n, -2], start[n, -2:], end[n, -2:], min_filter[n],
+            mag_filter[n], antialias, others, block,
         )  # fmt: skip
         size = width * channels
-        rows = np.prod(out_shapes[n]) // size
-        out = array_at(out_at[n], (rows, size), out_like)
-        for i in range(rows):
+        count = np.prod(out_shapes[n]) // size
+        out = array_at(out_at[n], (count, size), out_like)
+        for i in range(count):
             row = out[i, first:last]
             for j in range(row.size):
                 row[j] = np.rint(row[j])

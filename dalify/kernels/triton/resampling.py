@@ -269,6 +269,7 @@ def resample_normalized(
     end: np.ndarray,
     filters: Mapping[str, Any],
     normalization: Mapping[str, Any],
+    parts: np.ndarray | None = None,
 ) -> None:
     """`dalify.kernels.images.resample_normalized.resample_normalized` for images on a device.
 
@@ -276,6 +277,7 @@ def resample_normalized(
         ShapeError: see `resample`.
         UnsupportedError: see `resample`; or a list of vectors of different lengths.
     """
+    assert not (parts is not None and len(parts)), "dalify bug: parts of results on a device"
     mean, std = normalization["mean"], normalization["std"]
     if not isinstance(mean, np.ndarray) or not isinstance(std, np.ndarray):
         raise UnsupportedError
