@@ -309,10 +309,14 @@ def _blend_slices(
         x = array_at(x_at[n], (depth, pixels), x_like)
         is_row = np.bool_(True)  # a literal would be compiled separately
         whole, begin = place_in_whole(parts, n, 0, size)
+        smaller, larger = min_filter[n], mag_filter[n]
+        if (
+            whole == depth and start[n] == 0 and end[n] == depth
+        ):  # not blurred by any filter, as if it were not resampled
+            smaller = larger = np.int32(_LINEAR)
         _, first, weights = new_taps(
-            depth, whole, begin, size, start[n], end[n], min_filter[n], mag_filter[n], antialias, is_row, not is_row,
-            others,
-        )  # fmt: skip
+            depth, whole, begin, size, start[n], end[n], smaller, larger, antialias, is_row, not is_row, others
+        )
         for i in range(size):
             _blend(out[i], x, first[i], weights[i], 0)
 
