@@ -83,10 +83,10 @@ class Video:
             check_declared_samples(self._source)
             self._container: Any = av.open(
                 source,
-                metadata_errors="replace",
                 options=options,
                 container_options={"format_whitelist": _formats(), "protocol_whitelist": "file"},
                 hwaccel=hardware,
+                **_metadata_options(),
             )
         except (av.FFmpegError, OSError, ValueError) as error:
             if isinstance(error, DalifyError):
@@ -335,6 +335,12 @@ def _decode_errors() -> Iterator[None]:
         if isinstance(error, MemoryError) and not isinstance(error, av.FFmpegError):
             raise  # FFmpeg raises the same for invalid sizes
         raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
+
+
+@cache
+def _metadata_options() -> dict[str, str]:
+    """Return the option of ``av.open`` that accepts metadata that is not UTF-8: since version 19 it always is."""
+    return {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
 
 
 @cache

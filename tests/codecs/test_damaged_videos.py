@@ -94,6 +94,19 @@ def test_lists_of_files_are_no_videos(videos: dict[str, bytes], tmp_path: Path, 
             Video(str(tmp_path / "list.m3u8") if as_file else text.encode())
 
 
+def test_metadata_need_not_be_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "clip.mp4"
+    with av.open(str(path), "w") as container:
+        container.metadata["title"] = "ABCDEFGH"
+        stream = container.add_stream("mpeg4", 10)
+        stream.width = stream.height = 32
+        for packet in (*stream.encode(av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8))), *stream.encode()):
+            container.mux(packet)
+    data = path.read_bytes()
+    assert b"ABCDEFGH" in data
+    assert Video(data.replace(b"ABCDEFGH", b"AB\xff\xfe\x80FGH")).table.count == 1
+
+
 @pytest.mark.parametrize("error", [av.error.InvalidDataError(1, "x"), ValueError("x"), IndexError("x"), TypeError()])
 def test_whatever_the_library_raises_is_a_damaged_video(
     videos: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, error: Exception

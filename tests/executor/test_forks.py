@@ -392,7 +392,8 @@ ENDINGS = """
     thread = threading.Thread(target=work)
     thread.start()
     number = thread.native_id
-    thread.join()
+    while thread.is_alive():  # join() waits for the libraries, too, since Python 3.13
+        time.sleep(0.01)
     time.sleep(0.05)  # Python has done with it
     assert os.path.exists(f"/proc/self/task/{{number}}")
     if not os.fork():

@@ -17,6 +17,8 @@ __all__ = ["LIMIT_S", "finished", "running"]
 PROJECT = Path(__file__).parents[2]
 # Much longer than any program takes: a hang fails instead of blocking.
 LIMIT_S = 120.0
+# Python 3.12 and later warn about the forks of processes with threads, which tests do on purpose.
+_WARNINGS = "ignore:This process:DeprecationWarning"
 
 
 @contextmanager
@@ -49,7 +51,7 @@ def running(
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": str(PROJECT), **(environment or {})},
+            env={**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONWARNINGS": _WARNINGS, **(environment or {})},
         )
     try:
         yield process

@@ -25,10 +25,13 @@ CONSTRAINTS = PROJECT / "constraints-dev.txt"
 MINOR_VERSIONS = (13, 12)  # of Python 3, from the newest
 TEST_PACKAGES = ["hypothesis", "psutil", "pytest", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist"]
 # In the first, the kernels of the CPU of most operators are compared with those of the GPU, which do not use OpenCV and
-# numba. OpenCV 4 interpolates cubically at fewer positions. In the second: what depends on Python itself.
+# numba. OpenCV 4 interpolates cubically at fewer positions. In the second: what depends on Python itself, and on
+# packages with newer releases for it.
 LOWEST_TESTS = ["tests/executor/test_device_samples.py", "tests/base/test_compiling.py"]
 LOWEST_TESTS += ["-k", "(what_the_cpu_does or results_of_the_cpu or test_compiling) and not cubic"]
 NEWEST_TESTS = ["tests/frontend", "tests/graph", "tests/pipeline/test_conditionals.py", "tests/base/test_interrupts.py"]
+NEWEST_TESTS += ["tests/executor/test_forks.py", "tests/codecs/test_damaged_videos.py"]
+NEWEST_PACKAGES = ["av"]  # newer releases than other Python versions get
 
 
 def dependencies() -> dict[str, str]:
@@ -89,7 +92,7 @@ def newest() -> Path | None:
     if python is None:
         return None
     packages = [name for name in dependencies() if name != "torch"]
-    return create("newest", python, [*packages, *TEST_PACKAGES], "-c", str(CONSTRAINTS))
+    return create("newest", python, [*packages, *NEWEST_PACKAGES, *TEST_PACKAGES], "-c", str(CONSTRAINTS))
 
 
 def check(name: str, python: Path, tests: list[str]) -> bool:
