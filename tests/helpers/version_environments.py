@@ -30,7 +30,7 @@ TEST_PACKAGES = ["hypothesis", "psutil", "pytest", "pytest-rerunfailures", "pyte
 LOWEST_TESTS = ["tests/executor/test_device_samples.py", "tests/base/test_compiling.py"]
 LOWEST_TESTS += ["-k", "(what_the_cpu_does or results_of_the_cpu or test_compiling) and not cubic"]
 NEWEST_TESTS = ["tests/frontend", "tests/graph", "tests/pipeline/test_conditionals.py", "tests/base/test_interrupts.py"]
-NEWEST_TESTS += ["tests/executor/test_forks.py", "tests/codecs/test_damaged_videos.py"]
+NEWEST_TESTS += ["tests/codecs/test_damaged_videos.py"]
 NEWEST_PACKAGES = ["av"]  # newer releases than other Python versions get
 
 
