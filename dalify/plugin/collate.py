@@ -14,9 +14,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, option_error_text
 from dalify.base.optional import LazyModule, torch
 from dalify.base.wording import counted
-from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
-from dalify.data.samples import Samples
-from dalify.data.tensors import batch_of
+from dalify.data import Samples, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of
 
 if TYPE_CHECKING:
     from dalify.kernels.arrays import strided

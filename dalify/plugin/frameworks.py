@@ -8,10 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.base.optional import LazyModule, require
-from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
-from dalify.data.batch import tensor_of
-from dalify.data.dtypes import is_bfloat16
-from dalify.data.pool import pageable
+from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, is_bfloat16, pageable, tensor_of
 
 __all__ = ["as_one_tensor", "by_dlpack", "framework", "of_equal_shape"]
 
