@@ -17,7 +17,7 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
-from dalify.data import Array, Batch, DALIDataType, TensorListCPU, TensorListGPU, batch_of, check_layout, stack_samples
+from dalify.data import Array, Batch, DALIDataType, TensorListCPU, TensorListGPU, batch_of, check_layout
 from dalify.experimental.dynamic.calls import apply, locate_error, to_value
 from dalify.experimental.dynamic.dtypes import type_id
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch, moved
@@ -126,18 +126,8 @@ def stacked(data: Batch) -> Batch:
     Raises:
         ShapeError: samples have different shapes.
     """
-    dense = data.dense
-    if dense is None:
-        shapes = data.shapes()
-        odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
-        if odd is not None:
-            raise ShapeError(
-                f"the samples have different shapes and cannot be one tensor: sample 0 is {shapes[0]}, sample {odd} is "
-                f"{shapes[odd]}.",
-                line=SourceLine.capture(),
-                hint="Use pad=True, or convert the samples separately.",
-            )
-        dense = stack_samples(data.samples) if shapes else np.empty((0,), data.dtype.numpy)
+    data.check_uniform(hint="Use pad=True, or convert the samples separately.", line=SourceLine.capture())
+    dense = data.stacked() if len(data) else np.empty((0,), data.dtype.numpy)
     return Batch(dense[None], None, f"N{data.layout}" if data.layout or dense.ndim == 1 else "", data.device)
 
 
@@ -172,9 +162,8 @@ def constructor_data(
         if where is not None:
             data = moved(data, where)
         if data is before and copy:
-            is_uniform = data.dense is None and len(data) > 0 and len(set(data.shapes())) == 1
-            if is_uniform:
-                data = Batch(stack_samples(data.samples), None, data.layout, data.device, data.origins)
+            if data.dense is None and len(data) > 0 and data.is_uniform:
+                data = Batch(data.stacked(), None, data.layout, data.device, data.origins)
             else:
                 data = moved(data, data.device, force_copy=True)
         if layout is not None:
