@@ -1,6 +1,6 @@
 """Data types: element types, layouts, specs, tensors, batches, memory."""
 
-from dalify.data.batch import Array, Batch, array_dtype, shared_tensor, stack_samples, tensor_of, torch_dtype
+from dalify.data.batch import Array, Batch, array_dtype, shared_tensor, stack_samples, torch_dtype
 from dalify.data.dtypes import (
     BY_NAME,
     DALIDataType,
@@ -45,7 +45,6 @@ __all__ = [
     "shared_tensor",
     "stack_samples",
     "tensor_list",
-    "tensor_of",
     "to_host",
     "to_numpy",
     "torch_dtype",
