@@ -11,7 +11,7 @@ from dalify.data.dtypes import (
     is_bfloat16,
     to_numpy,
 )
-from dalify.data.exchange import device_tensor, to_host
+from dalify.data.exchange import device_tensor, moved, to_host
 from dalify.data.pool import BufferPool, pageable
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
@@ -41,6 +41,7 @@ __all__ = [
     "from_numpy",
     "is_bfloat16",
     "memory_of",
+    "moved",
     "pageable",
     "shared_tensor",
     "stack_samples",

@@ -348,6 +348,10 @@ class Batch:
         samples = [function(sample) for sample in self.samples] if self.dense is None else None
         return Batch(dense, samples, self.layout, device or self.device, self.origins, dtype or self.dtype)
 
+    def copied(self) -> Batch:
+        """Return a copy of the data."""
+        return self.map(lambda array: array.clone() if self.device == "gpu" else array.copy())
+
     def with_layout(self, layout: str) -> Batch:
         """Return the same data with another layout."""
         return Batch(self.dense, self._samples, layout, self.device, self.origins, self.dtype, self.ragged)

@@ -19,7 +19,7 @@ from dalify.base.narrow import is_list_or_tuple
 from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch, join_samples
 from dalify.data.dtypes import DALIDataType
-from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array, to_host
+from dalify.data.exchange import address_of, contiguous, copy_out, host_array, moved
 from dalify.data.formatting import format_batch
 from dalify.data.tensor import (
     TensorCPU,
@@ -216,7 +216,7 @@ class TensorListCPU(_TensorList[TensorCPU]):
         return self
 
     def _as_gpu(self) -> TensorListGPU:
-        return TensorListGPU(self._batch.map(device_tensor, device="gpu"))
+        return TensorListGPU(moved(self._batch, "gpu"))
 
     @staticmethod
     def from_dlpack_list(
@@ -253,7 +253,7 @@ class TensorListGPU(_TensorList[TensorGPU]):
 
     def as_cpu(self) -> TensorListCPU:
         """Return a copy on the CPU."""
-        return TensorListCPU(self._batch.map(to_host, device="cpu"))
+        return TensorListCPU(moved(self._batch, "cpu"))
 
     def device_id(self) -> int:
         """Return the index of the device."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
-from dalify.data import Batch, to_host
+from dalify.data import Batch, moved
 from dalify.registry import Parameters, PerSample
 
 __all__ = ["SliceCoordinates"]
@@ -72,8 +72,7 @@ class SliceCoordinates(Parameters):
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         for name, batch, is_normalized in (("start", anchor, normalized_anchor), ("shape", shape, normalized_shape)):
             if batch is not None:
-                values = batch.stacked()
-                values = values if isinstance(values, np.ndarray) else to_host(values)
+                values = np.asarray(moved(batch, "cpu").stacked())
                 name = f"rel_{name}" if batch.dtype.is_float and is_normalized else name
                 found[name] = values.reshape(len(values), -1)  # a scalar is valid for a single axis
         return found

@@ -19,7 +19,7 @@ from dalify.base.source_line import SourceLine
 from dalify.data import torch_dtype
 from dalify.graph import ArithmeticMixin, Expression
 from dalify.immediate.calls import call_operator
-from dalify.immediate.lazy.calls import Call, copied, kind_of_result
+from dalify.immediate.lazy.calls import Call, kind_of_result
 from dalify.immediate.user_data import Deferred, to_user_data
 from dalify.registry import catalog
 
@@ -67,7 +67,7 @@ class LazyValue(Deferred):
         if self._user_data is None:
             result = self.batch
             if self.call.waiting_readers():  # they need the data as they are now, and the user may change them
-                result = copied(result)
+                result = result.copied()
             self._user_data = to_user_data(result, self.kind)
             self.is_exposed = True
         return self._user_data
