@@ -138,7 +138,9 @@ def all_is_exact(path: Path) -> None:
     assert not missing, f"{path}: public names that are not in __all__: {sorted(missing)}"
 
 
-@pytest.mark.parametrize("package", ["api", "codecs", "data", "formats", "frontend", "graph", "immediate", "registry"])
+@pytest.mark.parametrize(
+    "package", ["api", "codecs", "data", "formats", "frontend", "graph", "immediate", "registry", "sources"]
+)
 def test_published_names_exist(package: str) -> None:
     """Also those that are imported at first use, which type checkers see elsewhere."""
     module = importlib.import_module(f"dalify.{package}")

@@ -20,7 +20,7 @@ from dalify.auto_aug.core._select import check_keywords, select
 from dalify.auto_aug.core.policy import Policy
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
 from dalify.base.source_line import SourceLine
-from dalify.data.dtypes import DALIInterpType
+from dalify.data import DALIInterpType
 from dalify.graph import DataNode, apply
 
 __all__ = [

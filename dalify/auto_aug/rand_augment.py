@@ -23,7 +23,7 @@ from dalify.auto_aug.core._bins import check_bin, check_bin_count, derived_seed,
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.source_line import SourceLine
-from dalify.data.dtypes import DALIInterpType
+from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 
 __all__ = [

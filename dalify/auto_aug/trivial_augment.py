@@ -13,7 +13,7 @@ from dalify.auto_aug._translations import geometric_arguments, monotonic_augment
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin_count, derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
-from dalify.data.dtypes import DALIInterpType
+from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 
 __all__ = ["apply_trivial_augment", "get_trivial_augment_wide_suite", "trivial_augment_wide"]

@@ -15,7 +15,8 @@ class FailureContext:
     It refers to the graph, so it is empty after pickling.
 
     Attributes:
-        sample: number of the sample in the chunk; None if the exception does not belong to a sample.
+        sample: number of the sample in the chunk; None if the exception does not belong to a sample. It can differ from
+            ``DalifyError.sample``: that is where an eager operator failed, which a user's function calls.
         failure: the ``executor.steps.Failure``: node, position in the batch, and origin; None until it is known.
         is_noted: the location has been added to an exception of the user's code as a note.
     """

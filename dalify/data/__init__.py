@@ -1,14 +1,25 @@
 """Data types: element types, layouts, specs, tensors, batches, memory."""
 
 from dalify.data.batch import Array, Batch, array_dtype, shared_tensor, stack_samples, torch_dtype
-from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, PipelineAPIType, from_numpy, to_numpy
-from dalify.data.exchange import device_tensor, to_host
-from dalify.data.pool import BufferPool
+from dalify.data.dtypes import (
+    BY_NAME,
+    DALIDataType,
+    DALIImageType,
+    DALIInterpType,
+    PipelineAPIType,
+    from_numpy,
+    is_bfloat16,
+    to_numpy,
+)
+from dalify.data.exchange import device_tensor, moved, to_host
+from dalify.data.pool import BufferPool, pageable
+from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.data.tensor import check_layout, converted, memory_of
 from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of, tensor_list
 
 __all__ = [
+    "BY_NAME",
     "Array",
     "Batch",
     "BufferPool",
@@ -16,6 +27,7 @@ __all__ = [
     "DALIImageType",
     "DALIInterpType",
     "PipelineAPIType",
+    "Samples",
     "Spec",
     "TensorCPU",
     "TensorGPU",
@@ -27,7 +39,10 @@ __all__ = [
     "converted",
     "device_tensor",
     "from_numpy",
+    "is_bfloat16",
     "memory_of",
+    "moved",
+    "pageable",
     "shared_tensor",
     "stack_samples",
     "tensor_list",

@@ -14,8 +14,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from dalify.base.errors import ShapeError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
+from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data.dtypes import BY_NAME, DALIDataType, from_numpy, is_bfloat16
 from dalify.data.rows import Rows
@@ -244,6 +246,27 @@ class Batch:
             self._is_uniform = shapes.count(shapes[0]) == len(shapes) if shapes else True
         return self._is_uniform
 
+    def check_uniform(self, samples: str = "the samples", hint: str = "", line: SourceLine | None = None) -> None:
+        """Raise if samples have different shapes.
+
+        Args:
+            samples: the samples in messages.
+            hint: what to do instead.
+            line: the user's line.
+
+        Raises:
+            ShapeError: names the first sample of another shape.
+        """
+        if not self.is_uniform:
+            shapes = self.shapes()
+            odd = next(index for index, shape in enumerate(shapes) if shape != shapes[0])
+            raise ShapeError(
+                f"{samples} have different shapes and cannot form one tensor: sample 0 is {shapes[0]}, sample {odd} is "
+                f"{shapes[odd]}.",
+                hint=hint,
+                line=line,
+            )
+
     def shape_array(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the shape of each sample, int64 ``[N, ndim]``."""
         if self.ragged is not None:
@@ -324,6 +347,10 @@ class Batch:
         dense = None if self.dense is None else function(self.dense)
         samples = [function(sample) for sample in self.samples] if self.dense is None else None
         return Batch(dense, samples, self.layout, device or self.device, self.origins, dtype or self.dtype)
+
+    def copied(self) -> Batch:
+        """Return a copy of the data."""
+        return self.map(lambda array: array.clone() if self.device == "gpu" else array.copy())
 
     def with_layout(self, layout: str) -> Batch:
         """Return the same data with another layout."""

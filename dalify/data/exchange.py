@@ -11,10 +11,10 @@ from dalify.base.errors import DeviceError, ShapeError
 from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
 from dalify.base.processors import default_device
-from dalify.data.batch import Array, array_dtype, array_of, tensor_of
+from dalify.data.batch import Array, Batch, array_dtype, array_of, tensor_of
 from dalify.data.dtypes import is_bfloat16
 
-__all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array", "to_host"]
+__all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array", "moved", "to_host"]
 
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:
@@ -72,6 +72,13 @@ def device_tensor(value: Any) -> Any:
 def to_host(tensor: Any) -> np.ndarray[Any, Any]:
     """Return a torch tensor as a NumPy array; of the same memory if it is on the CPU."""
     return array_of(tensor.cpu(), array_dtype(tensor))
+
+
+def moved(batch: Batch, device: str) -> Batch:
+    """Return samples on the CPU or the accelerator: ``cpu`` or ``gpu``; the same batch if they are there."""
+    if batch.device == device:
+        return batch
+    return batch.map(device_tensor if device == "gpu" else to_host, device=device)
 
 
 def _device() -> str:

@@ -17,9 +17,9 @@ import numpy as np
 from dalify.base.errors import DTypeError, IndexingError, ShapeError
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.wording import counted
-from dalify.data.batch import Array, Batch, join_samples, stack_samples
+from dalify.data.batch import Array, Batch, join_samples
 from dalify.data.dtypes import DALIDataType
-from dalify.data.exchange import address_of, contiguous, copy_out, device_tensor, host_array, to_host
+from dalify.data.exchange import address_of, contiguous, copy_out, host_array, moved
 from dalify.data.formatting import format_batch
 from dalify.data.tensor import (
     TensorCPU,
@@ -37,6 +37,9 @@ __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "batch_of
 
 
 _T = TypeVar("_T", TensorCPU, TensorGPU)
+_UNEQUAL_HINT = (
+    "Make their shapes equal in the pipeline (fn.resize, fn.crop, fn.pad), or access single samples with list[i]."
+)
 
 
 class _TensorList(Generic[_T]):
@@ -86,23 +89,15 @@ class _TensorList(Generic[_T]):
 
     def is_dense_tensor(self) -> bool:
         """Return whether all samples have the same shape, so that they can be one tensor."""
-        return self._batch.dense is not None or len(set(self._batch.shapes())) <= 1
+        return self._batch.is_uniform
 
     def _dense(self) -> Array:
         batch = self._batch
         if batch.dense is None:
-            shapes = batch.shapes()
-            odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
-            if odd is not None:
-                raise ShapeError(
-                    f"the samples must have the same shape to form one tensor: sample 0 is {shapes[0]}, sample "
-                    f"{odd} is {shapes[odd]}.",
-                    hint="Make their shapes equal in the pipeline (fn.resize, fn.crop, fn.pad), or access single "
-                    "samples with list[i].",
-                )
-            if not shapes:
+            if not len(batch):
                 return np.empty((0,), np.uint8 if batch.dtype == DALIDataType.NO_TYPE else batch.dtype.numpy)
-            batch.dense = stack_samples(batch.samples)
+            batch.check_uniform(hint=_UNEQUAL_HINT)
+            batch.dense = batch.stacked()
         batch.dense = contiguous(batch.dense)  # a broadcast constant is not contiguous
         return batch.dense
 
@@ -221,7 +216,7 @@ class TensorListCPU(_TensorList[TensorCPU]):
         return self
 
     def _as_gpu(self) -> TensorListGPU:
-        return TensorListGPU(self._batch.map(device_tensor, device="gpu"))
+        return TensorListGPU(moved(self._batch, "gpu"))
 
     @staticmethod
     def from_dlpack_list(
@@ -258,7 +253,7 @@ class TensorListGPU(_TensorList[TensorGPU]):
 
     def as_cpu(self) -> TensorListCPU:
         """Return a copy on the CPU."""
-        return TensorListCPU(self._batch.map(to_host, device="cpu"))
+        return TensorListCPU(moved(self._batch, "cpu"))
 
     def device_id(self) -> int:
         """Return the index of the device."""

@@ -27,7 +27,7 @@ from dalify.base.first_error import FirstError
 from dalify.base.interrupts import Completion
 from dalify.base.narrow import is_list
 from dalify.base.optional import LazyModule, torch
-from dalify.data import Batch, BufferPool
+from dalify.data import Batch, BufferPool, moved
 from dalify.executor.device_steps import uploaded_batch
 from dalify.executor.steps import cause, device_error, located
 from dalify.graph import Node, rule_arguments
@@ -170,10 +170,8 @@ class ExternalFeed:
 
     def _on_device(self, batch: Batch) -> Batch:
         wanted = self.node.output_device
-        if batch.device == wanted:
-            return batch
-        if wanted == "cpu":
-            return batch.map(lambda tensor: tensor.cpu().numpy(), device=wanted)
+        if wanted in ("cpu", batch.device):
+            return moved(batch, wanted)
         assert self._torch_device is not None, "dalify bug: data for a device without a device"
         try:
             return uploaded_batch(batch, self._torch_device)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ShapeError
-from dalify.base.failure_context import failure_context
 from dalify.base.limits import current
 from dalify.base.narrow import is_list, is_tuple
 from dalify.base.optional import torch
@@ -278,9 +277,7 @@ def _row_shapes(inputs: list[Batch | None]) -> Any:
 
 
 def _without_rows(sample: int) -> ShapeError:
-    error = ShapeError("scalars cannot be divided into rows; the samples need at least one axis.")
-    failure_context(error).sample = sample
-    return error
+    return ShapeError("scalars cannot be divided into rows; the samples need at least one axis.", sample=sample)
 
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Rows:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.base.errors import DivergentBranchesError
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, TensorListCPU, batch_of, tensor_list
+from dalify.data import Batch, TensorListCPU, batch_of, moved, tensor_list
 from dalify.executor.arena import Arena
 from dalify.executor.branch_steps import MergeStep, taking
 from dalify.executor.frame import Frame
@@ -200,6 +200,4 @@ class Interpreter(Evaluator):
 
 
 def _on_cpu(decision: Batch | None) -> Batch | None:
-    if decision is None or decision.device == "cpu":
-        return decision
-    return decision.map(lambda tensor: tensor.cpu().numpy(), device="cpu")
+    return None if decision is None else moved(decision, "cpu")

@@ -21,8 +21,8 @@ from dalify.data import (
     TensorListCPU,
     TensorListGPU,
     batch_of,
-    device_tensor,
     memory_of,
+    moved,
     tensor_list,
 )
 from dalify.data.tensor import check_layout, layout_of, origin_of, shared_layout
@@ -58,7 +58,7 @@ class Value:
         """Return an input on the device of the operator; inputs of ``mixed`` operators are on the CPU."""
         if device != "gpu" or self.batch.device == "gpu":
             return self
-        return Value(self.batch.map(device_tensor, device="gpu"), self.kind, self.is_array)
+        return Value(moved(self.batch, "gpu"), self.kind, self.is_array)
 
     def repeated(self, count: int) -> Batch:
         """Return ``count`` samples: one sample repeated without copies, or the batch.

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from dalify.base.errors import ShapeError, SourceError
-from dalify.base.optional import torch
+from dalify.base.errors import SourceError
 from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.batch import Array
@@ -66,15 +63,6 @@ def _call_function(
 
 
 def _as_array(batch: Batch, index: int) -> Array:
-    if batch.dense is not None:
-        return batch.dense
-    shapes = [tuple(shape) for shape in batch.shapes()]
-    odd = next((number for number, shape in enumerate(shapes) if shape != shapes[0]), None)
-    if odd is not None:
-        raise ShapeError(
-            f"the samples of input {index} must have the same shape: sample 0 is {shapes[0]}, "
-            f"sample {odd} is {shapes[odd]}.",
-            hint="Make their shapes equal first, with fn.resize, fn.crop or fn.pad.",
-        )
-    samples: Any = batch.samples
-    return np.stack(samples) if isinstance(samples[0], np.ndarray) else torch.stack(samples)
+    hint = "Make their shapes equal first, with fn.resize, fn.crop or fn.pad."
+    batch.check_uniform(f"the samples of input {index}", hint)
+    return batch.stacked()

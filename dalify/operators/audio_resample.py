@@ -10,11 +10,10 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.wording import counted
 from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
 from dalify.kernels.audio.audio_resample import resample_samples, resample_samples_torch
-from dalify.registry import VARIES, Shaping, Spec, operator
+from dalify.registry import VARIES, AnySamples, Shaping, Spec, operator
 
 _DTYPES = (
     DALIDataType.INT8,
@@ -150,24 +149,10 @@ def _(
 
 
 @audio_resample.cpu_samples
-def _(
-    out: Samples,
-    x: Samples,
-    *,
-    in_rate: np.ndarray | None,
-    out_rate: np.ndarray | None,
-    scale: np.ndarray | None,
-    quality: float,
-) -> None:
-    steps = _steps(x.shapes[:, 0], out.shapes[:, 0], in_rate, out_rate, scale)
-    target, source = (samples.with_axis(1) if samples.ndim == 1 else samples for samples in (out, x))
-    resample_samples(target, source, steps, quality)
-
-
 @audio_resample.gpu_samples
 def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
+    out: AnySamples,
+    x: AnySamples,
     *,
     in_rate: np.ndarray | None,
     out_rate: np.ndarray | None,
@@ -176,4 +161,5 @@ def _(
 ) -> None:
     steps = _steps(x.shapes[:, 0], out.shapes[:, 0], in_rate, out_rate, scale)
     target, source = (samples.with_axis(1) if samples.ndim == 1 else samples for samples in (out, x))
-    resample_samples_torch(target, source, steps, quality)
+    compute: Any = resample_samples if isinstance(x, Samples) else resample_samples_torch
+    compute(target, source, steps, quality)

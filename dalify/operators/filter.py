@@ -138,9 +138,7 @@ def _filters_of_frames(filters: Any, data: Any, layout: str, axes: int) -> tuple
     wrong = (given != 1) & (given != counts)
     if wrong.any():
         n = int(wrong.argmax())
-        error = ShapeError(f"the filter has {counted(given[n], 'frame')}; the input has {counts[n]}.")
-        error.sample = n
-        raise error
+        raise ShapeError(f"the filter has {counted(given[n], 'frame')}; the input has {counts[n]}.", sample=n)
     owners = np.repeat(counting(len(counts)), counts)
     frames = counting(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
     stack, _ = filters.folded(filters.ndim - axes)
@@ -154,9 +152,8 @@ def _anchors_of_frames(anchors: np.ndarray, sizes: np.ndarray, owners: np.ndarra
     if wrong.any():
         n = int(wrong.argmax())
         extents = " x ".join(map(str, sizes[n].tolist()))
-        error = ArgumentValueError(f"anchor must be inside the filter of {extents}; got {anchors[n].tolist()}.")
-        error.sample = int(owners[n])
-        raise error
+        text = f"anchor must be inside the filter of {extents}; got {anchors[n].tolist()}."
+        raise ArgumentValueError(text, sample=int(owners[n]))
     return anchors
 
 

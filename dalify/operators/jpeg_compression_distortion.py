@@ -59,12 +59,11 @@ def _check_extents(x: Samples) -> None:
     if too_large.size:
         sample = int(too_large[0])
         height, width = x.shapes[sample, -3:-1].tolist()
-        error = ShapeError(
+        raise ShapeError(
             f"a JPEG image has at most {_MAX_EXTENT} rows and columns; got {height} x {width}.",
             hint="Resize or crop the image first.",
+            sample=sample,
         )
-        error.sample = sample
-        raise error
 
 
 @jpeg_compression_distortion.cpu_samples

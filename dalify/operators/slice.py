@@ -90,14 +90,6 @@ def slice(
     return data.replace(dtype=data.dtype if dtype is None else dtype)
 
 
-def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
-    """Return coordinates of an input as (elements, None) or (None, fractions of the extents)."""
-    values = batch.stacked()
-    values = np.asarray(values if isinstance(values, np.ndarray) else values.cpu())
-    values = values.reshape(len(values), -1)  # a scalar is valid for a single axis
-    return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
-
-
 def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: int) -> np.ndarray:
     """Return the axes of the coordinates, [N, k]."""
     letters = default_layout(spec)
@@ -147,12 +139,11 @@ def slice_windows(
         return {"starts": found[0], "out_shapes": found[1]}
     extents = data.shape_array()
     places = _axes(spec, axes, axis_names, count)
-    given = coordinates.values
-    if anchor is not None and shape_input is not None:
-        if anchor.dtype.is_float != shape_input.dtype.is_float:
-            raise ArgumentValueError("the inputs anchor and shape must both be integers, or both floats.")
-        given["start"], given["rel_start"] = _absolute_and_relative(anchor, normalized_anchor)
-        given["shape"], given["rel_shape"] = _absolute_and_relative(shape_input, normalized_shape)
+    if anchor is not None and shape_input is not None and anchor.dtype.is_float != shape_input.dtype.is_float:
+        raise ArgumentValueError("the inputs anchor and shape must both be integers, or both floats.")
+    given = coordinates.values(
+        anchor, shape_input, normalized_anchor=normalized_anchor, normalized_shape=normalized_shape
+    )
     for values in given.values():
         number = 1 if values is None else len(values[0])
         if number not in (1, places.shape[1]):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError
+from dalify.data import Batch, moved
 from dalify.registry import Parameters, PerSample
 
 __all__ = ["SliceCoordinates"]
@@ -54,14 +57,22 @@ class SliceCoordinates(Parameters):
             if len(names) > 1:
                 raise ArgumentValueError(f"{' and '.join(names)} are mutually exclusive.")
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """The coordinates by name; in kernels these are arrays, or None."""
-        return {
-            "start": self.start,
-            "rel_start": self.rel_start,
-            "end": self.end,
-            "rel_end": self.rel_end,
-            "shape": self.shape,
-            "rel_shape": self.rel_shape,
-        }
+    def values(
+        self, anchor: Batch | None, shape: Batch | None, *, normalized_anchor: bool, normalized_shape: bool
+    ) -> dict[str, np.ndarray | None]:
+        """Return the coordinates of a kernel by name, ``[N, k]``; None for those that are not specified.
+
+        Args:
+            anchor: the input that specifies the start; None without it.
+            shape: the input that specifies the extents.
+            normalized_anchor: whether a floating-point `anchor` is in fractions of the extents, not in elements.
+            normalized_shape: the same for `shape`.
+        """
+        names = ("start", "rel_start", "end", "rel_end", "shape", "rel_shape")
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        for name, batch, is_normalized in (("start", anchor, normalized_anchor), ("shape", shape, normalized_shape)):
+            if batch is not None:
+                values = np.asarray(moved(batch, "cpu").stacked())
+                name = f"rel_{name}" if batch.dtype.is_float and is_normalized else name
+                found[name] = values.reshape(len(values), -1)  # a scalar is valid for a single axis
+        return found

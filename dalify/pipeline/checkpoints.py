@@ -6,6 +6,7 @@ A state describes which batches the consumer has received, not which were prefet
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
@@ -155,7 +156,7 @@ class Checkpoints:
 
 def text_of(state: Mapping[str, Any], filename: str | PathLike[str] | None) -> bytes:
     """Return a state as JSON text; replace a file by it atomically, if there is a name of one."""
-    text = saving.dumps(state)
+    text = json.dumps(state, separators=(",", ":")).encode()
     if filename is not None:
         write_whole(filename, [text], is_durable=True)
     return text

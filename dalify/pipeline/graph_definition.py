@@ -17,7 +17,6 @@ from dalify.base.source_line import SourceLine, is_own
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
 from dalify.pipeline.context import PipelineContext
-from dalify.pipeline.current import pop_current, push_current
 
 __all__ = ["GraphDefinition", "output_edges"]
 
@@ -38,11 +37,10 @@ class GraphDefinition:
         self._scopes: list[AbstractContextManager[None]] = []
 
     def begin(self) -> None:
-        """Record the nodes that this thread makes, and make the pipeline the current one, until ``end``."""
+        """Record the nodes that this thread makes, until ``end``."""
         scope = recording(self._nodes)
         scope.__enter__()
         self._scopes.append(scope)
-        push_current(self._context.pipeline())
 
     def end(
         self,
@@ -51,7 +49,6 @@ class GraphDefinition:
         traceback: TracebackType | None,
     ) -> None:
         """End what ``begin`` began last; the arguments are those of ``__exit__``."""
-        pop_current()
         self._scopes.pop().__exit__(exception_type, exception_value, traceback)
         if exception_value is not None and not isinstance(exception_value, DalifyError):
             _explain(exception_value, traceback)

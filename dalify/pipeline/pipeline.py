@@ -8,21 +8,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
 
+from dalify.base.context_stack import ContextStack
 from dalify.base.deprecation import warn_deprecated
-from dalify.base.errors import (
-    ArgumentTypeError,
-    DalifyError,
-    NoGraphError,
-    PipelineStateError,
-    SerializationError,
-)
+from dalify.base.errors import ArgumentTypeError, DalifyError, NoGraphError, PipelineStateError, SerializationError
 from dalify.base.source_line import SourceLine
 from dalify.data import tensor_list
 from dalify.executor.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
 from dalify.graph import DataNode, Node
 from dalify.pipeline.checkpoints import Saved, text_of
 from dalify.pipeline.context import PipelineContext
-from dalify.pipeline.current import pop_current, push_current, top
 from dalify.pipeline.inspection import deserialized
 from dalify.pipeline.parts import MissingParts, Parts
 from dalify.pipeline.run import TensorList
@@ -31,6 +25,8 @@ __all__ = ["Pipeline", "parts_of"]
 
 if TYPE_CHECKING:
     from dalify.executor.recovery import BadSample
+
+_being_defined: ContextStack[Pipeline] = ContextStack()
 
 
 class Pipeline:
@@ -178,25 +174,29 @@ class Pipeline:
     @staticmethod
     def current() -> Pipeline | None:
         """Return the pipeline that is being defined in this thread, or None."""
-        return cast("Pipeline | None", top())
+        return _being_defined.innermost
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> None:
         """Push a pipeline; it is current until ``pop_current``."""
-        push_current(pipeline)
+        _being_defined.chosen.append(pipeline)
 
     @staticmethod
     def pop_current() -> None:
         """Pop the current pipeline; the previous one becomes current."""
-        pop_current()
+        if not _being_defined.chosen:
+            raise PipelineStateError("there is no current pipeline to pop.")
+        _being_defined.chosen.pop()
 
     def __enter__(self) -> Self:
         """Begin the definition of the graph."""
         self._parts.definition.begin()
+        self.push_current(self)
         return self
 
     def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
         """End the definition."""
+        self.pop_current()
         self._parts.definition.end(exception_type, exception_value, traceback)
 
     def define_graph(self) -> Any:

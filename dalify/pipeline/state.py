@@ -22,7 +22,7 @@ from dalify.executor.assembly import shard_of
 from dalify.graph import Edge, FedSource, Graph, Node, Reader, Role, rule_arguments
 from dalify.passes import CACHE_ARGUMENTS
 
-__all__ = ["FORMAT", "check_graph", "describe", "divides", "dumps", "merged", "opened", "sealed", "shard_of"]
+__all__ = ["FORMAT", "check_graph", "describe", "divides", "merged", "opened", "sealed", "shard_of"]
 
 FORMAT = "dalify state 1"
 _MAX_INTEGER = 1 << 64
@@ -244,8 +244,3 @@ def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None
         f"the checkpoint belongs to another pipeline: {'; '.join(problems)}.",
         hint="Restore with the pipeline that made it.",
     )
-
-
-def dumps(state: Mapping[str, Any]) -> bytes:
-    """Return a sealed state as JSON, UTF-8."""
-    return json.dumps(state, separators=(",", ":")).encode()

@@ -14,9 +14,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, option_error_text
 from dalify.base.optional import LazyModule, torch
 from dalify.base.wording import counted
-from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
-from dalify.data.samples import Samples
-from dalify.data.tensors import batch_of
+from dalify.data import Samples, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of
 
 if TYPE_CHECKING:
     from dalify.kernels.arrays import strided
@@ -106,15 +104,11 @@ def _dense(name: str, output: Output, count: int) -> Any:
     Raises:
         ShapeError: samples differ in shape.
     """
-    if not output.is_dense_tensor():
-        shapes = [tuple(shape) for shape in output.shape()]
-        other = next(index for index, shape in enumerate(shapes) if shape != shapes[0])
-        raise ShapeError(
-            f"the samples of the output {name!r} have different shapes and cannot form one tensor: "
-            f"sample 0 is {shapes[0]}, sample {other} is {shapes[other]}.",
-            hint="Use fn.resize, fn.crop or fn.pad in the pipeline to make the shapes equal, or specify "
-            f"collate={{{name!r}: ...}} with 'pad', 'list', 'packed' or Pad(...).",
-        )
+    hint = (
+        "Use fn.resize, fn.crop or fn.pad in the pipeline to make the shapes equal, or specify "
+        f"collate={{{name!r}: ...}} with 'pad', 'list', 'packed' or Pad(...)."
+    )
+    batch_of(output).check_uniform(f"the samples of the output {name!r}", hint)
     dense = array_of(output.as_tensor())
     return dense if count == len(dense) else dense[:count]
 

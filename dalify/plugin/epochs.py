@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.errors import CheckpointError, IteratorArgumentError
-from dalify.sources.sampler_options import window_bounds
+from dalify.sources import window_bounds
 
 __all__ = ["Epochs", "LastBatchPolicy", "OpenEpochs", "ReaderEpochs", "SizedEpochs"]
 

@@ -8,10 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.base.optional import LazyModule, require
-from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
-from dalify.data.batch import tensor_of
-from dalify.data.dtypes import is_bfloat16
-from dalify.data.pool import pageable
+from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, is_bfloat16, pageable, shared_tensor
 
 __all__ = ["as_one_tensor", "by_dlpack", "framework", "of_equal_shape"]
 
@@ -60,4 +57,4 @@ def by_dlpack(array: Any, aligned: int = 1) -> Any:
         copy = pageable(array.nbytes).view(array.dtype).reshape(array.shape)
         copy[...] = array
         array = copy
-    return tensor_of(array) if is_bfloat16(array.dtype) else array  # DLPack supports bfloat16, NumPy does not
+    return shared_tensor(array) if is_bfloat16(array.dtype) else array  # DLPack supports bfloat16, NumPy does not

@@ -8,6 +8,7 @@ one. The iterator of a framework converts an array to a tensor. The default is a
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, cast
@@ -23,9 +24,8 @@ from dalify.base.errors import (
     option_error_text,
 )
 from dalify.base.wording import counted
-from dalify.data.exchange import to_host
+from dalify.data import to_host
 from dalify.pipeline import Pipeline
-from dalify.pipeline.state import dumps
 from dalify.plugin.collate import COLLATIONS, Collation, Packed, Pad, collations
 from dalify.plugin.epoch_run import EpochRun, Outputs
 from dalify.plugin.epochs import Epochs, LastBatchPolicy, OpenEpochs, ReaderEpochs, SizedEpochs
@@ -249,7 +249,7 @@ class GenericIterator(PrivateFields):
 
     def checkpoints(self) -> list[bytes]:
         """Return ``state_dict()`` as one string per pipeline, for ``Pipeline(checkpoint=...)``."""
-        return [dumps(state) for state in self.state_dict()["pipelines"]]
+        return [json.dumps(state, separators=(",", ":")).encode() for state in self.state_dict()["pipelines"]]
 
     @property
     def epoch(self) -> int:

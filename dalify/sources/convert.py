@@ -160,10 +160,8 @@ def _is_foreign_tensor_list(data: Any) -> bool:
 
 
 def _copy_of(batch: Batch, allocate: Allocate) -> Batch:
-    if batch.device != "cpu":
-        return batch.map(torch.clone)
-    if batch.dense is None:
-        return batch.map(lambda sample: sample.copy())
+    if batch.device != "cpu" or batch.dense is None:
+        return batch.copied()
     fresh = allocate(batch.dense.shape, batch.dense.dtype)
     np.copyto(fresh, batch.dense)
     return Batch(fresh, None, batch.layout, "cpu", batch.origins)

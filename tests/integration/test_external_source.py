@@ -725,6 +725,17 @@ def test_data_for_the_device() -> None:
     assert ragged.run()[0].shape() == [(1,), (2,), (3,)]
 
 
+@pytest.mark.usefixtures("gpu")
+def test_data_on_the_device_for_the_cpu() -> None:
+    values = torch.tensor([[1.5], [-2.5]])
+    for given in (values, values.bfloat16()):  # NumPy does not support bfloat16 on its own
+        pipe = built(OURS, lambda: fn.external_source(name="x"), batch_size=2, device_id=0)
+        pipe.feed_input("x", dalify.tensors.TensorListGPU(given))
+        (batch,) = pipe.run()
+        assert isinstance(batch, dalify.tensors.TensorListCPU)
+        assert batch.as_array().astype(np.float32).tolist() == values.tolist()
+
+
 def test_the_source_runs_in_the_thread_of_run() -> None:
     threads: list[Any] = []
 

@@ -136,7 +136,7 @@ class Batch(Arithmetic):
     def _joined(self, pad: bool) -> Samples:
         """Return all samples as one tensor."""
         data = self.batch
-        if pad and data.dense is None and len(set(data.shapes())) > 1:
+        if pad and not data.is_uniform:
             return stacked(apply("pad", self).batch)
         return stacked(data)
 

@@ -32,8 +32,6 @@ from dalify.registry import Operator, catalog
 
 __all__ = ["Call", "apply", "call_operator", "locate_error", "make_dynamic", "to_value"]
 
-_IMMUTABLE = (int, float, bool, str, bytes, type(None), np.generic)
-
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
 class Call:
@@ -214,7 +212,7 @@ def _is_immutable(item: Any) -> bool:
     if isinstance(item, tuple):
         return all(map(_is_immutable, item))
     is_data = isinstance(item, list) or hasattr(item, "__array__") or hasattr(item, "__dlpack__")
-    return not is_data or isinstance(item, _IMMUTABLE)
+    return not is_data or isinstance(item, np.generic)
 
 
 def _defer(

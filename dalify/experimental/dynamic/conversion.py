@@ -17,10 +17,10 @@ from dalify.base.errors import (
 )
 from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
-from dalify.data import Array, Batch, DALIDataType, TensorListCPU, TensorListGPU, batch_of, check_layout, stack_samples
+from dalify.data import Array, Batch, DALIDataType, TensorListCPU, TensorListGPU, batch_of, check_layout
 from dalify.experimental.dynamic.calls import apply, locate_error, to_value
 from dalify.experimental.dynamic.dtypes import type_id
-from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch, moved
+from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch, on_device
 
 __all__ = ["constructor_data", "sample_of", "samples_of", "stacked"]
 
@@ -113,7 +113,7 @@ def _joined(found: list[tuple[Batch, bool]], dtype: Any) -> tuple[Batch, bool]:
                 f"sample {index} has the layout {data.layout!r}, sample 0 has {first.layout!r}.", line=line
             )
         if data.device != first.device:
-            data = moved(data, first.device)
+            data = on_device(data, first.device)
         samples.append(_cast(data, first.dtype).samples[0])
     origins = [None if data.origins is None else data.origins[0] for data, _ in found]
     made = Batch(None, samples, first.layout, first.device, origins if any(origins) else None)
@@ -126,18 +126,8 @@ def stacked(data: Batch) -> Batch:
     Raises:
         ShapeError: samples have different shapes.
     """
-    dense = data.dense
-    if dense is None:
-        shapes = data.shapes()
-        odd = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), None)
-        if odd is not None:
-            raise ShapeError(
-                f"the samples have different shapes and cannot be one tensor: sample 0 is {shapes[0]}, sample {odd} is "
-                f"{shapes[odd]}.",
-                line=SourceLine.capture(),
-                hint="Use pad=True, or convert the samples separately.",
-            )
-        dense = stack_samples(data.samples) if shapes else np.empty((0,), data.dtype.numpy)
+    data.check_uniform(hint="Use pad=True, or convert the samples separately.", line=SourceLine.capture())
+    dense = data.stacked() if len(data) else np.empty((0,), data.dtype.numpy)
     return Batch(dense[None], None, f"N{data.layout}" if data.layout or dense.ndim == 1 else "", data.device)
 
 
@@ -170,13 +160,12 @@ def constructor_data(
         if dtype is not None:
             data = _cast(data, type_id(dtype))
         if where is not None:
-            data = moved(data, where)
+            data = on_device(data, where)
         if data is before and copy:
-            is_uniform = data.dense is None and len(data) > 0 and len(set(data.shapes())) == 1
-            if is_uniform:
-                data = Batch(stack_samples(data.samples), None, data.layout, data.device, data.origins)
+            if data.dense is None and len(data) > 0 and data.is_uniform:
+                data = Batch(data.stacked(), None, data.layout, data.device, data.origins)
             else:
-                data = moved(data, data.device, force_copy=True)
+                data = on_device(data, data.device, force_copy=True)
         if layout is not None:
             check_layout(layout, len(layout) if data.ndim is None else data.ndim)
             data = data.with_layout(layout)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from dalify.base.optional import torch
-from dalify.data import Batch, device_tensor, to_host
+from dalify.data import Batch, moved
 from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import DType
 from dalify.immediate import Deferred, Source
 
-__all__ = ["TensorOrBatch", "moved"]
+__all__ = ["TensorOrBatch", "on_device"]
 
 
 class TensorOrBatch(Deferred):
@@ -84,7 +81,7 @@ class TensorOrBatch(Deferred):
         Raises:
             DeviceError: there is no accelerator.
         """
-        data = moved(self.batch, device, force_copy)
+        data = on_device(self.batch, device, force_copy)
         return self if data is self.batch else type(self).from_data(data)
 
     def cpu(self) -> Self:
@@ -102,25 +99,17 @@ class TensorOrBatch(Deferred):
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # == compares elements
 
 
-def moved(data: Batch, where: Any, force_copy: bool = False) -> Batch:
+def on_device(data: Batch, where: Any, force_copy: bool = False) -> Batch:
     """Return samples on a device; the same object if they are already there."""
     target = device(where)
     assert target is not None, "dalify bug: no device"
-    if target.device_type == "cpu":
-        there = data if data.device == "cpu" else data.map(to_host, device="cpu")
-    else:
-        on_device = data if data.device == "gpu" else data.map(device_tensor, device="gpu")
-        there = _with_number(on_device, target.device_id)
-    return _copied(data) if there is data and force_copy else there
+    there = _with_number(moved(data, target.device_type), target.device_id)
+    return data.copied() if there is data and force_copy else there
 
 
 def _with_number(data: Batch, number: int | None) -> Batch:
     """Return samples on the accelerator with an index; if torch's CPU device emulates it, there is only one."""
-    where = None if not data.samples else data.samples[0].device
+    where = data.samples[0].device if data.device == "gpu" and data.samples else None
     if where is None or where.type == "cpu" or (where.index or 0) == number:
         return data
     return data.map(lambda tensor: tensor.to(f"{where.type}:{number}"))
-
-
-def _copied(data: Batch) -> Batch:
-    return data.map(np.copy if data.device == "cpu" else torch.clone)

@@ -1,5 +1,1 @@
-"""Lazy mode: calls on data are recorded, and computed together as one graph.
-
-Programs are written as in eager mode and computed like pipelines: calls create the nodes of a graph, and when a value
-is needed, the graph goes through the passes and threads of pipelines.
-"""
+"""Lazy mode: calls on data are recorded, and computed together as one graph. ``dalify.deferred`` publishes it."""

@@ -22,7 +22,7 @@ from dalify.immediate.calls import BoundCall, cache_key
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.user_data import Deferred, Kind, Value
 
-__all__ = ["Call", "Recorded", "Result", "Template", "copied", "kind_of_result"]
+__all__ = ["Call", "Recorded", "Result", "Template", "kind_of_result"]
 
 _numbers = itertools.count()
 
@@ -201,8 +201,3 @@ def kind_of_result(call: Call, output: int) -> Kind:
     """Return the kind of the user's result; a sample on the device becomes a torch tensor."""
     is_on_device = call.template.specs[output].device == "gpu"
     return "torch" if call.kind == "numpy" and is_on_device else call.kind
-
-
-def copied(batch: Batch) -> Batch:
-    """Return a copy of the data."""
-    return batch.map(lambda array: array.clone() if batch.device == "gpu" else array.copy())

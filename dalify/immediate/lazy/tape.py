@@ -21,7 +21,7 @@ from dalify.data import Batch
 from dalify.graph import Evaluator, Immediate, evaluating
 from dalify.graph.evaluator import Compute
 from dalify.immediate.calls import bind_call, compute_now, kind_key
-from dalify.immediate.lazy.calls import Call, Result, copied
+from dalify.immediate.lazy.calls import Call, Result
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.lazy.values import LazyValue, lazy_value
 from dalify.immediate.user_data import Value, value_of
@@ -83,7 +83,7 @@ class Tape:
         """Convert a user's data, copied if `copies`."""
         value = value_of(item)
         is_fresh = not value.is_array or isinstance(item, (list, tuple))
-        return value if is_fresh or not self.copies else Value(copied(value.batch), value.kind)
+        return value if is_fresh or not self.copies else Value(value.batch.copied(), value.kind)
 
     # -- computing
 

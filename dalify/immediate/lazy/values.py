@@ -17,14 +17,27 @@ from dalify.base.errors import ArgumentTypeError, ConditionError
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data import torch_dtype
-from dalify.graph import Expression
+from dalify.graph import ArithmeticMixin, Expression
 from dalify.immediate.calls import call_operator
-from dalify.immediate.lazy.calls import Call, copied, kind_of_result
+from dalify.immediate.lazy.calls import Call, kind_of_result
 from dalify.immediate.user_data import Deferred, to_user_data
 from dalify.registry import catalog
 
 __all__ = ["LazyBatch", "LazySample", "LazyValue", "lazy_value"]
 
+_NAMES_IN_PYTHON = {
+    "bitand": "and_",
+    "bitnot": "invert",
+    "bitor": "or_",
+    "bitxor": "xor",
+    "div": "floordiv",
+    "fdiv": "truediv",
+    "geq": "ge",
+    "leq": "le",
+    "minus": "neg",
+    "neq": "ne",
+    "plus": "pos",
+}
 _PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "__dlpack_device__")
 
 
@@ -54,7 +67,7 @@ class LazyValue(Deferred):
         if self._user_data is None:
             result = self.batch
             if self.call.waiting_readers():  # they need the data as they are now, and the user may change them
-                result = copied(result)
+                result = result.copied()
             self._user_data = to_user_data(result, self.kind)
             self.is_exposed = True
         return self._user_data
@@ -170,28 +183,19 @@ class LazyBatch(LazyValue, Expression[Any]):
         )
 
 
-def _binary(function: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def method(self: LazyValue, other: Any) -> Any:
-        return function(self.get(), _data_of(other))
-
-    def reflected(self: LazyValue, other: Any) -> Any:
-        return function(_data_of(other), self.get())
-
-    return method, reflected
+def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[LazyValue, Any], Any]:
+    return lambda self, other: function(self.get(), _data_of(other))
 
 
-def _unary(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    def method(self: LazyValue) -> Any:
-        return function(self.get())
-
-    return method
+def _conversion(function: Callable[[Any], Any]) -> Callable[[LazyValue], Any]:
+    return lambda self: function(self.get())
 
 
 def _data_of(item: Any) -> Any:
     return item.get() if isinstance(item, Deferred) else item
 
 
-class LazySample(LazyValue):
+class LazySample(LazyValue, ArithmeticMixin[Any]):
     """A lazy array or tensor.
 
     Arithmetic and other operations of arrays compute immediately, with the rules of NumPy or torch.
@@ -199,40 +203,27 @@ class LazySample(LazyValue):
 
     __slots__ = ()
 
-    __add__, __radd__ = _binary(operator.add)
-    __sub__, __rsub__ = _binary(operator.sub)
-    __mul__, __rmul__ = _binary(operator.mul)
-    __truediv__, __rtruediv__ = _binary(operator.truediv)
-    __floordiv__, __rfloordiv__ = _binary(operator.floordiv)
-    __mod__, __rmod__ = _binary(operator.mod)
-    __pow__, __rpow__ = _binary(operator.pow)
-    __matmul__, __rmatmul__ = _binary(operator.matmul)
-    __lshift__, __rlshift__ = _binary(operator.lshift)
-    __rshift__, __rrshift__ = _binary(operator.rshift)
-    __and__, __rand__ = _binary(operator.and_)
-    __or__, __ror__ = _binary(operator.or_)
-    __xor__, __rxor__ = _binary(operator.xor)
-    __lt__, __gt__ = _binary(operator.lt)
-    __le__, __ge__ = _binary(operator.le)
-    __eq__ = _binary(operator.eq)[0]
-    __ne__ = _binary(operator.ne)[0]
     # In place: the variable then refers to the array.
-    __iadd__ = _binary(operator.iadd)[0]
-    __isub__ = _binary(operator.isub)[0]
-    __imul__ = _binary(operator.imul)[0]
-    __itruediv__ = _binary(operator.itruediv)[0]
-    __iand__ = _binary(operator.iand)[0]
-    __ior__ = _binary(operator.ior)[0]
-    __neg__ = _unary(operator.neg)
-    __pos__ = _unary(operator.pos)
-    __invert__ = _unary(operator.invert)
-    __abs__ = _unary(operator.abs)
-    __len__ = _unary(len)
-    __bool__ = _unary(bool)
-    __int__ = _unary(int)
-    __float__ = _unary(float)
-    __index__ = _unary(operator.index)
-    __hash__ = object.__hash__
+    __iadd__ = _in_place(operator.iadd)
+    __isub__ = _in_place(operator.isub)
+    __imul__ = _in_place(operator.imul)
+    __itruediv__ = _in_place(operator.itruediv)
+    __iand__ = _in_place(operator.iand)
+    __ior__ = _in_place(operator.ior)
+    __len__ = _conversion(len)
+    __bool__ = _conversion(bool)
+    __int__ = _conversion(int)
+    __float__ = _conversion(float)
+    __index__ = _conversion(operator.index)
+
+    def _apply(self, function: str, *operands: Any) -> Any:
+        return getattr(operator, _NAMES_IN_PYTHON.get(function, function))(*map(_data_of, operands))
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._apply("matmul", self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._apply("matmul", other, self)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.get()[index] = _data_of(value)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
-from dalify.base.failure_context import failure_context
 from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
@@ -105,9 +104,7 @@ def _single_count(counts: set[int], sample: int) -> int | None:
     if len(counts) > 1:
         counts = counts - {1}  # one frame is used for all
     if len(counts) > 1:
-        error = ShapeError(f"input and arguments have different numbers of frames: {sorted(counts)}.")
-        failure_context(error).sample = sample
-        raise error
+        raise ShapeError(f"input and arguments have different numbers of frames: {sorted(counts)}.", sample=sample)
     return counts.pop() if counts else None
 
 

@@ -118,9 +118,9 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
         size = given.shape[-1]
         if size not in (1, axes) or (given.ndim > 1 and len(given) not in (1, count)):
             what = f"{counted(len(given), 'frame')} of {size}" if given.ndim > 1 else str(size)
-            error = ShapeError(f"{name} must have one value or one for each of the {axes} data axes; got {what}.")
-            error.sample = n
-            raise error
+            raise ShapeError(
+                f"{name} must have one value or one for each of the {axes} data axes; got {what}.", sample=n
+            )
         found.append(np.broadcast_to(given, (count, axes)))
     return np.concatenate(found)
 

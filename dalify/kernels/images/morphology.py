@@ -90,19 +90,15 @@ def _reaches(
     wrong = ((sizes < 1) | (reach > _MAX_MASK)).any(axis=1)
     if wrong.any():
         n = int(wrong.argmax())
-        error = ArgumentValueError(
-            f"mask_size must be a width and a height in [1, {_MAX_MASK}]; got {sizes[n].tolist()}."
-        )
-        error.sample = int(owners[n])
-        raise error
+        text = f"mask_size must be a width and a height in [1, {_MAX_MASK}]; got {sizes[n].tolist()}."
+        raise ArgumentValueError(text, sample=int(owners[n]))
     middle = np.where(anchors == -1, sizes // 2, anchors)
     wrong = ((middle < 0) | (middle >= sizes)).any(axis=1)
     if wrong.any():
         n = int(wrong.argmax())
         width, height = sizes[n].tolist()
-        error = ArgumentValueError(f"anchor must be inside the mask of {width} x {height}; got {anchors[n].tolist()}.")
-        error.sample = int(owners[n])
-        raise error
+        text = f"anchor must be inside the mask of {width} x {height}; got {anchors[n].tolist()}."
+        raise ArgumentValueError(text, sample=int(owners[n]))
     before = middle * iterations
     reach = np.stack([before, reach - before], axis=2).reshape(-1, 4)
     # Beyond two extents of the image, every border repeats itself.

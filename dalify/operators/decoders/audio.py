@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, of_sample, option_error_text
+from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, option_error_text
 from dalify.base.limits import check_shape
 from dalify.codecs.audio import decode_audio, silence
 from dalify.codecs.audio_chunk import AudioFiles
@@ -90,11 +90,10 @@ def _(encoded: Batch, *, downmix: bool, dtype: DALIDataType, quality: float, sam
         return {"out_shapes": files.shapes, "files": files, "others": {}, "is_resampled": None, "rates": files.rates}
     wanted = sample_rate.astype(np.float64)
     for index in np.flatnonzero(~((wanted >= 0) & (wanted <= _MAX_RATE_HZ))).tolist():
-        error = ArgumentValueError(
-            f"sample_rate must be between 0 (keep the rate) and {_MAX_RATE_HZ:g} Hz; got {wanted[index]:g}."
+        raise ArgumentValueError(
+            f"sample_rate must be between 0 (keep the rate) and {_MAX_RATE_HZ:g} Hz; got {wanted[index]:g}.",
+            sample=index,
         )
-        of_sample(error, index)
-        raise error
     frames, channels, rates = files.frames.copy(), files.channels.copy(), files.rates.astype(np.float64)
     is_resampled = files.is_known & (wanted != 0) & (wanted != rates)
     for index in np.flatnonzero(is_resampled).tolist():

@@ -98,10 +98,9 @@ def _(
         raise LayoutError(f"axes must be 0 (height) and 1 (width); got {axes.tolist()[0]}.")
     else:
         axes = axes % 2
-    given = coordinates.values
-    if anchor is not None and shape_input is not None:
-        given["start"], given["rel_start"] = _absolute_and_relative(anchor, normalized_anchor)
-        given["shape"], given["rel_shape"] = _absolute_and_relative(shape_input, normalized_shape)
+    given = coordinates.values(
+        anchor, shape_input, normalized_anchor=normalized_anchor, normalized_shape=normalized_shape
+    )
     for values in given.values():
         if values is not None and values.shape != axes.shape:
             raise ShapeError(
@@ -139,12 +138,6 @@ def _fill_windows(windows, shapes, axes, first, last):
 def _named_axes(axis_names: str, count: int) -> np.ndarray:
     """Return the axes of the coordinates of `count` samples, ``[N, k]``."""
     return np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
-
-
-def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]:
-    """Return coordinates of an input as (pixels, None) or (None, fractions of the extents)."""
-    values = batch.stacked()
-    return (None, values) if batch.dtype.is_float and is_normalized else (values, None)
 
 
 image_slice.cpu_samples(decode_windows)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.api.functions import apply_operator
+from dalify.api import apply_operator
 from dalify.base.errors import ArgumentTypeError, SourceError
 from dalify.base.optional import torch
 from dalify.plugin.frameworks import framework

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.base.wording import counted
-from dalify.data.exchange import to_host
+from dalify.data import to_host
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.plugin.collate import Pad
 from dalify.plugin.epochs import LastBatchPolicy

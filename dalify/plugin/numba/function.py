@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dalify.api.classes import OperatorInstance
-from dalify.api.functions import apply_operator
+from dalify.api import OperatorInstance, apply_operator
 from dalify.registry import catalog
 
 __all__ = ["NumbaFunction", "numba_function"]

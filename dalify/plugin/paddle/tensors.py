@@ -10,8 +10,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.wording import counted
-from dalify.data import DALIDataType, TensorListCPU, TensorListGPU, array_dtype
-from dalify.data.dtypes import BY_NAME
+from dalify.data import BY_NAME, DALIDataType, TensorListCPU, TensorListGPU, array_dtype
 from dalify.plugin.collate import arrays_of
 from dalify.plugin.frameworks import as_one_tensor, by_dlpack, framework, of_equal_shape
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from dalify.api.classes import OperatorInstance
-from dalify.api.functions import apply_operator
+from dalify.api import OperatorInstance, apply_operator
 from dalify.registry import catalog
 
 __all__ = ["TorchPythonFunction", "torch_python_function"]

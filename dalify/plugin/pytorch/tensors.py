@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from dalify.base.errors import DTypeError
-from dalify.data import DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, shared_tensor
-from dalify.data.dtypes import BY_NAME
+from dalify.data import BY_NAME, DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, shared_tensor
 from dalify.plugin.collate import array_of
 from dalify.plugin.frameworks import of_equal_shape
 

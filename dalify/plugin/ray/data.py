@@ -21,8 +21,8 @@ from dalify.executor.engine import Engine
 from dalify.executor.iteration import Iteration
 from dalify.executor.plan import Plan
 from dalify.executor.remote import RemoteParts, Replies
-from dalify.pipeline.definition import pipeline_def
-from dalify.pipeline.pipeline import Pipeline, parts_of
+from dalify.pipeline import Pipeline, pipeline_def
+from dalify.pipeline.pipeline import parts_of
 from dalify.plugin.ray.package import ray, ray_block, ray_datasource
 from dalify.plugin.ray.worker import loaded_worker, pickled_for_ray
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError
 from dalify.base.source_line import SourceLine
 from dalify.executor.remote import RemoteParts
-from dalify.pipeline.pipeline import Pipeline, parts_of
+from dalify.pipeline import Pipeline
+from dalify.pipeline.pipeline import parts_of
 from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.stages import RayStages
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, PipelineStateError, ShapeError
 from dalify.base.wording import counted
-from dalify.data import TensorListCPU, TensorListGPU
+from dalify.data import TensorListCPU, TensorListGPU, batch_of
 from dalify.graph import Node
 from dalify.pipeline import Pipeline
 from dalify.plugin.frameworks import framework
@@ -112,11 +112,8 @@ class Fitting:
         return tuple(self._fitted(index, output) for index, output in enumerate(outputs))
 
     def _fitted(self, index: int, output: TensorListCPU | TensorListGPU) -> np.ndarray[Any, Any]:
-        if not output.is_dense_tensor():
-            raise ShapeError(
-                f"the samples of output {index} have different shapes and cannot be one tensor.",
-                hint="Make their sizes equal in the pipeline with fn.resize, fn.crop or fn.pad.",
-            )
+        hint = "Make their sizes equal in the pipeline with fn.resize, fn.crop or fn.pad."
+        batch_of(output).check_uniform(f"the samples of output {index}", hint)
         array = np.asarray(output.as_cpu().as_tensor())
         wanted, shape = self._dtypes[index], self._shapes[index]
         if tf.as_dtype(array.dtype) != wanted:

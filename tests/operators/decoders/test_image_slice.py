@@ -52,6 +52,9 @@ def test_named_parts_equal_dali(files: list[str], arguments: dict[str, Any]) -> 
         (np.float32([3.4, 2.5]), np.float32([5.5, 6.5]), {"normalized_anchor": False, "normalized_shape": False}),
         (np.float32([3.4, 2.6]), np.float32([0.5, 0.5]), {"normalized_anchor": False}),
         (np.int64([3, 2]), np.int64([5, 6]), {"axis_names": "HW"}),
+        (np.int32(3), np.int32(5), {"axes": (0,)}),
+        (np.float32(0.1), np.float32(0.5), {"axis_names": "W"}),
+        (np.int32([[3, 2]]), np.int32([[5, 6]]), {}),
     ],
 )
 def test_parts_from_inputs_equal_dali(
