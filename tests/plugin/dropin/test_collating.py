@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import torch
 from torch.utils import data
+from torch.utils.data._utils.collate import default_collate_fn_map
 
+from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.collating import default_collate
-from tests.plugin.dropin.torch_reference import same
+from tests.plugin.dropin.torch_reference import TorchLoader, cifar, same, transforms
 
 FLOATS = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
 SAMPLES: dict[str, list[Any]] = {
@@ -61,3 +63,18 @@ def test_batches_are_kept():
     kept = [default_collate([(FLOATS + number, 0)] * 2)[0] for number in range(4)]
     for number, batch in enumerate(kept):
         assert torch.equal(batch, torch.stack([FLOATS + number] * 2))
+
+
+def describe(samples, *, collate_fn_map=None):
+    return [type(samples[0]).__name__, len(samples)]
+
+
+@pytest.mark.parametrize("kind", [int, torch.Tensor, tuple])
+@pytest.mark.parametrize("mode", ["full", "hybrid"])
+def test_functions_that_users_add_to_the_table_of_torch(kind, mode, monkeypatch):
+    monkeypatch.setitem(default_collate_fn_map, kind, describe)
+    own = [] if mode == "full" else [lambda image: image]
+    dataset = cifar(transforms.Compose([transforms.CenterCrop(8), *own, transforms.ToTensor()]), 4)
+    loader = DataLoader(dataset, batch_size=2)
+    assert loader.explain().mode == mode
+    same(list(loader), list(TorchLoader(dataset, batch_size=2)))

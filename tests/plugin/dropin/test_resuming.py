@@ -154,6 +154,32 @@ def test_loaders_are_copied_without_their_pass(transform):
         same(found, list(loader))
 
 
+@pytest.mark.parametrize("transform", [FIXED, None], ids=["threads", "processes"])
+@pytest.mark.parametrize("is_new", [False, True], ids=["same loader", "new loader"])
+@pytest.mark.parametrize("epochs_before", [0, 1])
+def test_the_order_of_persistent_workers(transform, is_new, epochs_before):
+    """Only the first epoch draws a seed for the workers before it draws its order."""
+    dataset: Any = cifar(transform, 20) if transform else [torch.tensor(number) for number in range(20)]
+
+    def make() -> Any:
+        return DataLoader(
+            dataset, batch_size=4, shuffle=True, num_workers=1, persistent_workers=True, on_fallback="silent"
+        )
+
+    seed()
+    loader = make()
+    for _ in range(epochs_before):
+        list(loader)
+    batches = iter(loader)
+    next(batches), next(batches)
+    state = saved(loader.state_dict())
+    rest = list(batches)
+    torch.manual_seed(99)
+    resumed = make() if is_new else loader
+    resumed.load_state_dict(state)
+    same(list(resumed), rest)
+
+
 def test_states_of_others():
     loader = DataLoader(cifar(RANDOM, 8), batch_size=4, shuffle=True, generator=torch.Generator())
     for other in ({"epoch": 3}, None, 3):

@@ -10,13 +10,32 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data._utils import collate as collating_of_torch
 
 from dalify.data import BufferPool
 
-__all__ = ["collate_labels", "default_collate", "image_pool"]
+__all__ = ["collate_labels", "collates_as_torch", "default_collate", "image_pool"]
 
 image_pool = BufferPool()
 _NUMPY = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in (torch.float32, torch.uint8)}
+
+
+def collates_as_torch(loader: Any) -> bool:
+    """Return whether a loader has torch's default collate function, with torch's own entries in its table.
+
+    Users may replace the entries for tensors and integers, and add some for tuples or subclasses of tensors.
+    """
+    table = collating_of_torch.default_collate_fn_map
+    return (
+        loader.collate_fn is torch.utils.data.default_collate
+        and table.get(torch.Tensor) is collating_of_torch.collate_tensor_fn
+        and table.get(int) is collating_of_torch.collate_int_fn
+        and not any(
+            issubclass(kind, tuple | torch.Tensor)
+            for kind in table
+            if isinstance(kind, type) and kind is not torch.Tensor
+        )
+    )
 
 
 def default_collate(samples: list[Any]) -> Any:

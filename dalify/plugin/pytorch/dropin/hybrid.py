@@ -18,7 +18,7 @@ from torch.utils.data import _utils
 
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
-from dalify.plugin.pytorch.dropin.collating import default_collate
+from dalify.plugin.pytorch.dropin.collating import collates_as_torch, default_collate
 from dalify.plugin.pytorch.dropin.datasets import find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -160,7 +160,7 @@ def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], accelerated:
         if loader.num_workers:
             attributes["worker_init_fn"] = _WorkerInitializer(loader.worker_init_fn)
             accelerated.warm_up()
-        elif loader.collate_fn is torch.utils.data.default_collate:
+        elif collates_as_torch(loader):
             attributes["collate_fn"] = NotedCollate(default_collate)
     try:
         with kept_interrupts():  # processes are forked, and exceptions of fork hooks are ignored

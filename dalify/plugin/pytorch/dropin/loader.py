@@ -12,6 +12,7 @@ import torch.utils.data
 
 from dalify.base.errors import ArgumentValueError, NotAcceleratedError, option_error_text
 from dalify.plugin.pytorch.dropin.choice import Choice, choose
+from dalify.plugin.pytorch.dropin.collating import collates_as_torch
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset, torch_iterator
@@ -24,7 +25,6 @@ __all__ = [
     "Accelerated",
     "DataLoader",
     "LoaderReport",
-    "collates_as_torch",
     "explain",
     "make_iterator",
 ]
@@ -105,11 +105,6 @@ def explain(loader: Any) -> LoaderReport:
         lines.append(f"{loader.num_workers} worker process{'es' if loader.num_workers > 1 else ''} of torch")
     first = choice.reasons[0] if choice.reasons else Reason("", code="")
     return LoaderReport(choice.mode, tuple(lines), first.code, first.text, first.hint)
-
-
-def collates_as_torch(loader: Any) -> bool:
-    """Return whether a loader has torch's default collate function."""
-    return loader.collate_fn is torch.utils.data.default_collate
 
 
 def _choose(loader: Any) -> Choice:

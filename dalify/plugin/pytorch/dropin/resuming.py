@@ -44,7 +44,7 @@ def _requested_batches(iterator: Any) -> int:
 class Resumable:
     """Mixin with `state_dict` and `load_state_dict`, like torchdata's StatefulDataLoader."""
 
-    _pass: tuple[weakref.ref[Any], list[torch.Tensor]] | None = None
+    _pass: tuple[weakref.ref[Any], list[torch.Tensor], bool] | None = None
     _resume_from: dict[str, Any] | None = None
 
     def state_dict(self) -> dict[str, Any]:
@@ -58,13 +58,14 @@ class Resumable:
         if iterator is None or self._is_finished(batches):
             return {"batches": None, "generators": []}
         assert self._pass is not None
-        return {"batches": batches, "generators": self._pass[1]}
+        return {"batches": batches, "generators": self._pass[1], "continues": self._pass[2]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue the epoch of a `state_dict`: the next iterator returns its remaining batches.
 
         With workers, the returned batches are computed again and discarded, with their errors, to restore the random
-        numbers of the workers; without workers, they are skipped.
+        numbers of the workers; without workers, they are skipped. Persistent workers keep their random numbers from
+        epoch to epoch: after the first epoch, only the order is restored, not the numbers of augmentations.
 
         Args:
             state: of a loader with the same arguments. Unknown entries are ignored.
@@ -95,6 +96,7 @@ class Resumable:
             return self._begin(states)
         global_state = torch.get_rng_state()
         try:
+            self._prepare_workers(bool(state.get("continues")))
             for generator, value in zip(generators, state["generators"], strict=True):
                 generator.set_state(value)
             iterator = self._begin(state["generators"])
@@ -105,11 +107,33 @@ class Resumable:
 
     def _begin(self, generators: list[torch.Tensor]) -> Any:
         of_torch: Any = super()  # the next base of the mixin is torch's loader
+        continues = self._has_workers
         iterator = of_torch.__iter__()
         if self._computes_on_request:
             iterator._sampler_iter = _Counted(iterator._sampler_iter)
-        self._pass = weakref.ref(iterator), generators
+        self._pass = weakref.ref(iterator), generators, continues
         return iterator
+
+    @property
+    def _has_workers(self) -> bool:
+        """Whether the next epoch continues with the persistent workers of the last one."""
+        loader: Any = self
+        return loader.persistent_workers and loader.num_workers > 0 and loader._iterator is not None
+
+    def _prepare_workers(self, continues: bool) -> None:
+        """Let the next epoch draw the same numbers for its order as the saved one.
+
+        New workers draw their seed from the generator of the order; persistent workers do that in the first epoch only.
+
+        Args:
+            continues: whether the saved epoch continued with the persistent workers of the one before it.
+        """
+        loader: Any = self
+        if not continues:
+            loader._iterator = None
+        elif not self._has_workers:
+            of_torch: Any = super()
+            of_torch.__iter__()
 
     @property
     def _computes_on_request(self) -> bool:

@@ -15,11 +15,12 @@ from typing import Any
 
 import torch
 
+from dalify.plugin.pytorch.dropin.collating import collates_as_torch
 from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
-from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport, collates_as_torch
+from dalify.plugin.pytorch.dropin.loader import DataLoader, LoaderReport
 from dalify.plugin.pytorch.dropin.lowering import check_settings
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.sources import FileSource
