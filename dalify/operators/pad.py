@@ -13,6 +13,7 @@ from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.axes import check_distinct
 from dalify.kernels.arrays.convert import fill_elements, fill_in_range
 from dalify.kernels.arrays.gather import copy_window_torch, pad_samples
 from dalify.kernels.arrays.windows_torch import pad_samples_torch, window_samples_torch
@@ -45,7 +46,7 @@ def pad(
         Same dtype and layout.
 
     Raises:
-        ArgumentValueError: `axes` together with `axis_names`, or a wrong number of extents.
+        ArgumentValueError: `axes` together with `axis_names`, an axis twice, or a wrong number of extents.
         IndexingError: an axis does not exist.
         LayoutError: a letter is not in the layout.
 
@@ -56,6 +57,7 @@ def pad(
         raise ArgumentValueError("axes and axis_names are mutually exclusive.")
     if axis_names and not set(axis_names) <= set(x.layout or ""):
         raise LayoutError(f"axis_names {axis_names!r} must all be in the layout of the data, {x.layout!r}.")
+    check_distinct(axis_names or "")
     return x.replace(shape=None)
 
 
@@ -65,7 +67,9 @@ def _axes_of(ndim: int, layout: str, axes: Any, axis_names: str | None) -> list[
     chosen = list(range(ndim)) if axes is None or len(axes) == 0 else [int(axis) for axis in axes]
     if not all(-ndim <= axis < ndim for axis in chosen):
         raise IndexingError(f"axes {chosen} are out of range for data with {counted(ndim, 'dimension')}.")
-    return [axis % ndim for axis in chosen]
+    chosen = [axis % ndim for axis in chosen]
+    check_distinct(chosen)
+    return chosen
 
 
 def _per_axis(name: str, values: Any, axes: list[int], count: int, default: int) -> np.ndarray:

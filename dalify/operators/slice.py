@@ -14,6 +14,7 @@ from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.axes import check_distinct
 from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
@@ -82,30 +83,40 @@ def slice(
         raise ArgumentValueError("the inputs anchor and shape must be specified together.")
     hint = "For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."
     coordinates.check(has_inputs=anchor is not None, what="the slice", hint=hint)
+    if axes is not None and axis_names is not None:
+        raise ArgumentValueError("axes and axis_names are mutually exclusive.")
     if axis_names and not set(axis_names) <= set(default_layout(data)):
         raise LayoutError(
             f"axis_names {axis_names!r} must all be in the layout of the data, {data.layout!r}.",
             hint="Use letters of the layout, or specify axes=[0] instead.",
         )
+    check_distinct(axis_names or "")
     return data.replace(dtype=data.dtype if dtype is None else dtype)
 
 
 def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: int) -> np.ndarray:
     """Return the axes of the coordinates, [N, k]."""
+    assert spec.ndim is not None, "dalify bug: data without a number of dimensions"
     letters = default_layout(spec)
     if axis_names == "":
         return np.empty((count, 0), np.int64)
-    if axis_names or (axes is None and letters):
+    if axes is None:
+        if axis_names is None and not set("WH") <= set(letters):
+            what = f"the layout {letters!r}" if letters else counted(spec.ndim, "dimension")
+            raise LayoutError(
+                f"the coordinates are those of W and H by default, but the data has {what}.",
+                hint="Specify their axes, for example axes=[0].",
+            )
         named = spec.replace(layout=letters)
         return _repeated(tuple([named.axis(letter) for letter in axis_names or "WH"]), count)
-    if axes is None:
-        axes = _repeated((1, 0), count)
-    assert spec.ndim is not None, "dalify bug: data without a number of dimensions"
     if (axes < -spec.ndim).any() or (axes >= spec.ndim).any():
         raise IndexingError(
             f"axes {axes[0].tolist()} are out of range for data with {counted(spec.ndim, 'dimension')}."
         )
-    return axes % spec.ndim
+    axes = axes % spec.ndim
+    for row in {tuple(row) for row in axes.tolist()}:
+        check_distinct(row)
+    return axes
 
 
 @lru_cache(64)

@@ -13,6 +13,7 @@ from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.arrays.axes import check_distinct
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.resample import resample
 from dalify.kernels.images.resample_samples_torch import resample_samples_torch
@@ -90,8 +91,7 @@ class TensorSize(ResizeRegion):
             if any(not -x.ndim <= axis < x.ndim for axis in given):
                 raise IndexingError(f"axes {given} are out of range for data with {counted(x.ndim, 'dimension')}.")
         chosen = [axis % x.ndim for axis in given]
-        if len(set(chosen)) != len(chosen):
-            raise ArgumentValueError(f"axes must not be repeated; got {self.axis_names or given!r}.")
+        check_distinct(chosen)
         if not chosen:
             raise ArgumentValueError("axes must not be empty.")
         return chosen

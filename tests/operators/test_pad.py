@@ -74,6 +74,9 @@ def test_the_device_pads_all_samples_together(gpu, monkeypatch):
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match="axes and axis_names are mutually exclusive"):
         run_dalify("pad", IMAGES, layouts="HWC", axes=[0], axis_names="H")
+    for names in ({"axes": [0, 0]}, {"axes": [1, -2]}, {"axis_names": "HH"}):
+        with pytest.raises(ArgumentValueError, match="axes must not be repeated"):
+            run_dalify("pad", IMAGES, layouts="HWC", align=[4, 8], **names)
     with pytest.raises(IndexingError, match="out of range for data with 3 dimensions"):
         run_dalify("pad", IMAGES, layouts="HWC", axes=[5])
     with pytest.raises(LayoutError, match="axis_names 'D' must all be in"):

@@ -74,3 +74,21 @@ def test_mistakes():
         run_dalify("slice", IMAGES, layouts="HWC", start=[4, 5], axis_names="DW")
     with pytest.raises(IndexingError, match="out of range for data with 1 dimension"):
         run_dalify("slice", [np.arange(5)], start=[4], axes=[1])
+    with pytest.raises(ArgumentValueError, match="axes and axis_names are mutually exclusive"):
+        run_dalify("slice", IMAGES, layouts="HWC", start=[4], axes=[0], axis_names="W")
+
+
+@pytest.mark.parametrize("layout", ["", "A"])
+def test_default_axes_that_do_not_exist(layout):
+    """The message does not mention axes that the user did not write."""
+    with pytest.raises(LayoutError, match=r"(?s)W and H by default, but the data has .*axes=\[0\]"):
+        run_dalify("slice", [np.arange(5)], layouts=layout, start=[4])
+
+
+@pytest.mark.parametrize("names", [{"axes": [0, 0]}, {"axes": [1, -2]}, {"axis_names": "HH"}])
+def test_repeated_axes(names):
+    coordinates = [np.int32([1, 1])] * len(IMAGES)
+    with pytest.raises(ArgumentValueError, match="axes must not be repeated"):
+        run_dalify("slice", IMAGES, layouts="HWC", start=[1, 1], **names)
+    with pytest.raises(ArgumentValueError, match="axes must not be repeated"):
+        run_dalify("slice", IMAGES, coordinates, coordinates, layouts=["HWC", "", ""], **names)

@@ -12,7 +12,7 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, S
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = ["check_layout", "check_mean", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
+__all__ = ["check_distinct", "check_layout", "check_mean", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
 
 
 def normal_axis(axis: int, ndim: int, *, extra: int = 0) -> int:
@@ -57,6 +57,12 @@ def chosen_axes(spec: Spec, axes: Sequence[int] | None, axis_names: str | None) 
     if len(set(chosen)) != len(chosen):
         raise ArgumentValueError(f"an axis is repeated in {axis_names or tuple(axes or ())!r}.")
     return tuple(sorted(chosen))
+
+
+def check_distinct(axes: Sequence[int] | str) -> None:
+    """Raise an ArgumentValueError if axes, as indices that are not negative or as letters, contain one twice."""
+    if len(set(axes)) < len(axes):
+        raise ArgumentValueError(f"axes must not be repeated; got {axes!r}.")
 
 
 def without_axes(spec: Spec, axes: Sequence[int]) -> Spec:

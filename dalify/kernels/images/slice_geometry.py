@@ -101,7 +101,9 @@ def _round(first, last, starts, ends):
 
 
 def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, length: np.ndarray) -> Any:
-    """Return start and extents of slices from integers, int64 ``[N, ndim]`` each; None unless all are inside the data.
+    """Return start and extents of slices from integers, int64 ``[N, ndim]`` each.
+
+    None unless all axes exist, none is repeated, and all slices are inside the data.
 
     Args:
         extents: extents of the data, int64 ``[N, ndim]``.
@@ -117,7 +119,7 @@ def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, leng
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
 def _fill_windows(starts, windows, extents, axes, start, length):
-    """Fill start and extents of slices; return whether all axes exist and all slices are inside the data."""
+    """Fill start and extents of slices; return whether axes exist and differ, and slices are inside the data."""
     ndim = extents.shape[1]
     for n in range(extents.shape[0]):
         for axis in range(ndim):
@@ -128,5 +130,8 @@ def _fill_windows(starts, windows, extents, axes, start, length):
                 axis += ndim
             if axis < 0 or axis >= ndim or first < 0 or size < 0 or first > extents[n, axis] - size:
                 return False
+            for other in axes[n, :k]:
+                if other % ndim == axis:
+                    return False
             starts[n, axis], windows[n, axis] = first, size
     return True

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ArgumentTypeError, LayoutError, ShapeError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
+from dalify.kernels.arrays.axes import check_distinct
 from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
 from dalify.parameter_groups.slicing import SliceCoordinates
@@ -27,7 +28,7 @@ def image_slice(
     *,
     coordinates: SliceCoordinates,
     axes: PerSample[list[int]] | None = None,
-    axis_names: str = "WH",
+    axis_names: str | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
     options: DecodeOptions,
@@ -52,7 +53,7 @@ def image_slice(
         shape: extents of the window in pixels.
         rel_shape: extents of the window as fractions of the image extents.
         axes: axes of the coordinates, 0 (height) and 1 (width), instead of ``axis_names``.
-        axis_names: letters of the axes.
+        axis_names: letters of the axes; by default "WH".
         normalized_anchor: whether a floating-point ``anchor`` is relative to the extents; False: in pixels.
         normalized_shape: whether a floating-point ``shape_input`` is relative to the extents; False: in pixels.
 
@@ -72,8 +73,11 @@ def image_slice(
         raise ArgumentTypeError("the inputs anchor and shape must be specified together.")
     hint = "For example rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5]."
     coordinates.check(has_inputs=anchor is not None, what="the window", hint=hint)
-    if axes is None and not (axis_names and set(axis_names) <= set("HW") and len(set(axis_names)) == len(axis_names)):
+    if axes is not None and axis_names is not None:
+        raise ArgumentValueError("axes and axis_names are mutually exclusive.")
+    if axis_names is not None and not (axis_names and set(axis_names) <= set("HW")):
         raise LayoutError(f"axis_names must consist of H and W; got {axis_names!r}.")
+    check_distinct(axis_names or "")
     return decoder_rule(encoded, options.dtype)
 
 
@@ -85,7 +89,7 @@ def _(
     *,
     coordinates: SliceCoordinates,
     axes: np.ndarray | None,
-    axis_names: str,
+    axis_names: str | None,
     normalized_anchor: bool,
     normalized_shape: bool,
     options: DecodeOptions,
@@ -93,11 +97,13 @@ def _(
 ) -> dict[str, Any]:
     shapes, headers = options.shapes(encoded)
     if axes is None:
-        axes = _named_axes(axis_names, count)
+        axes = _named_axes(axis_names or "WH", count)
     elif (axes < -2).any() or (axes > 1).any():
         raise LayoutError(f"axes must be 0 (height) and 1 (width); got {axes.tolist()[0]}.")
     else:
         axes = axes % 2
+        for row in {tuple(row) for row in axes.tolist()}:
+            check_distinct(row)
     given = coordinates.values(
         anchor, shape_input, normalized_anchor=normalized_anchor, normalized_shape=normalized_shape
     )

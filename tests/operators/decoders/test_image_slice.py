@@ -81,6 +81,9 @@ def test_parts_from_inputs_equal_dali(
         ({"start": (3, 2, 0)}, ShapeError, "each of the 2 axes"),
         ({"start": (3,), "axes": (2,)}, LayoutError, "0 .height. and 1"),
         ({"start": (3, 2), "axis_names": "WC"}, LayoutError, "axis_names"),
+        ({"start": (3, 2), "axis_names": "HH"}, ArgumentValueError, "axes must not be repeated"),
+        ({"start": (3, 2), "axes": (0, -2)}, ArgumentValueError, "axes must not be repeated"),
+        ({"start": (3,), "axes": (0,), "axis_names": "W"}, ArgumentValueError, "axes and axis_names are mutually"),
     ],
 )
 def test_wrong_arguments(files: list[str], arguments: dict[str, Any], error: type, message: str) -> None:

@@ -94,7 +94,7 @@ CASES: dict[str, Case] = {
             "WH": {"axis_names": "WH"},
         },
         reference=by.rounded(lambda x, **given: by.part(by.opened(x), **given), by.PILLOW, share=0.05),
-        other_defaults={"axes": DEFAULT_AXES},
+        other_defaults={"axes": DEFAULT_AXES, "axis_names": DEFAULT_AXES},
     ),
     "decoders.inflate": exact_case(
         DEFLATED, shape=SHAPES, dtype=types.FLOAT, algorithm="LZ4", not_compared_with_dali=NO_CPU
