@@ -23,7 +23,7 @@ from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["COLORS", "DeviceJpegDecoder", "chosen_decoder", "open_decoder", "reason_against"]
+__all__ = ["COLORS", "DeviceJpegDecoder", "chosen_decoder", "open_decoder", "parsed_for", "reason_against"]
 
 COLORS = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY)
 """The output types that decoders on the device support."""
@@ -48,6 +48,7 @@ class DeviceJpegDecoder(Protocol):
         windows: np.ndarray[Any, Any] | None,
         *,
         adjust_orientation: bool,
+        parsed: Sequence[Any] | None = None,
     ) -> list[Any | None]:
         """Decode files on torch's current stream, without waiting for it.
 
@@ -57,6 +58,7 @@ class DeviceJpegDecoder(Protocol):
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image; None for whole images. Only for
                 images that need no rotation.
             adjust_orientation: rotate the images as their EXIF orientation tag specifies.
+            parsed: what `parsed_for` has returned for the files; None: they are parsed now.
 
         Returns:
             For each file, a tensor ``[height, width, channels]``, uint8; None if the host has to decode it.
@@ -68,10 +70,11 @@ class DeviceJpegDecoder(Protocol):
 class _Kind:
     name: str
     create: Callable[[str, DeviceOptions], DeviceJpegDecoder]
+    parse: Callable[[Sequence[Bytes]], list[Any]] | None = None  # what can be done without the decoder
 
 
 _KINDS = {
-    "nvimgcodec": _Kind("nvImageCodec", nvimagecodec.NvImageCodecDecoder),
+    "nvimgcodec": _Kind("nvImageCodec", nvimagecodec.NvImageCodecDecoder, nvimagecodec.parsed_streams),
     "torchvision": _Kind("torchvision", torchvision_jpeg.TorchvisionDecoder),
 }
 
@@ -130,6 +133,18 @@ def open_decoder(device: str, options: DeviceOptions) -> DeviceJpegDecoder | Non
     """Return the decoder of this process for a device and options; None for the host."""
     key, _ = chosen_decoder(device)
     return None if key is None else _opened(key, device, options, os.getpid())
+
+
+def parsed_for(device: str, files: Sequence[Bytes]) -> list[Any] | None:
+    """Parse JPEG files for the decoder of a device, in any thread; None if it has nothing to parse.
+
+    Args:
+        device: torch device.
+        files: see `DeviceJpegDecoder`.
+    """
+    key, _ = chosen_decoder(device)
+    parse = None if key is None else _KINDS[key].parse
+    return None if parse is None else parse(files)
 
 
 @functools.lru_cache(16)

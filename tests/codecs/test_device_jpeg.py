@@ -48,9 +48,22 @@ class Decoder:
 
     def decode(
         self, srcs: Sequence[Any], *, images: Any = None, params: Any = None, cuda_stream: int = 0
-    ) -> list[np.ndarray[Any, Any]]:
+    ) -> list[DecodedImage]:
         self.calls.append((list(srcs), params, cuda_stream))
-        return [np.full((2, 3, 3), number, np.uint8) for number in range(len(srcs))]
+        return [DecodedImage(number) for number in range(len(srcs))]
+
+
+class DecodedImage:
+    """An image on the device, which torch gets by DLPack for a stream."""
+
+    streams: ClassVar[list[int]] = []
+
+    def __init__(self, value: int) -> None:
+        self.tensor = torch.full((2, 3, 3), value, dtype=torch.uint8)
+
+    def __dlpack__(self, stream: Any = None) -> Any:
+        DecodedImage.streams.append(stream)
+        return self.tensor.__dlpack__()
 
 
 class CodeStream:
@@ -77,6 +90,7 @@ def codec(real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
             names = method.__code__.co_varnames[1 : method.__code__.co_argcount + method.__code__.co_kwonlyargcount]
             assert all(name in text for name in names)
     Decoder.made = []
+    DecodedImage.streams.clear()
     parts = {name: value for name, value in vars(real).items() if not name.startswith("__")}
     fake = SimpleNamespace(**{**parts, "Decoder": Decoder, "CodeStream": CodeStream})
     monkeypatch.setattr(nvimagecodec, "require", lambda _package: fake)
@@ -127,7 +141,33 @@ def test_a_chunk_is_one_call_on_the_current_stream(color: DALIImageType, adjust_
     assert parameters.apply_exif_orientation == adjust_orientation
     assert parameters.sample_format.name == {"RGB": "I_RGB", "BGR": "I_BGR", "GRAY": "I_Y"}[color.name]
     assert found[1] is None  # a header that cannot be parsed
+    assert DecodedImage.streams == [77, 77]
     assert [int(image.max()) for image in (found[0], found[2]) if image is not None] == [0, 1]
+
+
+@pytest.mark.usefixtures("codec")
+def test_the_default_stream_is_that_of_dlpack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DLPack numbers CUDA's default stream 1; nvImageCodec and torch number it 0."""
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: SimpleNamespace(cuda_stream=0))
+    decoder = nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions())
+    decoder.decode(FILES[:1], DALIImageType.RGB, None, adjust_orientation=True)
+    assert [stream for _, _, stream in Decoder.made[0].calls] == [0]
+    assert DecodedImage.streams == [1]
+
+
+@pytest.mark.usefixtures("codec")
+def test_files_that_were_parsed_before_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DALIFY_DEVICE_DECODER", "nvimgcodec")
+    monkeypatch.setattr(device_jpeg, "_why_not", lambda *_: None)
+    decoder = nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions())
+    files = [FILES[0], np.empty(0, np.uint8), FILES[1]]
+    parsed = device_jpeg.parsed_for("cuda", files)
+    assert parsed is not None
+    monkeypatch.setattr(nvimagecodec, "parsed_streams", None)
+    found = decoder.decode(files, DALIImageType.RGB, None, adjust_orientation=True, parsed=parsed)
+    ((streams, _, _),) = Decoder.made[0].calls
+    assert streams == [parsed[0], parsed[2]]
+    assert [None if image is None else int(image.max()) for image in found] == [0, None, 1]
 
 
 class Stream:

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentTypeError, LayoutError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
 from dalify.kernels.images.slice_geometry import slice_bounds
@@ -148,5 +149,5 @@ def _absolute_and_relative(batch: Batch, is_normalized: bool) -> tuple[Any, Any]
 
 
 image_slice.cpu_samples(decode_windows)
-image_slice.mixed_samples(reason_against, checked_by="_check_image")(decode_windows)
+image_slice.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_windows)
 image_slice.substitute(blank_image)
