@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import numpy as np
 import simplejpeg
 
 from dalify.base.errors import ArgumentValueError, MissingPackageError, suggestion
+from dalify.base.optional import torch
 from dalify.base.processors import device_of_build
 from dalify.codecs import nvimagecodec, torchvision_jpeg
 from dalify.codecs.device_options import DeviceOptions
@@ -117,11 +119,9 @@ def _why_not(key: str, device: str) -> str | None:
     """Return why a decoder does not work on a device; None if it decodes a test image."""
     image = np.frombuffer(simplejpeg.encode_jpeg(np.full((16, 24, 3), 128, np.uint8)), np.uint8)
     try:
-        (found,) = (
-            _KINDS[key]
-            .create(device, DeviceOptions())
-            .decode([image], DALIImageType.RGB, None, adjust_orientation=True)
-        )
+        with torch.cuda.device(device) if device.startswith("cuda") else nullcontext():
+            decoder = _KINDS[key].create(device, DeviceOptions())
+            (found,) = decoder.decode([image], DALIImageType.RGB, None, adjust_orientation=True)
     except MissingPackageError as error:
         return f"{error.message} {error.hint}".rstrip(".")
     except Exception as error:  # incompatible packages, drivers and libraries raise any exception

@@ -68,7 +68,7 @@ class Plan:
         outputs: slots of the outputs.
         readers: steps of readers, by slot of the first output.
         externals: nodes of external sources with the slots of their outputs.
-        pinned: slots that are copied to the device.
+        pinned: slots that device stages read.
         caches: steps of caches.
         device_caches: steps of decoders with caches on the device.
     """
@@ -255,8 +255,8 @@ class _Planner:
         stage.reads[slot] = edge.node.branch
         if made_in is not None:
             self._stages[made_in].publishes[slot] = edge.node.branch
-            if stage.kind == "device":
-                self._plan.pinned.add(slot)
+        if stage.kind == "device":
+            self._plan.pinned.add(slot)
 
     def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
         operator = node.operator
