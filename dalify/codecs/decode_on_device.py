@@ -97,7 +97,8 @@ def decode_on_device(
         headers: headers from ``decoded_shapes``.
         windows: see ``decode_group``.
         cache: cache of decoded images on the device; None without one. Its images are not decoded.
-        counts: increased by the numbers of images of the chunk; None: they are not counted.
+        counts: increased by the numbers of images of the chunk; None: they are not counted. The decoder is closed when
+            no counts are left.
 
     Raises:
         Exception: any error of ``decode_group``.
@@ -113,7 +114,7 @@ def decode_on_device(
         ]
         is_missing = np.array([image is None for image in images], np.bool_)
     returned = 0
-    decoder = open_decoder(str(out.device), options)
+    decoder = open_decoder(str(out.device), options, counts)
     if decoder is not None:
         files: _Files = encoded.parsed or _files_of(encoded, headers)
         chosen = is_missing & files.are_ordinary

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -119,7 +120,8 @@ def _why_not(key: str, device: str) -> str | None:
     """Return why a decoder does not work on a device; None if it decodes a test image."""
     image = np.frombuffer(simplejpeg.encode_jpeg(np.full((16, 24, 3), 128, np.uint8)), np.uint8)
     try:
-        with torch.cuda.device(device) if device.startswith("cuda") else nullcontext():
+        has_device = device.startswith("cuda") and torch.cuda.is_available()
+        with torch.cuda.device(device) if has_device else nullcontext():
             decoder = _KINDS[key].create(device, DeviceOptions())
             (found,) = decoder.decode([image], DALIImageType.RGB, None, adjust_orientation=True)
     except MissingPackageError as error:
@@ -129,10 +131,31 @@ def _why_not(key: str, device: str) -> str | None:
     return None if found is not None and tuple(found.shape) == (16, 24, 3) else "it does not decode a test image"
 
 
-def open_decoder(device: str, options: DeviceOptions) -> DeviceJpegDecoder | None:
-    """Return the decoder of this process for a device and options; None for the host."""
+def open_decoder(device: str, options: DeviceOptions, user: object = None) -> DeviceJpegDecoder | None:
+    """Return the decoder of this process for a device and options; None for the host.
+
+    Args:
+        device: torch device.
+        options: options of the decoder.
+        user: all decoders are closed, and free their memory, when no user is left; None: they do not wait for the
+            caller.
+    """
     key, _ = chosen_decoder(device)
-    return None if key is None else _opened(key, device, options, os.getpid())
+    if key is None:
+        return None
+    if user is not None and id(user) not in _users:
+        _users.add(id(user))
+        weakref.finalize(user, _end_use, id(user))  # also when the program ends: a driver that has ended frees nothing
+    return _opened(key, device, options, os.getpid())
+
+
+_users: set[int] = set()
+
+
+def _end_use(user: int) -> None:
+    _users.discard(user)
+    if not _users:
+        _opened.cache_clear()
 
 
 def parsed_for(device: str, files: Sequence[Bytes]) -> list[Any] | None:

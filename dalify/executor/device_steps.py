@@ -287,7 +287,8 @@ class TransferStep(Step):
 
     def _upload(self, batch: Batch, frame: Frame, is_kept: bool) -> Any:
         """Copy an array to the device, by way of page-locked memory if it is in ordinary memory."""
-        array: np.ndarray[Any, Any] = batch.dense
+        array = batch.dense
+        assert array is not None, "dalify bug: not one array"
         device = frame.torch_device
         if not array.size:
             return torch.empty(array.shape, dtype=torch_dtype(batch.dtype), device=device)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import weakref
 from collections.abc import Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -15,6 +19,7 @@ from dalify.base.errors import DeviceError, MissingPackageError
 from dalify.codecs import device_jpeg, nvimagecodec, torchvision_jpeg
 from dalify.codecs.device_jpeg import chosen_decoder, open_decoder
 from dalify.codecs.device_options import DeviceOptions
+from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.dtypes import DALIImageType
 
 FILES = [np.arange(10, dtype=np.uint8), np.arange(12, dtype=np.uint8)]
@@ -327,6 +332,63 @@ def test_first_decoder_that_works_is_used(
         assert chosen_decoder(device) == (None, "no CUDA device")
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "torchvision")
     assert chosen_decoder("cuda")[0] == (None if second is Useless else "torchvision")
+
+
+@pytest.fixture
+def working(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decoder that works, of which the process has no users."""
+    monkeypatch.delenv("DALIFY_DEVICE_DECODER", raising=False)
+    monkeypatch.setattr(device_jpeg, "_KINDS", {"nvimgcodec": device_jpeg._Kind("nvImageCodec", Working)})
+    monkeypatch.setattr(device_jpeg, "_users", set())
+
+
+@pytest.mark.usefixtures("working")
+def test_decoders_are_closed_with_their_last_user() -> None:
+    """They take memory of the device."""
+    users = [DecodedCounts(), DecodedCounts()]
+    opened = [
+        weakref.ref(open_decoder("cuda:0", DeviceOptions(hybrid_huffman_threshold=number), user))
+        for number, user in enumerate(users)
+    ]
+    assert weakref.ref(open_decoder("cuda:0", DeviceOptions(hybrid_huffman_threshold=0), users[1])) == opened[0]
+    del users[0]
+    assert None not in [decoder() for decoder in opened]
+    del users[0]
+    assert [decoder() for decoder in opened] == [None, None]
+
+
+@pytest.mark.usefixtures("working")
+def test_decoders_without_users_are_kept_until_the_last_user_ends() -> None:
+    user = DecodedCounts()
+    opened = weakref.ref(open_decoder("cuda:0", DeviceOptions()))
+    open_decoder("cuda:0", DeviceOptions(), user)
+    assert opened() is not None
+    del user
+    assert opened() is None
+
+
+def test_decoders_are_closed_before_the_program_ends() -> None:
+    """Afterwards the driver has ended: a decoder that is freed then can crash the process."""
+    program = """
+import atexit, sys
+atexit.register(lambda: print("ended"))  # called last
+from dalify.codecs import device_jpeg
+from dalify.codecs.device_options import DeviceOptions
+from dalify.data.decoded_counts import DecodedCounts
+
+class Decoder:
+    def __init__(self, *_): ...
+    def __del__(self):
+        print("closed", sys.is_finalizing())
+
+device_jpeg._KINDS = {"nvimgcodec": device_jpeg._Kind("", Decoder)}
+device_jpeg._why_not = lambda *_: None
+user = DecodedCounts()
+device_jpeg.open_decoder("cuda:0", DeviceOptions(), user)
+"""
+    environment = {**os.environ, "DALIFY_DEVICE_DECODER": ""}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert (done.stdout.split("\n"), done.stderr) == (["closed False", "ended", ""], "")
 
 
 @pytest.mark.parametrize(("number", "device"), [(1, "cuda:1"), (0, "cuda:0"), (None, "cuda"), (7, "cuda")])

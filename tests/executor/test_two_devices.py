@@ -91,14 +91,14 @@ SOURCES: dict[str, tuple[Callable[[int], Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize("source_device", ["cpu", "gpu"])
 @pytest.mark.parametrize("form", SOURCES)
-def test_data_of_users_are_copied_from_page_locked_memory(form: str, device: str) -> None:
+def test_data_of_users_are_copied_from_page_locked_memory(form: str, source_device: str) -> None:
     source, options = SOURCES[form]
 
     @pipeline_def(batch_size=BATCH, num_threads=2, device_id=1, prefetch_queue_depth=3)
     def pipeline() -> Any:
-        data = fn.external_source(source, layout="HWC", device=device, **options)
+        data = fn.external_source(source, layout="HWC", device=source_device, **options)
         return fn.copy(data.gpu()), data
 
     with devices(2) as found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 from dataclasses import replace
@@ -421,6 +422,21 @@ def test_pipeline_is_usable_after_a_failure_of_the_device(
     assert "mixed_pipelines.py" in text
     assert "batch_size" in text
     assert len(pipe.run()[0]) == mixed.BATCH
+
+
+def test_the_decoder_is_closed_with_the_last_pipeline(many: list[str], calls: list[int]) -> None:
+    gc.collect()
+    pipes = [mixed.pipeline(many, "mixed", mixed.OPERATORS[name]) for name in ("image", "options")]
+    for pipe in pipes:
+        pipe.run()
+    assert device_jpeg._opened.cache_info().currsize >= 2
+    pipes.pop().close()
+    del pipe
+    gc.collect()
+    assert device_jpeg._opened.cache_info().currsize >= 2
+    pipes.pop().close()
+    gc.collect()
+    assert device_jpeg._opened.cache_info().currsize == 0
 
 
 # -- which decoder is used
