@@ -39,6 +39,7 @@ from benchmarks.gpu_kernels import (
     MEAN,
     SIZE,
     bandwidths,
+    device_events,
     seconds,
     synchronize,
 )
@@ -297,7 +298,7 @@ def _shares(title: str, workload: _Workload, options: Options, device: str) -> d
             synchronize()
             elapsed_us = (time.perf_counter() - start) * 1e6
         copies, others = 0.0, 0.0
-        for event in measured.key_averages():
+        for event in measured.key_averages() if device == "cpu" else device_events(measured):
             if device == "cpu":
                 copies += event.self_cpu_time_total if event.key == "aten::copy_" else 0.0
             elif event.key.startswith("Memcpy"):

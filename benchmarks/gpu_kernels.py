@@ -13,13 +13,14 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.common import Options, library
 from dalify import types
 from dalify.kernels.dispatch import reason_against
 
-__all__ = ["BYTES_PER_GIGABYTE", "DEVIATION", "MEAN", "SIZE", "bandwidths", "seconds", "synchronize"]
+__all__ = ["BYTES_PER_GIGABYTE", "DEVIATION", "MEAN", "SIZE", "bandwidths", "device_events", "seconds", "synchronize"]
 
 MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
 DEVIATION = [0.229 * 255, 0.224 * 255, 0.225 * 255]
@@ -65,7 +66,15 @@ def _device_seconds(run: Callable[[], Any], rounds: int, device: str) -> float:
         for _ in range(rounds):
             run()
         synchronize()
-    return sum(event.self_device_time_total for event in measured.key_averages()) / rounds / 1e6
+    return sum(event.self_device_time_total for event in device_events(measured)) / rounds / 1e6
+
+
+def device_events(measured: profile) -> list[Any]:
+    """Return what torch's profiler has measured on the device.
+
+    The time on the device of calls on the host, such as that of a launch, may be that of the kernels, counted again.
+    """
+    return [event for event in measured.key_averages() if event.device_type != DeviceType.CPU]
 
 
 def _kernels(height: int, width: int) -> dict[str, Graph]:

@@ -6,6 +6,7 @@ that they name are the same as on the CPU.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,21 +17,62 @@ from dalify.base.optional import torch
 from dalify.base.processors import available_processors
 from dalify.base.threads import in_parallel
 from dalify.codecs.decode_batch import decode_group
-from dalify.codecs.device_jpeg import open_decoder
+from dalify.codecs.device_jpeg import open_decoder, parsed_for
 from dalify.codecs.device_options import DeviceOptions
-from dalify.codecs.image_format import as_bytes_array
+from dalify.codecs.image_format import Bytes, as_bytes_array
 from dalify.codecs.jpeg_check import is_complete
-from dalify.codecs.jpeg_headers import JpegHeaders
-from dalify.data.batch import block_offsets
+from dalify.codecs.jpeg_headers import JpegHeaders, read_jpeg_headers
+from dalify.data.batch import Batch, block_offsets
 from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 
-__all__ = ["decode_on_device"]
+__all__ = ["decode_on_device", "parse_files"]
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a chunk.
+
+    Attributes:
+        contents: uint8 ``[bytes]`` each.
+        are_ordinary: which are JPEG files that decoders on devices support, with an end, bool ``[N]``.
+        parsed: what the decoder has parsed of each, see `DeviceJpegDecoder`; None if nothing has been parsed.
+    """
+
+    contents: list[Bytes]
+    are_ordinary: np.ndarray[Any, np.dtype[np.bool_]]
+    parsed: list[Any] | None = None
+
+
+def _files_of(encoded: Samples, headers: JpegHeaders) -> _Files:
+    contents = [as_bytes_array(data) for data in encoded.arrays()]
+    return _Files(contents, headers.are_ordinary() & [is_complete(data) for data in contents])
+
+
+def parse_files(encoded: Batch, device: str) -> Any:
+    """Parse files for the decoder of a device before `decode_on_device`, in a thread that need not wait for the device.
+
+    Args:
+        encoded: see `decode_on_device`.
+        device: torch device.
+
+    Returns:
+        for `Samples.parsed`.
+    """
+    files = _files_of(Samples.of_batch(encoded), read_jpeg_headers(encoded))
+    indices = np.flatnonzero(files.are_ordinary).tolist()
+    found = parsed_for(device, [files.contents[index] for index in indices])
+    if found is None:
+        return None
+    parsed: list[Any] = [None] * len(files.contents)
+    for index, item in zip(indices, found, strict=True):
+        parsed[index] = item
+    return _Files(files.contents, files.are_ordinary, parsed)
 
 
 def decode_on_device(
@@ -48,14 +90,15 @@ def decode_on_device(
 
     Args:
         out: outputs: images ``[H, W, C]``.
-        encoded: files on the host, one-dimensional, of bytes.
+        encoded: files on the host, one-dimensional, of bytes; those that `parse_files` has parsed are not parsed again.
         options: options of the decoder on the device.
         output_type: RGB, BGR or GRAY.
         adjust_orientation: see ``decode_group``.
         headers: headers from ``decoded_shapes``.
         windows: see ``decode_group``.
         cache: cache of decoded images on the device; None without one. Its images are not decoded.
-        counts: increased by the numbers of images of the chunk; None: they are not counted.
+        counts: increased by the numbers of images of the chunk; None: they are not counted. The decoder is closed when
+            no counts are left.
 
     Raises:
         Exception: any error of ``decode_group``.
@@ -71,24 +114,26 @@ def decode_on_device(
         ]
         is_missing = np.array([image is None for image in images], np.bool_)
     returned = 0
-    decoder = open_decoder(str(out.device), options)
+    decoder = open_decoder(str(out.device), options, counts)
     if decoder is not None:
-        chosen = is_missing & headers.are_ordinary()
+        files: _Files = encoded.parsed or _files_of(encoded, headers)
+        chosen = is_missing & files.are_ordinary
         if adjust_orientation and not (decoder.rotates and windows is None):
             chosen &= headers.are_upright()
         if windows is not None:
             chosen &= headers.contain(windows)
-        files = [as_bytes_array(data) for data in encoded.arrays()]
-        indices = np.flatnonzero(chosen & [is_complete(data) for data in files])
+        indices = np.flatnonzero(chosen)
         if len(indices):
+            places = indices.tolist()
             found = decoder.decode(
-                [files[index] for index in indices.tolist()],
+                [files.contents[index] for index in places],
                 output_type,
                 None if windows is None else windows[indices],
                 adjust_orientation=adjust_orientation,
+                parsed=None if files.parsed is None else [files.parsed[index] for index in places],
             )
-            for index, image in zip(indices.tolist(), found, strict=True):
-                if image is not None and tuple(image.shape) == tuple(out.shapes[index].tolist()):
+            for index, image, shape in zip(places, found, out.shapes[indices].tolist(), strict=True):
+                if image is not None and list(image.shape) == shape:
                     images[index] = image.reshape(-1)
                 else:
                     returned += 1

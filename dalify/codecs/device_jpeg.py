@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,13 +19,14 @@ import numpy as np
 import simplejpeg
 
 from dalify.base.errors import ArgumentValueError, MissingPackageError, suggestion
+from dalify.base.optional import torch
 from dalify.base.processors import device_of_build
 from dalify.codecs import nvimagecodec, torchvision_jpeg
 from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["COLORS", "DeviceJpegDecoder", "chosen_decoder", "open_decoder", "reason_against"]
+__all__ = ["COLORS", "DeviceJpegDecoder", "chosen_decoder", "open_decoder", "parsed_for", "reason_against"]
 
 COLORS = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY)
 """The output types that decoders on the device support."""
@@ -48,6 +51,7 @@ class DeviceJpegDecoder(Protocol):
         windows: np.ndarray[Any, Any] | None,
         *,
         adjust_orientation: bool,
+        parsed: Sequence[Any] | None = None,
     ) -> list[Any | None]:
         """Decode files on torch's current stream, without waiting for it.
 
@@ -57,6 +61,7 @@ class DeviceJpegDecoder(Protocol):
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image; None for whole images. Only for
                 images that need no rotation.
             adjust_orientation: rotate the images as their EXIF orientation tag specifies.
+            parsed: what `parsed_for` has returned for the files; None: they are parsed now.
 
         Returns:
             For each file, a tensor ``[height, width, channels]``, uint8; None if the host has to decode it.
@@ -68,10 +73,11 @@ class DeviceJpegDecoder(Protocol):
 class _Kind:
     name: str
     create: Callable[[str, DeviceOptions], DeviceJpegDecoder]
+    parse: Callable[[Sequence[Bytes]], list[Any]] | None = None  # what can be done without the decoder
 
 
 _KINDS = {
-    "nvimgcodec": _Kind("nvImageCodec", nvimagecodec.NvImageCodecDecoder),
+    "nvimgcodec": _Kind("nvImageCodec", nvimagecodec.NvImageCodecDecoder, nvimagecodec.parsed_streams),
     "torchvision": _Kind("torchvision", torchvision_jpeg.TorchvisionDecoder),
 }
 
@@ -114,11 +120,10 @@ def _why_not(key: str, device: str) -> str | None:
     """Return why a decoder does not work on a device; None if it decodes a test image."""
     image = np.frombuffer(simplejpeg.encode_jpeg(np.full((16, 24, 3), 128, np.uint8)), np.uint8)
     try:
-        (found,) = (
-            _KINDS[key]
-            .create(device, DeviceOptions())
-            .decode([image], DALIImageType.RGB, None, adjust_orientation=True)
-        )
+        has_device = device.startswith("cuda") and torch.cuda.is_available()
+        with torch.cuda.device(device) if has_device else nullcontext():
+            decoder = _KINDS[key].create(device, DeviceOptions())
+            (found,) = decoder.decode([image], DALIImageType.RGB, None, adjust_orientation=True)
     except MissingPackageError as error:
         return f"{error.message} {error.hint}".rstrip(".")
     except Exception as error:  # incompatible packages, drivers and libraries raise any exception
@@ -126,10 +131,43 @@ def _why_not(key: str, device: str) -> str | None:
     return None if found is not None and tuple(found.shape) == (16, 24, 3) else "it does not decode a test image"
 
 
-def open_decoder(device: str, options: DeviceOptions) -> DeviceJpegDecoder | None:
-    """Return the decoder of this process for a device and options; None for the host."""
+def open_decoder(device: str, options: DeviceOptions, user: object = None) -> DeviceJpegDecoder | None:
+    """Return the decoder of this process for a device and options; None for the host.
+
+    Args:
+        device: torch device.
+        options: options of the decoder.
+        user: all decoders are closed, and free their memory, when no user is left; None: they do not wait for the
+            caller.
+    """
     key, _ = chosen_decoder(device)
-    return None if key is None else _opened(key, device, options, os.getpid())
+    if key is None:
+        return None
+    if user is not None and id(user) not in _users:
+        _users.add(id(user))
+        weakref.finalize(user, _end_use, id(user))  # also when the program ends: a driver that has ended frees nothing
+    return _opened(key, device, options, os.getpid())
+
+
+_users: set[int] = set()
+
+
+def _end_use(user: int) -> None:
+    _users.discard(user)
+    if not _users:
+        _opened.cache_clear()
+
+
+def parsed_for(device: str, files: Sequence[Bytes]) -> list[Any] | None:
+    """Parse JPEG files for the decoder of a device, in any thread; None if it has nothing to parse.
+
+    Args:
+        device: torch device.
+        files: see `DeviceJpegDecoder`.
+    """
+    key, _ = chosen_decoder(device)
+    parse = None if key is None else _KINDS[key].parse
+    return None if parse is None else parse(files)
 
 
 @functools.lru_cache(16)

@@ -17,12 +17,29 @@ from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIImageType
 
-__all__ = ["NvImageCodecDecoder"]
+__all__ = ["NvImageCodecDecoder", "parsed_streams"]
 
 nvimgcodec: Any = LazyModule("nvidia.nvimgcodec", "decoding on the GPU", "dalify[cuda12]")
 
+_LEGACY_STREAM = 1  # what DLPack calls the default stream, whose number is 0
 _CUDA_DECODER = "nvjpeg_cuda_decoder"
 _HARDWARE_DECODER = "nvjpeg_hw_decoder"
+
+
+def parsed_streams(files: Sequence[Bytes]) -> list[Any | None]:
+    """Return the code streams of files; None for a file whose header cannot be parsed. Needs no device.
+
+    Args:
+        files: see `DeviceJpegDecoder`; they must live as long as the streams.
+    """
+    codec = require(nvimgcodec)
+    streams: list[Any | None] = []
+    for data in files:
+        try:
+            streams.append(codec.CodeStream(data))
+        except RuntimeError:
+            streams.append(None)
+    return streams
 
 
 class NvImageCodecDecoder:
@@ -70,6 +87,7 @@ class NvImageCodecDecoder:
         windows: np.ndarray[Any, Any] | None,
         *,
         adjust_orientation: bool,
+        parsed: Sequence[Any] | None = None,
     ) -> list[Any | None]:
         """Decode files; see `DeviceJpegDecoder`.
 
@@ -79,14 +97,16 @@ class NvImageCodecDecoder:
         codec = self._codec
         streams: list[Any] = []
         readable: list[int] = []
-        for index, data in enumerate(files):
-            try:
-                stream = codec.CodeStream(data)
-                if windows is not None:
-                    y, x, height, width = windows[index].tolist()
-                    stream = stream.get_sub_code_stream(region=codec.Region(y, x, y + height, x + width))
-            except RuntimeError:  # the header cannot be parsed
+        for index, whole in enumerate(parsed_streams(files) if parsed is None else parsed):
+            if whole is None:
                 continue
+            stream = whole
+            if windows is not None:
+                y, x, height, width = windows[index].tolist()
+                try:
+                    stream = whole.get_sub_code_stream(region=codec.Region(y, x, y + height, x + width))
+                except RuntimeError:
+                    continue
             streams.append(stream)
             readable.append(index)
         found: list[Any | None] = [None] * len(files)
@@ -105,14 +125,20 @@ class NvImageCodecDecoder:
             ) from error
         for index, image in zip(readable, images, strict=True):
             if image is not None:
-                found[index] = self._tensor(image)
+                found[index] = self._tensor(image, number)
         return found
 
-    def _tensor(self, image: Any) -> Any:
-        """Return a tensor that keeps the image alive; nvImageCodec frees its memory in stream order."""
+    def _tensor(self, image: Any, stream: int) -> Any:
+        """Return a tensor that keeps the image alive; nvImageCodec frees its memory in stream order.
+
+        Args:
+            image: decoded on the current stream.
+            stream: number of the current stream.
+        """
         if self._device.type == "cpu":  # nvImageCodec's DLPack needs the CUDA runtime
             return torch.from_numpy(np.asarray(image))
-        return torch.from_dlpack(image)
+        # torch would ask each image for its device, and look up the stream for it, which takes several times as long.
+        return torch.from_dlpack(image.__dlpack__(stream=stream or _LEGACY_STREAM))
 
     def _parameters(self, output_type: DALIImageType, adjust_orientation: bool) -> Any:
         codec = self._codec

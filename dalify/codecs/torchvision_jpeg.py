@@ -47,6 +47,7 @@ class TorchvisionDecoder:
         windows: np.ndarray[Any, Any] | None,
         *,
         adjust_orientation: bool,
+        parsed: Sequence[Any] | None = None,
     ) -> list[Any | None]:
         """Decode upright files; see `DeviceJpegDecoder`."""
         mode = self._io.ImageReadMode.GRAY if output_type == DALIImageType.GRAY else self._io.ImageReadMode.RGB

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 __all__ = ["DecodedCounts"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class DecodedCounts:
-    """Numbers of images that one step has decoded.
+    """Numbers of images that one step has decoded; it lives as long as the step.
 
     Attributes:
         total: all images, except those from a cache.

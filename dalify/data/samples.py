@@ -45,6 +45,7 @@ class Samples:
         array: the samples as one array ``[N, ...]`` if they are one; each is contiguous. Otherwise None.
         dense: `array` if it is contiguous, otherwise None.
         table: what the executor knows of the shapes, or None.
+        parsed: what a decoder has parsed of them before its turn, or None.
     """
 
     __slots__ = (
@@ -55,6 +56,7 @@ class Samples:
         "dense",
         "dtype",
         "like",
+        "parsed",
         "shapes",
         "strides",
         "table",
@@ -85,6 +87,7 @@ class Samples:
         self.array: np.ndarray[Any, Any] | None = owner if is_array else None
         self.dense = self.array
         self.table: Any = None
+        self.parsed: Any = None
 
     @staticmethod
     def of_batch(batch: Batch) -> Samples:

@@ -17,7 +17,8 @@ from dalify.base.optional import LazyModule
 from dalify.base.threads import ThreadPool
 from dalify.data import BufferPool
 from dalify.data.entries import Entries
-from dalify.executor.device_steps import find_device
+from dalify.data.pool import pinned
+from dalify.executor.device_steps import find_device, has_page_locked_memory
 from dalify.executor.engine import Engine, Resources
 from dalify.executor.feeds import ExternalFeed, Feeds
 from dalify.executor.meter import Meter
@@ -26,6 +27,7 @@ from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan
 from dalify.executor.plan_split import split_plan
 from dalify.executor.runnable_graph import RunnableGraph
+from dalify.executor.staging import with_staging
 from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments
 from dalify.registry import READER_PARAMETERS, Reader
@@ -74,16 +76,28 @@ def assemble(
     )
     plan, readers, recovery = runnable.plan(options.max_error_rate)
     pool = BufferPool()
+    pinned_pool = BufferPool(pinned) if plan.pinned else pool
     parallel = next((node for node, _ in plan.externals if node.arguments.get("parallel")), None)
     workers = None if parallel is None else process_assembly.source_workers(parallel, options)
     externals = [
-        ExternalFeed(node, slots, options.batch_size, pool, torch_device, workers) for node, slots in plan.externals
+        ExternalFeed(
+            node,
+            slots,
+            options.batch_size,
+            pool if plan.pinned.isdisjoint(slots) else pinned_pool,
+            torch_device,
+            workers,
+        )
+        for node, slots in plan.externals
     ]
     reading = {node: index.processes for node, index in indices.items()}
     _check_timeout(options, bool(count or workers is not None or any(reading.values())))
     plan.describe_kernels(torch_device)  # tries Triton now: the first batch would wait for the compiler and the device
     parts = split_plan(plan) if count else None
     here = plan if parts is None else parts.local
+    if torch_device is not None and has_page_locked_memory(torch_device):
+        given = {slot for _, slots in plan.externals for slot in slots}
+        here = with_staging(here, given.union(() if parts is None else parts.remote.outputs))
     if parts is not None:
         process_assembly.check_parts(parts, reading)
     for step in here.readers.values():
@@ -102,7 +116,9 @@ def assemble(
         remote = process_assembly.remote_stages(parts, numbers, runnable, setup, pool, meter)
     num_threads = options.num_threads if parts is None else _threads_beside(here, options.num_threads)
     threads = ThreadPool(num_threads, setup.name)
-    resources = Resources(threads=threads, pool=pool, torch_device=torch_device, limits=options.limits)
+    resources = Resources(
+        threads=threads, pool=pool, pinned_pool=pinned_pool, torch_device=torch_device, limits=options.limits
+    )
     engine = Engine(here, feeds, recovery, options.batch_size, resources, remote, meter)
     engine.next_number = 0 if state is None else state["number"]
     return engine

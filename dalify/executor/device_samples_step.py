@@ -8,6 +8,7 @@ there. `executor.step_class` selects the class.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.selection_step import SelectionStep
 from dalify.executor.step_call import StepCall
+from dalify.executor.steps import Step
 from dalify.graph import Node
 from dalify.registry import Kernel, KernelOperator
 
@@ -39,6 +41,7 @@ __all__ = [
     "CompiledStep",
     "DeviceSamplesStep",
     "MixedStep",
+    "ParseStep",
 ]
 
 
@@ -84,6 +87,28 @@ class MixedStep(DeviceSamplesStep):
     @staticmethod
     def _samples(batch: Batch) -> Any:
         return Samples.of_batch(batch) if batch.device == "cpu" else DeviceSamples.of_batch(batch)
+
+
+class ParseStep(Step):
+    """Parses the samples of a `MixedStep` before their turn: the step itself computes one batch after the other.
+
+    Args:
+        decoder: the step that gets the samples.
+    """
+
+    def __init__(self, decoder: MixedStep) -> None:
+        super().__init__(decoder.node, decoder.inputs[:1], ())
+        operator = decoder.node.operator
+        assert isinstance(operator, KernelOperator), f"dalify bug: {operator.name} has no kernels"
+        assert operator.mixed is not None, f"dalify bug: {operator.name} has no kernel for mixed"
+        self._parse = operator.mixed.parse
+
+    def run(self, frame: Frame) -> None:
+        """Parse the samples of the batch."""
+        batch = frame.values[self.inputs[0] or 0]
+        if batch is not None:
+            with suppress(Exception):  # the decoder's step repeats the error, and says which sample it is
+                Samples.of_batch(batch).parsed = self._parse(batch, frame.torch_device)
 
 
 class _Compiled(KernelStep):

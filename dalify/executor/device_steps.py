@@ -6,6 +6,7 @@ on torch's CPU device: the whole GPU path then works, and is tested, on machines
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Generator, Sequence
@@ -18,13 +19,22 @@ from dalify.base.errors import DeviceError
 from dalify.base.optional import torch
 from dalify.base.processors import default_device, emulated
 from dalify.base.wording import counted
-from dalify.data import Array, Batch, BufferPool
-from dalify.data.batch import Ragged, array_of, packed, tensor_of, tensor_of_bytes, torch_dtype
+from dalify.data import Batch, BufferPool
+from dalify.data.batch import (
+    Ragged,
+    array_of,
+    block_offsets,
+    packed,
+    stack_samples,
+    tensor_of,
+    tensor_of_bytes,
+    torch_dtype,
+)
 from dalify.data.pool import pinned
 from dalify.executor.frame import Frame
 from dalify.executor.steps import Step, device_error
 from dalify.graph import Node
-from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.upload_torch import uploaded_bytes
 from dalify.registry import Role
 
 __all__ = [
@@ -32,6 +42,8 @@ __all__ = [
     "TransferStep",
     "device_stream",
     "find_device",
+    "has_page_locked_memory",
+    "is_page_locked",
     "share_fed",
     "synchronize_consumer",
     "uploaded_batch",
@@ -152,21 +164,38 @@ def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
                 tensor.record_stream(stream)
 
 
+def has_page_locked_memory(device: str) -> bool:
+    """Return whether copies from page-locked memory to a torch device go on while the host does something else."""
+    return device.startswith("cuda")
+
+
+def is_page_locked(batch: Batch) -> bool:
+    """Return whether the samples of a batch on the CPU are one contiguous array in page-locked memory."""
+    dense = batch.dense
+    return dense is not None and _can_be_shared(dense) and tensor_of(dense).is_pinned()
+
+
 def uploaded_batch(batch: Batch, device: str) -> Batch:
-    """Copy a batch to a torch device in one transfer, on torch's current stream; the host does not wait for it."""
-    dtype = torch_dtype(batch.dtype)
-    if batch.dense is not None:
-        elements = np.ascontiguousarray(batch.dense).reshape(-1).view(np.uint8)
-        dense = _bytes_on(device, elements).view(dtype).view(batch.dense.shape)
+    """Copy a batch to a torch device in one transfer, on torch's current stream; the host does not wait for it.
+
+    The samples may change afterwards. Samples of one shape become one tensor.
+    """
+    dtype, numpy_dtype = torch_dtype(batch.dtype), batch.dtype.numpy
+    if batch.dense is not None or batch.is_uniform:
+        shape = (len(batch), *batch.shapes()[0])
+
+        def fill(block: np.ndarray[Any, Any]) -> None:
+            target = block.view(numpy_dtype).reshape(shape)
+            if batch.dense is None:
+                stack_samples(batch.samples, target)
+            else:
+                np.copyto(target, batch.dense)
+
+        dense = uploaded_bytes(math.prod(shape) * numpy_dtype.itemsize, device, fill).view(dtype).view(shape)
         return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
-    block, offsets, shapes = _ragged_of(packed(batch, lambda size_bytes: np.empty(size_bytes, np.uint8)))
-    ragged = _bytes_on(device, block), offsets, shapes
-    return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
-
-
-def _bytes_on(device: str, elements: np.ndarray[Any, Any]) -> Any:
-    # torch cannot view a tensor of an empty NumPy array as another type, because of its stride.
-    return uploaded(elements, device) if len(elements) else torch.empty(0, dtype=torch.uint8, device=device)
+    offsets, size_bytes = block_offsets(batch.shape_array(), numpy_dtype.itemsize)
+    block = uploaded_bytes(size_bytes, device, lambda block: packed(batch, lambda _: block))
+    return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, (block, offsets, batch.shape_array()))
 
 
 class PendingCopies:
@@ -230,7 +259,7 @@ class TransferStep(Step):
         is_kept = frame.copy_stream is not None
         device = frame.torch_device
         if batch.dense is not None:
-            dense = self._copied(batch.dense) if device == "cpu" else _upload(batch.dense, device, is_kept)
+            dense = self._copied(batch.dense) if device == "cpu" else self._upload(batch, frame, is_kept)
             return Batch(dense, None, batch.layout, "gpu", batch.origins, batch.dtype)
         parts = (batch,) if batch.ragged is not None else batch.parts
         if not parts:
@@ -255,6 +284,21 @@ class TransferStep(Step):
             start += len(host)
         ragged = block, np.concatenate(offsets), batch.shape_array()
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
+
+    def _upload(self, batch: Batch, frame: Frame, is_kept: bool) -> Any:
+        """Copy an array to the device, by way of page-locked memory if it is in ordinary memory."""
+        array = batch.dense
+        assert array is not None, "dalify bug: not one array"
+        device = frame.torch_device
+        if not array.size:
+            return torch.empty(array.shape, dtype=torch_dtype(batch.dtype), device=device)
+        if not (is_page_locked(batch) if has_page_locked_memory(device) else _can_be_shared(array)):
+            # This includes constants. Data of users and of other processes have been copied before, see `StagingStep`.
+            staged = self._staging.empty(array.shape, array.dtype)
+            np.copyto(staged, array)
+            frame.staged.append(Batch(staged, dtype=batch.dtype))
+            array = staged
+        return tensor_of(array).to(device, non_blocking=is_kept)
 
     def _bytes(self, size_bytes: int) -> np.ndarray[Any, Any]:
         return self._staging.empty((size_bytes,), np.dtype(np.uint8))
@@ -296,13 +340,10 @@ class TransferStep(Step):
         return host
 
 
+def _can_be_shared(array: np.ndarray[Any, Any]) -> bool:
+    return array.flags.c_contiguous and array.flags.writeable  # torch warns about read-only memory
+
+
 def _ragged_of(batch: Batch) -> Ragged:
     assert batch.ragged is not None, "dalify bug: a part that is not a block"
     return batch.ragged
-
-
-def _upload(array: Array, device: str, is_kept: bool) -> Array:
-    if not array.flags.c_contiguous or not array.flags.writeable:
-        array = np.array(array, order="C")  # torch warns about read-only memory
-    tensor = tensor_of(array)
-    return tensor.to(device, non_blocking=is_kept)

@@ -54,7 +54,6 @@ from dalify.base.optional import torch
 from dalify.base.processors import available_processors, thread_seconds
 from dalify.base.threads import ThreadPool
 from dalify.data import Batch, BufferPool
-from dalify.data.pool import pinned
 from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import Arenas, NewMemory
 from dalify.executor.batch_source import RemoteStages
@@ -98,6 +97,7 @@ class Resources:
     Attributes:
         threads: worker threads, which end with the engine.
         pool: memory for the outputs of stages.
+        pinned_pool: memory for those that the device reads; None: `pool`.
         arenas: scratch memory of chunks.
         torch_device: device of the device stages; None without such stages.
         limits: limits for all work of the engine; None: those of the process.
@@ -105,6 +105,7 @@ class Resources:
 
     threads: ThreadPool
     pool: BufferPool
+    pinned_pool: BufferPool | None = None
     arenas: Arenas = field(default_factory=Arenas)
     torch_device: str | None = None
     limits: Limits | None = None
@@ -149,7 +150,7 @@ class Engine:
         self.torch_device = torch_device = resources.torch_device
         self._limits = resources.limits
         self._pool = resources.pool
-        self._pinned_pool = BufferPool(pinned) if plan.pinned else resources.pool
+        self._pinned_pool = resources.pinned_pool or resources.pool
         self._threads = resources.threads
         self._arenas = resources.arenas
         self._owner = Owner()

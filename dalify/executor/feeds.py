@@ -56,7 +56,7 @@ class ExternalFeed:
         node: the graph node.
         slots: slots of its outputs.
         batch_size: maximum number of samples in a batch.
-        pool: memory for the copies.
+        pool: memory for the copies on the host.
         torch_device: device for data of GPU nodes; None without a device.
         workers: processes that call the source, for ``parallel=True``; None if the pipeline has none.
 
@@ -93,6 +93,10 @@ class ExternalFeed:
         self._state_before: Any = None
         self.source: Any = None
         self._is_parallel = arguments.get("source") is not None and bool(arguments.get("parallel"))
+        # Workers return views of their shared memory, which must not be copied again.
+        is_copied = not (arguments.get("no_copy") or arguments.get("parallel"))
+        is_for_device = node.output_device == "gpu"
+        self._copies_on_device = is_copied and is_for_device
         try:
             if arguments.get("source") is not None:
                 given = {name: arguments[name] for name in _SOURCE_OPTIONS if name in arguments}
@@ -113,8 +117,7 @@ class ExternalFeed:
                 BatchConverter(
                     each,
                     batch_size=batch_size,
-                    # Workers return views of their shared memory, which must not be copied again.
-                    copy=not (arguments.get("no_copy") or arguments.get("parallel")),
+                    copy=is_copied and not is_for_device,  # copied to the device
                     allocate=lambda shape, dtype: pool.empty(tuple(shape), np.dtype(dtype)),
                 )
                 for each in declared
@@ -169,12 +172,16 @@ class ExternalFeed:
         return [self._on_device(convert(item)) for convert, item in zip(self._converters, data, strict=True)]
 
     def _on_device(self, batch: Batch) -> Batch:
-        wanted = self.node.output_device
-        if wanted in ("cpu", batch.device):
+        wanted, device = self.node.output_device, self._torch_device
+        if wanted == "cpu":
             return moved(batch, wanted)
-        assert self._torch_device is not None, "dalify bug: data for a device without a device"
+        assert device is not None, "dalify bug: data for a device without a device"
+        if batch.device == "gpu" and str(batch.torch_device) != device:  # the user has several
+            return batch.map(lambda tensor: tensor.to(device))
+        if batch.device == "gpu":
+            return _copied_on_device(batch) if self._copies_on_device else batch
         try:
-            return uploaded_batch(batch, self._torch_device)
+            return uploaded_batch(batch, device)
         except Exception as error:
             refusal = device_error(error, self.node)
             if refusal is None:
@@ -325,6 +332,13 @@ class ExternalFeed:
         """End worker processes, generators."""
         if self.source is not None:
             self.source.close()
+
+
+def _copied_on_device(batch: Batch) -> Batch:
+    """Return a copy; samples of one shape become one tensor."""
+    if batch.dense is None and batch.is_uniform:
+        return Batch(torch.stack(batch.samples), None, batch.layout, "gpu", batch.origins, batch.dtype)
+    return batch.map(torch.clone)
 
 
 class ReaderFeed:

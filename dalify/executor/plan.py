@@ -17,7 +17,13 @@ from dalify.data.entries import Entries
 from dalify.executor.branch_steps import MergeStep, SplitStep
 from dalify.executor.cache_step import CacheStep, SerialStep, UncachedStep
 from dalify.executor.cached_mixed_step import CachedMixedStep
-from dalify.executor.device_samples_step import CompiledElementwiseStep, CompiledStep, DeviceSamplesStep, MixedStep
+from dalify.executor.device_samples_step import (
+    CompiledElementwiseStep,
+    CompiledStep,
+    DeviceSamplesStep,
+    MixedStep,
+    ParseStep,
+)
 from dalify.executor.device_steps import TransferStep
 from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.reader_step import ReaderStep
@@ -62,7 +68,7 @@ class Plan:
         outputs: slots of the outputs.
         readers: steps of readers, by slot of the first output.
         externals: nodes of external sources with the slots of their outputs.
-        pinned: slots that are copied to the device.
+        pinned: slots that device stages read.
         caches: steps of caches.
         device_caches: steps of decoders with caches on the device.
     """
@@ -249,8 +255,8 @@ class _Planner:
         stage.reads[slot] = edge.node.branch
         if made_in is not None:
             self._stages[made_in].publishes[slot] = edge.node.branch
-            if stage.kind == "device":
-                self._plan.pinned.add(slot)
+        if stage.kind == "device":
+            self._plan.pinned.add(slot)
 
     def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
         operator = node.operator
@@ -318,7 +324,15 @@ class _Planner:
             elif edge.node in self._stage_of:
                 self._stages[self._stage_of[edge.node]].publishes[self._slot(edge)] = edge.node.branch
         outputs = tuple(self._slots[edge] for edge in graph.outputs)
-        return replace(self._plan, slot_count=len(self._slots), outputs=outputs)
+        stages = [ahead for stage in self._stages for ahead in (*_parsing_before(stage), stage)]
+        return replace(self._plan, stages=stages, slot_count=len(self._slots), outputs=outputs)
+
+
+def _parsing_before(stage: Stage) -> list[Stage]:
+    """Return the stage that parses what decoders of a device stage get from earlier stages; [] if none does."""
+    decoders = {step.inputs[0]: step for step in stage.steps if type(step) is MixedStep}  # one for each input
+    reads = {slot: branch for slot, branch in stage.reads.items() if slot in decoders}
+    return [Stage("batch", False, [ParseStep(decoders[slot]) for slot in reads], reads)] if reads else []
 
 
 def _kind_of(node: Node, on_error: str) -> StageKind:

@@ -1,7 +1,8 @@
 """Divide the stages of a plan between worker processes and this process.
 
-User functions that are called one batch after the other, the device, and stages that depend on them run in this
-process; all others in worker processes. Values are identified by slot, so both plans use the same numbering.
+User functions that are called one batch after the other, the device, what is parsed for it, and stages that depend on
+them run in this process; all others in worker processes. Values are identified by slot, so both plans use the same
+numbering.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from dalify.executor.device_samples_step import ParseStep
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import walk
@@ -43,6 +45,7 @@ def split_plan(plan: Plan) -> SplitPlan:
         is_own = (
             stage.is_serial
             or stage.kind == "device"
+            or any(isinstance(step, ParseStep) for step in stage.steps)
             or not own_slots.isdisjoint(stage.reads)
             or not own_branches.isdisjoint(_branches(stage))
         )

@@ -7,6 +7,7 @@ from dalify.executor.iteration import Iteration
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.samples_step import SamplesStep
+from dalify.executor.staging import StagingStep
 from dalify.executor.steps import walk
 
 __all__ = ["StageState"]
@@ -41,10 +42,13 @@ class StageState:
     def __init__(self, stage: Stage, plan: Plan, torch_device: str | None) -> None:
         self.stage = stage
         self.operator_count = sum(step.node.operator.operator_count for step in stage.steps)
-        # Random numbers of a batch, for example, are small.
+        # Random numbers of a batch, for example, are small. What is copied to page-locked memory stays there.
         self.publishes_directly = (
             stage.kind == "batch"
-            and all(isinstance(step, SamplesStep) and step.fills_memory for step in stage.steps)
+            and all(
+                step.fills_memory if isinstance(step, SamplesStep) else isinstance(step, StagingStep)
+                for step in stage.steps
+            )
             and stage.publishes.keys().isdisjoint((*plan.outputs, *plan.pinned))
         )
         self.is_uneven = any(step in plan.caches for step in stage.steps)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalify.codecs.decode_batch import blank_image, decoder_rule
+from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
@@ -60,7 +61,7 @@ def _(
 
 
 _decode_for_crop.cpu_samples(decode_parts)
-_decode_for_crop.mixed_samples(reason_against, checked_by="_check_image")(decode_parts)
+_decode_for_crop.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_parts)
 _decode_for_crop.substitute(blank_image)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify.base.errors import DalifyError
 from dalify.codecs.decode_batch import blank_image, decoder_rule
+from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data.batch import Batch
 from dalify.kernels.images.resample_filters import pixels_read
@@ -53,5 +54,5 @@ def _(encoded: Batch, *, options: DecodeOptions, target: ResizeSize, window: Cro
 
 
 _decode_for_resize.cpu_samples(decode_parts)
-_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image")(decode_parts)
+_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_parts)
 _decode_for_resize.substitute(blank_image)

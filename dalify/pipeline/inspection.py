@@ -161,4 +161,4 @@ def deserialized(
 def _nodes_of(plan: Plan) -> str:
     """Describe the user's nodes of a plan."""
     nodes = [step.node for stage in plan.stages for step in stage.steps if not step.node.operator.name.startswith("_")]
-    return ", ".join(map(repr, nodes)) or "nothing"
+    return ", ".join(map(repr, dict.fromkeys(nodes))) or "nothing"  # a step that parses has the node of the decoder

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from dalify.data.batch import Batch
 from dalify.registry.groups import on_groups
 from dalify.registry.operator import Operator, OperatorFunction, OperatorOptions, declaration_of
 from dalify.registry.pairs import Pair, PairCondition, PairKind
@@ -77,9 +78,10 @@ class MixedKernel(Kernel):
     Attributes:
         applies: whether it is used.
         checked_by: name of the operator that checks samples before it.
+        parse: the function that parses samples before the turn of their batch.
     """
 
-    __slots__ = ("applies", "checked_by")
+    __slots__ = ("applies", "checked_by", "parse")
 
     def __init__(
         self,
@@ -87,10 +89,12 @@ class MixedKernel(Kernel):
         groups: Mapping[str, type[Parameters]],
         applies: Callable[[Mapping[str, Any]], tuple[bool, str]],
         checked_by: str,
+        parse: Callable[[Batch, str], Any],
     ) -> None:
         super().__init__(function, Form.SAMPLES, groups)
         self.applies = applies
         self.checked_by = checked_by
+        self.parse = parse
 
 
 class SelectionKernel(Kernel):
@@ -280,7 +284,11 @@ class KernelOperator(Operator):
         return attach
 
     def mixed_samples(
-        self, applies: Callable[[Mapping[str, Any]], tuple[bool, str]], checked_by: str
+        self,
+        applies: Callable[[Mapping[str, Any]], tuple[bool, str]],
+        *,
+        checked_by: str,
+        parse: Callable[[Batch, str], Any],
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Attach the kernel for the device ``mixed``: inputs are `Samples` on the host, outputs `DeviceSamples`.
 
@@ -290,10 +298,13 @@ class KernelOperator(Operator):
             checked_by: name of an operator that returns its input, and raises for samples that the CPU kernel rejects.
                 It runs on the CPU before the kernel for ``on_error="skip"``, which needs a sample of the reader instead
                 of a bad one. It takes arguments of the same names.
+            parse: function of the first input and the torch device. It runs before the turn of the batch, while the
+                kernel computes earlier batches, and its result is the attribute `parsed` of the first input. The kernel
+                must not need it: it is None if the function raises, and for samples that replace others.
         """
 
         def attach(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.kernels["mixed"] = MixedKernel(function, self.groups, applies, checked_by)
+            self.kernels["mixed"] = MixedKernel(function, self.groups, applies, checked_by, parse)
             return function
 
         return attach

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch.autograd import DeviceType
 
 from benchmarks import gpu_kernels
 from benchmarks.gpu import print_targets
@@ -86,3 +88,11 @@ def test_a_target_that_cannot_be_measured_is_not_met(
     kernels = {"copy": 4000.0, "crop_mirror_normalize": {"triton": None, "torch": 4000.0}}
     found = lines({"device": "cuda", "kernels": kernels}, capsys)
     assert found["crop_mirror_normalize"][-2:] == ["not measurable", ""]
+
+
+def test_time_of_kernels_is_not_counted_again_as_that_of_their_launches() -> None:
+    """torch's profiler may attribute it to both."""
+    kernel = SimpleNamespace(key="_resample", device_type=DeviceType.CUDA, self_device_time_total=7.0)
+    launch = SimpleNamespace(key="cudaLaunchKernel", device_type=DeviceType.CPU, self_device_time_total=7.0)
+    measured: Any = SimpleNamespace(key_averages=lambda: [launch, kernel])
+    assert gpu_kernels.device_events(measured) == [kernel]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import weakref
 from collections.abc import Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -15,6 +19,7 @@ from dalify.base.errors import DeviceError, MissingPackageError
 from dalify.codecs import device_jpeg, nvimagecodec, torchvision_jpeg
 from dalify.codecs.device_jpeg import chosen_decoder, open_decoder
 from dalify.codecs.device_options import DeviceOptions
+from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.dtypes import DALIImageType
 
 FILES = [np.arange(10, dtype=np.uint8), np.arange(12, dtype=np.uint8)]
@@ -48,9 +53,22 @@ class Decoder:
 
     def decode(
         self, srcs: Sequence[Any], *, images: Any = None, params: Any = None, cuda_stream: int = 0
-    ) -> list[np.ndarray[Any, Any]]:
+    ) -> list[DecodedImage]:
         self.calls.append((list(srcs), params, cuda_stream))
-        return [np.full((2, 3, 3), number, np.uint8) for number in range(len(srcs))]
+        return [DecodedImage(number) for number in range(len(srcs))]
+
+
+class DecodedImage:
+    """An image on the device, which torch gets by DLPack for a stream."""
+
+    streams: ClassVar[list[int]] = []
+
+    def __init__(self, value: int) -> None:
+        self.tensor = torch.full((2, 3, 3), value, dtype=torch.uint8)
+
+    def __dlpack__(self, stream: Any = None) -> Any:
+        DecodedImage.streams.append(stream)
+        return self.tensor.__dlpack__()
 
 
 class CodeStream:
@@ -77,6 +95,7 @@ def codec(real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
             names = method.__code__.co_varnames[1 : method.__code__.co_argcount + method.__code__.co_kwonlyargcount]
             assert all(name in text for name in names)
     Decoder.made = []
+    DecodedImage.streams.clear()
     parts = {name: value for name, value in vars(real).items() if not name.startswith("__")}
     fake = SimpleNamespace(**{**parts, "Decoder": Decoder, "CodeStream": CodeStream})
     monkeypatch.setattr(nvimagecodec, "require", lambda _package: fake)
@@ -127,7 +146,33 @@ def test_a_chunk_is_one_call_on_the_current_stream(color: DALIImageType, adjust_
     assert parameters.apply_exif_orientation == adjust_orientation
     assert parameters.sample_format.name == {"RGB": "I_RGB", "BGR": "I_BGR", "GRAY": "I_Y"}[color.name]
     assert found[1] is None  # a header that cannot be parsed
+    assert DecodedImage.streams == [77, 77]
     assert [int(image.max()) for image in (found[0], found[2]) if image is not None] == [0, 1]
+
+
+@pytest.mark.usefixtures("codec")
+def test_the_default_stream_is_that_of_dlpack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DLPack numbers CUDA's default stream 1; nvImageCodec and torch number it 0."""
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: SimpleNamespace(cuda_stream=0))
+    decoder = nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions())
+    decoder.decode(FILES[:1], DALIImageType.RGB, None, adjust_orientation=True)
+    assert [stream for _, _, stream in Decoder.made[0].calls] == [0]
+    assert DecodedImage.streams == [1]
+
+
+@pytest.mark.usefixtures("codec")
+def test_files_that_were_parsed_before_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DALIFY_DEVICE_DECODER", "nvimgcodec")
+    monkeypatch.setattr(device_jpeg, "_why_not", lambda *_: None)
+    decoder = nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions())
+    files = [FILES[0], np.empty(0, np.uint8), FILES[1]]
+    parsed = device_jpeg.parsed_for("cuda", files)
+    assert parsed is not None
+    monkeypatch.setattr(nvimagecodec, "parsed_streams", None)
+    found = decoder.decode(files, DALIImageType.RGB, None, adjust_orientation=True, parsed=parsed)
+    ((streams, _, _),) = Decoder.made[0].calls
+    assert streams == [parsed[0], parsed[2]]
+    assert [None if image is None else int(image.max()) for image in found] == [0, None, 1]
 
 
 class Stream:
@@ -287,6 +332,63 @@ def test_first_decoder_that_works_is_used(
         assert chosen_decoder(device) == (None, "no CUDA device")
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "torchvision")
     assert chosen_decoder("cuda")[0] == (None if second is Useless else "torchvision")
+
+
+@pytest.fixture
+def working(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decoder that works, of which the process has no users."""
+    monkeypatch.delenv("DALIFY_DEVICE_DECODER", raising=False)
+    monkeypatch.setattr(device_jpeg, "_KINDS", {"nvimgcodec": device_jpeg._Kind("nvImageCodec", Working)})
+    monkeypatch.setattr(device_jpeg, "_users", set())
+
+
+@pytest.mark.usefixtures("working")
+def test_decoders_are_closed_with_their_last_user() -> None:
+    """They take memory of the device."""
+    users = [DecodedCounts(), DecodedCounts()]
+    opened = [
+        weakref.ref(open_decoder("cuda:0", DeviceOptions(hybrid_huffman_threshold=number), user))
+        for number, user in enumerate(users)
+    ]
+    assert weakref.ref(open_decoder("cuda:0", DeviceOptions(hybrid_huffman_threshold=0), users[1])) == opened[0]
+    del users[0]
+    assert None not in [decoder() for decoder in opened]
+    del users[0]
+    assert [decoder() for decoder in opened] == [None, None]
+
+
+@pytest.mark.usefixtures("working")
+def test_decoders_without_users_are_kept_until_the_last_user_ends() -> None:
+    user = DecodedCounts()
+    opened = weakref.ref(open_decoder("cuda:0", DeviceOptions()))
+    open_decoder("cuda:0", DeviceOptions(), user)
+    assert opened() is not None
+    del user
+    assert opened() is None
+
+
+def test_decoders_are_closed_before_the_program_ends() -> None:
+    """Afterwards the driver has ended: a decoder that is freed then can crash the process."""
+    program = """
+import atexit, sys
+atexit.register(lambda: print("ended"))  # called last
+from dalify.codecs import device_jpeg
+from dalify.codecs.device_options import DeviceOptions
+from dalify.data.decoded_counts import DecodedCounts
+
+class Decoder:
+    def __init__(self, *_): ...
+    def __del__(self):
+        print("closed", sys.is_finalizing())
+
+device_jpeg._KINDS = {"nvimgcodec": device_jpeg._Kind("", Decoder)}
+device_jpeg._why_not = lambda *_: None
+user = DecodedCounts()
+device_jpeg.open_decoder("cuda:0", DeviceOptions(), user)
+"""
+    environment = {**os.environ, "DALIFY_DEVICE_DECODER": ""}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert (done.stdout.split("\n"), done.stderr) == (["closed False", "ended", ""], "")
 
 
 @pytest.mark.parametrize(("number", "device"), [(1, "cuda:1"), (0, "cuda:0"), (None, "cuda"), (7, "cuda")])

@@ -30,7 +30,7 @@ from dalify.executor.device_steps import (
 )
 from dalify.executor.frame import Frame
 from dalify.graph import Node
-from dalify.kernels.arrays.upload_torch import uploaded
+from dalify.kernels.arrays.upload_torch import uploaded_bytes
 from dalify.pipeline.pipeline import parts_of
 from dalify.registry import catalog
 
@@ -550,11 +550,12 @@ def test_fed_arrays_are_one_copy(
     copies: list[int] = []
     module = importlib.import_module("dalify.executor.device_steps")
 
-    def noted(values: np.ndarray[Any, Any], device: Any) -> Any:
-        copies.append(values.nbytes)
-        return uploaded(values, device)
+    def noted(size_bytes: int, device: Any, fill: Any) -> Any:
+        if size_bytes:
+            copies.append(size_bytes)
+        return uploaded_bytes(size_bytes, device, fill)
 
-    monkeypatch.setattr(module, "uploaded", noted)
+    monkeypatch.setattr(module, "uploaded_bytes", noted)
 
     @pipeline_def(batch_size=3, num_threads=1, device_id=0, prefetch_queue_depth=1)
     def pipeline() -> Any:

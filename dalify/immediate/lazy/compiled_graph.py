@@ -18,6 +18,7 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.recent import Recent
 from dalify.base.threads import AwaitedThreads
 from dalify.data import Batch, BufferPool
+from dalify.data.pool import pinned
 from dalify.executor.arena import Arenas
 from dalify.executor.device_steps import find_device
 from dalify.executor.engine import Engine, Resources
@@ -89,7 +90,8 @@ class CompiledGraph:
         on_device = next((node for node in nodes if node.output_device == "gpu"), None)
         device = structure.device or (None if on_device is None else find_device(None, on_device))
         threads = _threads_of(structure.num_threads)
-        resources = Resources(threads=threads, pool=_pool, arenas=_arenas, torch_device=device)
+        pinned_pool = BufferPool(pinned) if plan.pinned else None
+        resources = Resources(threads=threads, pool=_pool, pinned_pool=pinned_pool, arenas=_arenas, torch_device=device)
         self._engine = Engine(plan, Feeds((), readers), recovery, 1, resources)
         self._lock = threading.Lock()
 

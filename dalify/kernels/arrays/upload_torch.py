@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dalify.kernels.arrays.wide_torch import wide_dtype
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["selected_rows", "selected_samples", "uploaded", "uploaded_together"]
+__all__ = ["selected_rows", "selected_samples", "uploaded", "uploaded_bytes", "uploaded_together"]
 
 _ALIGNMENT_BYTES = 16
 
@@ -30,13 +31,31 @@ def uploaded(values: Any, device: Any, dtype: Any = None) -> Tensor:
         device: torch device.
         dtype: NumPy dtype of the tensor; None: that of `values`, or float32 for float64 if the device has none.
     """
-    array = np.array(values, dtype, order="C")
+    array = np.asarray(values, dtype)
     if array.dtype == np.float64 and wide_dtype(device) != torch.float64:
         array = array.astype(np.float32)
-    tensor = torch.from_numpy(array)
-    if torch.device(device).type == "cuda":
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
+    if array.size and torch.device(device).type == "cuda":
+        kind = torch.from_numpy(np.empty(0, array.dtype)).dtype
+        host = torch.empty(array.shape, dtype=kind, pin_memory=True)
+        host.numpy()[...] = array
+        return host.to(device, non_blocking=True)
+    return torch.from_numpy(np.array(array, order="C")).to(device)
+
+
+def uploaded_bytes(size_bytes: int, device: Any, fill: Callable[[np.ndarray], Any]) -> Tensor:
+    """Return bytes on the device that a function writes on the host, without waiting for the device.
+
+    Args:
+        size_bytes: number of bytes.
+        device: torch device.
+        fill: writes all bytes of its argument, uint8 ``[size_bytes]``.
+    """
+    if not size_bytes:  # torch cannot view a tensor of an empty NumPy array as another type, because of its stride
+        return torch.empty(0, dtype=torch.uint8, device=device)
+    is_cuda = torch.device(device).type == "cuda"
+    host = torch.empty(size_bytes, dtype=torch.uint8, pin_memory=is_cuda)
+    fill(host.numpy())
+    return host.to(device, non_blocking=is_cuda)
 
 
 def selected_rows(x: Tensor, rows: np.ndarray) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dalify.codecs.decode_batch import blank_image, decoder_rule
+from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
 from dalify.data.decoded_counts import DecodedCounts
@@ -83,7 +84,7 @@ def _(out: Samples, encoded: Samples, *, options: DecodeOptions, hardware: Hardw
     decode(out, encoded, options, hardware, headers)
 
 
-@image.mixed_samples(reason_against, checked_by="_check_image")
+@image.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)
 def _(
     out: DeviceSamples,
     encoded: Samples,

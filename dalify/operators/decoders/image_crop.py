@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
 from dalify.kernels.images.crop_geometry import check_crop_arguments
@@ -96,5 +97,5 @@ def _(
 
 
 image_crop.cpu_samples(decode_windows)
-image_crop.mixed_samples(reason_against, checked_by="_check_image")(decode_windows)
+image_crop.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_windows)
 image_crop.substitute(blank_image)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
@@ -51,5 +52,5 @@ def _(encoded: Batch, *, options: DecodeOptions, random_crop: RandomCrop, draws:
 
 
 image_random_crop.cpu_samples(decode_windows)
-image_random_crop.mixed_samples(reason_against, checked_by="_check_image")(decode_windows)
+image_random_crop.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_windows)
 image_random_crop.substitute(blank_image)

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
 from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
+from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
 from dalify.kernels.arrays.axes import check_distinct
@@ -147,5 +148,5 @@ def _named_axes(axis_names: str, count: int) -> np.ndarray:
 
 
 image_slice.cpu_samples(decode_windows)
-image_slice.mixed_samples(reason_against, checked_by="_check_image")(decode_windows)
+image_slice.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_windows)
 image_slice.substitute(blank_image)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ from dalify import fn, pipeline_def, types
 from dalify.base import optional
 from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError, GraphError, IndexingError
 from dalify.base.processors import emulated
-from dalify.codecs import decode_on_device, device_jpeg
+from dalify.codecs import decode_on_device, device_jpeg, nvimagecodec
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
+from dalify.executor.engine import Engine
 from tests.operators.decoders import mixed_pipelines as mixed
 
 pytestmark = pytest.mark.gpu
@@ -56,6 +60,40 @@ def test_one_call_for_a_batch(many: list[str], calls: list[int]) -> None:
     pipe = mixed.pipeline(many[:8], "mixed", mixed.OPERATORS["image"], prefetch_queue_depth=1)
     pipe.run()
     assert calls == [mixed.BATCH]
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+@pytest.mark.parametrize("name", ["image", "crop"])
+def test_files_are_parsed_before_the_turn_of_their_batch(
+    name: str, processes: int, many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stage of the device computes one batch after the other, and what it does not do there costs nothing."""
+    parsed: list[tuple[int, str]] = []
+    stages: dict[int, str] = {}
+    run, parse = Engine._run_on_batch, nvimagecodec.parsed_streams
+
+    def in_stage(engine: Engine, iteration: Any, stage: Any) -> None:
+        stages[threading.get_ident()] = stage.kind + (" in turn" if stage.is_serial else "")
+        run(engine, iteration, stage)
+        del stages[threading.get_ident()]
+
+    def noted(files: Any) -> Any:
+        parsed.append((len(files), stages[threading.get_ident()]))
+        return parse(files)
+
+    pipe = mixed.pipeline(many[: mixed.BATCH], "mixed", mixed.OPERATORS[name], processes=processes)
+    pipe.build()
+    monkeypatch.setattr(Engine, "_run_on_batch", in_stage)
+    kind = device_jpeg._KINDS["nvimgcodec"]
+    monkeypatch.setitem(device_jpeg._KINDS, "nvimgcodec", replace(kind, parse=noted))
+    monkeypatch.setattr(nvimagecodec, "parsed_streams", noted)
+    try:
+        for _ in range(3):
+            pipe.run()
+    finally:
+        pipe.close()
+    assert {*parsed[:3]} == {(mixed.BATCH, "batch")}
+    assert calls[:3] == [mixed.BATCH] * 3
 
 
 def test_crop_that_is_fused_with_the_decoder(many: list[str], calls: list[int]) -> None:
@@ -384,6 +422,21 @@ def test_pipeline_is_usable_after_a_failure_of_the_device(
     assert "mixed_pipelines.py" in text
     assert "batch_size" in text
     assert len(pipe.run()[0]) == mixed.BATCH
+
+
+def test_the_decoder_is_closed_with_the_last_pipeline(many: list[str], calls: list[int]) -> None:
+    gc.collect()
+    pipes = [mixed.pipeline(many, "mixed", mixed.OPERATORS[name]) for name in ("image", "options")]
+    for pipe in pipes:
+        pipe.run()
+    assert device_jpeg._opened.cache_info().currsize >= 2
+    pipes.pop().close()
+    del pipe
+    gc.collect()
+    assert device_jpeg._opened.cache_info().currsize >= 2
+    pipes.pop().close()
+    gc.collect()
+    assert device_jpeg._opened.cache_info().currsize == 0
 
 
 # -- which decoder is used
