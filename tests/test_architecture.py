@@ -139,7 +139,7 @@ def all_is_exact(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "package", ["api", "codecs", "data", "formats", "frontend", "graph", "immediate", "registry", "sources"]
+    "package", ["api", "codecs", "data", "formats", "frontend", "graph", "immediate", "kernels", "registry", "sources"]
 )
 def test_published_names_exist(package: str) -> None:
     """Also those that are imported at first use, which type checkers see elsewhere."""

@@ -1,1 +1,15 @@
 """Compiled functions shared by operators: numba or libraries that release the GIL on the CPU, torch on the GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dalify.base.optional import imported_at_first_use
+
+if TYPE_CHECKING:
+    from dalify.kernels.arrays.strided import copy_strided
+
+__all__ = ["copy_strided"]
+
+# It imports numba.
+__getattr__ = imported_at_first_use(__name__, {"copy_strided": "arrays.strided"})

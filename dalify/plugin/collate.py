@@ -7,20 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalify import kernels
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, option_error_text
-from dalify.base.optional import LazyModule, torch
+from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Samples, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of
-
-if TYPE_CHECKING:
-    from dalify.kernels.arrays import strided
-else:
-    # This imports numba, which dense outputs do not need.
-    strided = LazyModule("dalify.kernels.arrays.strided", "padding outputs")
 
 __all__ = ["COLLATIONS", "Collation", "Packed", "Pad", "array_of", "arrays_of", "collations", "empty_dense"]
 
@@ -77,7 +72,7 @@ class Pad:
         dtype = batch.dtype.numpy
         padded = np.full((count, *shape), np.asarray(self.value).astype(dtype), dtype)
         target = Samples.of_dense(padded)
-        strided.copy_strided(target.window(np.zeros_like(shapes), shapes), Samples.of_batch(batch.slice(0, count)))
+        kernels.copy_strided(target.window(np.zeros_like(shapes), shapes), Samples.of_batch(batch.slice(0, count)))
         return padded
 
 
