@@ -215,6 +215,14 @@ def size_of(url: str) -> int:
     return int(size)
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry of a folder is a folder; a link that cannot be followed is none, whatever the reason."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 def list_folder(folder: str) -> tuple[list[str], list[str]]:
     """Return the names of the subfolders and of all other entries of a folder, unsorted; links are followed.
 
@@ -227,7 +235,7 @@ def list_folder(folder: str) -> tuple[list[str], list[str]]:
         try:
             with os.scandir(folder or ".") as entries:
                 for entry in entries:
-                    (folders if entry.is_dir() else files).append(entry.name)
+                    (folders if _is_folder(entry) else files).append(entry.name)
         except OSError as error:
             hint = opening_hint(folder, error)
             raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.", hint=hint) from None
