@@ -106,16 +106,24 @@ class ThreadPool:
         Raises:
             PipelineStateError: the threads have ended.
         """
+        self.check_open()
         queue = self._queue
-        if queue.closed and is_main_thread():  # it would wait forever
-            raise PipelineStateError(
-                "the pipeline's threads have ended: the program is ending, or another thread closed the pipeline.",
-                hint="Functions registered with atexit after `import dalify` are called before that.",
-            )
         with deferred_interrupts(), queue.condition:
             for task in tasks:
                 heapq.heappush(queue.heap, (batch, stage, next(self._numbers), task))
             queue.condition.notify(len(tasks))
+
+    def check_open(self) -> None:
+        """Raise an error in the main thread, which would wait forever, if the threads have ended.
+
+        Raises:
+            PipelineStateError: they have.
+        """
+        if self._queue.closed and is_main_thread():
+            raise PipelineStateError(
+                "the pipeline's threads have ended: the program is ending, or another thread closed the pipeline.",
+                hint="Functions registered with atexit after the pipeline was built are called before that.",
+            )
 
     def close(self, *, wait: bool = True) -> None:
         """Drop queued tasks and end the threads after their current tasks.

@@ -23,6 +23,7 @@ __all__ = [
     "SampleMemory",
     "SampleStore",
     "StoredSample",
+    "check_cache_folder",
     "check_cache_options",
     "shared_memory_of",
 ]
@@ -87,10 +88,28 @@ def check_cache_options(cache_type: str, cache_size: int, cache_threshold: int, 
     for name, value in (("cache_size", cache_size), ("cache_threshold", cache_threshold)):
         if value < 0:
             raise ArgumentValueError(f"{name} must not be negative; got {value}.")
+    check_cache_folder("cache_folder", cache_folder)
     if cache_folder and cache_type == "largest":
         raise ArgumentValueError(
             "cache_type='largest' cannot be combined with cache_folder.",
             hint="Pass cache_type='threshold', or omit cache_folder.",
+        )
+
+
+def check_cache_folder(name: str, folder: str) -> None:
+    """Raise if no folder of this machine can have such a path.
+
+    Args:
+        name: what specifies the path, for the error.
+        folder: the path.
+
+    Raises:
+        ArgumentValueError: a URL, which would become a folder of that name, or a path with a null character.
+    """
+    if "://" in folder or "\0" in folder:
+        raise ArgumentValueError(
+            f"{name} must be a folder of this machine; got {folder!r}.",
+            hint="Use a local path, for example '/tmp/cache'.",
         )
 
 

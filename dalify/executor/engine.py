@@ -213,8 +213,10 @@ class Engine:
 
         Raises:
             StopIteration: a source has ended.
+            PipelineStateError: the program is ending.
         """
         self._reset_after_fork()
+        self._threads.check_open()  # the workers of sources have ended, too, which looks like the end of their data
         before = self._state_before_call = self._sources_state()
         with applied(self._limits):
             fed, failure = self.feeds.next_batches(before["sources"])

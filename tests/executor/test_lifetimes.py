@@ -252,9 +252,17 @@ def test_a_daemon_thread_that_runs_a_pipeline_ends_silently() -> None:
     assert finished(program(text)) == (0, "done\n", "")
 
 
-def test_a_pipeline_cannot_run_after_its_threads_have_ended() -> None:
-    text = """
+@pytest.mark.parametrize(
+    "result",
+    [
+        "fn.random.uniform(shape=[1_000_000]) + 1",  # a batch that takes less than 0.3 ms needs no thread
+        "fn.external_source(source=lambda info: np.zeros(3), parallel=True, batch=False)",
+    ],
+)
+def test_a_pipeline_cannot_run_after_its_threads_have_ended(result: str) -> None:
+    text = f"""
     import atexit
+    import numpy as np
 
     atexit.register(lambda: pipe.run())
 
@@ -262,7 +270,7 @@ def test_a_pipeline_cannot_run_after_its_threads_have_ended() -> None:
 
     @pipeline_def(batch_size=4, num_threads=2)
     def numbers():
-        return fn.random.uniform(shape=[1_000_000]) + 1  # a batch that takes less than 0.3 ms needs no thread
+        return {result}
 
     pipe = numbers()
     pipe.run()

@@ -123,6 +123,16 @@ def test_class_folders_are_those_of_dali(oracle: ModuleType, tree: Path, filters
     assert relative(ours, tree) == by_dali(oracle, tree, file_root=str(tree), **filters)
 
 
+def test_a_link_that_cannot_be_followed_is_an_error_when_it_is_read(tree: Path) -> None:
+    for name in ("loop", "a/loop.jpg"):
+        (tree / name).symlink_to(Path(name).name)
+    (tree / "a/absent.jpg").symlink_to("nowhere")
+    files = files_in_class_folders(str(tree), dir_filters=["a", "loop"], file_filters=["[!.]*.jpg"])
+    assert relative(files, tree) == [("a/absent.jpg", 0), ("a/loop.jpg", 0)]
+    with pytest.raises(ReaderError, match=r"loop\.jpg'"), open_file(files[1].path):
+        pass
+
+
 def test_labels_count_empty_folders_in_byte_order(tree: Path) -> None:
     labels = {path.split("/")[0]: label for path, label in relative(files_in_class_folders(str(tree)), tree)}
     assert labels == {".hid": 0, "B": 1, "a": 2, "a.x": 3, "d": 5, "deep": 6, "linked": 8, "sp ace": 9}

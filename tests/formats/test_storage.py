@@ -162,6 +162,24 @@ def test_folder_of_the_environment_stays_when_something_else_is_configured(tmp_p
     assert result.stdout.split() == [str(tmp_path), "None"]
 
 
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_the_cache_is_a_folder_of_this_machine(tmp_path: Path, by_environment: bool) -> None:
+    folder = "s3://bucket/cache"
+    argument, environment = ("", {"DALIFY_CACHE": folder}) if by_environment else (f"cache_folder={folder!r}", {})
+    result = subprocess.run(
+        [sys.executable, "-c", f"from dalify import storage; storage.configure({argument})"],
+        env={**os.environ, "PYTHONPATH": str(Path.cwd()), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    name = "DALIFY_CACHE" if by_environment else "cache_folder"
+    assert f"{name} must be a folder of this machine; got 's3://bucket/cache'" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_copies_without_a_cache_go_with_the_process(server: tuple[str, Behavior]) -> None:
     program = f"from dalify.formats.files import storage; print(storage.local_copy({server[0] + '/a/3.jpg'!r}))"
     result = subprocess.run(

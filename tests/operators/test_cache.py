@@ -114,7 +114,14 @@ def test_readers_that_do_not_know_their_entries_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"cache_type": "lru"}, {"cache_size": -1}, {"cache_type": "largest", "cache_folder": "x"}]
+    "arguments",
+    [
+        {"cache_type": "lru"},
+        {"cache_size": -1},
+        {"cache_type": "largest", "cache_folder": "x"},
+        {"cache_folder": "s3://bucket/cache"},
+        {"cache_folder": "a\0b"},
+    ],
 )
 @pytest.mark.parametrize("decoder", [True, False])
 def test_wrong_arguments(photo_folder: Path, arguments: dict[str, Any], decoder: bool) -> None:

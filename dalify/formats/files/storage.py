@@ -24,6 +24,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule, fsspec
 from dalify.base.whole_files import write_whole
+from dalify.data.sample_memory import check_cache_folder
 from dalify.formats.files.disk_cache import DiskCache, file_name
 from dalify.formats.files.positions import opening_hint
 from dalify.formats.files.web import FinalResponseError, Response, TooLongError, fetch, is_web
@@ -77,6 +78,8 @@ class _Requests(NamedTuple):
 _CACHE_BYTES = 10 << 30
 _FOLDER_OF_ENVIRONMENT = os.environ.get("DALIFY_CACHE") or None
 _requests = _Requests()
+if _FOLDER_OF_ENVIRONMENT is not None:
+    check_cache_folder("the environment variable DALIFY_CACHE", _FOLDER_OF_ENVIRONMENT)
 _cache = None if _FOLDER_OF_ENVIRONMENT is None else DiskCache(_FOLDER_OF_ENVIRONMENT, _CACHE_BYTES)
 _lock = ForkLock()
 
@@ -104,7 +107,7 @@ def configure(
             (``Retry-After``), but after `timeout_s` at the latest.
 
     Raises:
-        ArgumentValueError: a value out of range.
+        ArgumentValueError: a value out of range, or a folder that is none of this machine.
     """
     global _requests, _cache
     if not cache_bytes > 0 or not timeout_s > 0 or retries < 0:
@@ -112,6 +115,8 @@ def configure(
             "cache_bytes and timeout_s must be positive, and retries must not be negative; got "
             f"cache_bytes={cache_bytes}, timeout_s={timeout_s}, retries={retries}."
         )
+    if cache_folder is not None:
+        check_cache_folder("cache_folder", os.fspath(cache_folder))
     _requests = _Requests(timeout_s, retries)
     _cache = None if cache_folder is None else DiskCache(os.fspath(cache_folder), cache_bytes)
 
@@ -215,6 +220,14 @@ def size_of(url: str) -> int:
     return int(size)
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry of a folder is a folder; a link that cannot be followed is none, whatever the reason."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 def list_folder(folder: str) -> tuple[list[str], list[str]]:
     """Return the names of the subfolders and of all other entries of a folder, unsorted; links are followed.
 
@@ -227,7 +240,7 @@ def list_folder(folder: str) -> tuple[list[str], list[str]]:
         try:
             with os.scandir(folder or ".") as entries:
                 for entry in entries:
-                    (folders if entry.is_dir() else files).append(entry.name)
+                    (folders if _is_folder(entry) else files).append(entry.name)
         except OSError as error:
             hint = opening_hint(folder, error)
             raise ReaderError(f"cannot read the folder {folder!r}: {error.strerror}.", hint=hint) from None

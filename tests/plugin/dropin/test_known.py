@@ -295,6 +295,12 @@ def test_registered_datasets(files):
     register_dataset(OtherArrays)(lambda dataset: names)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"must return a tuple of images and labels; got \['"):
         find_sources(OtherArrays(files))
+    register_dataset(Other)(lambda dataset: (dataset.files, set(names)))
+    with pytest.raises(ValueError, match="must return sequences; its labels are of type set"):
+        find_sources(Other(files))
+    register_dataset(Other)(lambda dataset: (iter(dataset.files), names))
+    with pytest.raises(ValueError, match="must return sequences; its images are of type list_iterator"):
+        find_sources(Other(files))
 
 
 class OwnImages(datasets.CocoDetection):

@@ -292,6 +292,12 @@ def _registered(dataset: Any) -> Source:
             f"got {reprlib.repr(found)}"
         )
     images, labels = found
+    for name, part in (("images", images), ("labels", labels)):
+        if not (hasattr(part, "__len__") and hasattr(part, "__getitem__")):
+            raise ValueError(
+                f"the function registered for {type(dataset).__name__} must return sequences; its {name} are of type "
+                f"{type(part).__name__}, use list(...)"
+            )
     if len(images) != len(labels):
         raise ValueError(
             f"the function registered for {type(dataset).__name__} returned {counted(len(images), 'image')} and "
