@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import math
 from enum import IntEnum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -151,6 +151,13 @@ class CUDAStream:
         return self._ptr
 
 
+def _dtype_error(dtype: object) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"the dtype of a constant must be one of dalify.types, such as types.FLOAT; got {dtype!r}.",
+        line=SourceLine.capture(),
+    )
+
+
 class ScalarConstant(Expression[DataNode]):
     """A number with an element type, for arithmetic with graph values.
 
@@ -170,10 +177,7 @@ class ScalarConstant(Expression[DataNode]):
         if dtype is None:
             dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
         if not isinstance(dtype, DALIDataType) or not (dtype.is_integer or dtype.is_float or dtype is BOOL):
-            raise ArgumentTypeError(
-                f"the dtype of a constant must be one of dalify.types, such as types.FLOAT; got {dtype!r}.",
-                line=SourceLine.capture(),
-            )
+            raise _dtype_error(dtype)
         self.value = bool(value) if dtype is BOOL else int(value) if dtype.is_integer else float(value)
         self.dtype = dtype
         self.shape: list[int] = []
@@ -311,7 +315,10 @@ def ConstantNode(  # noqa: N802 -- DALI's name
 
     Raises:
         ShapeError: the number of elements does not match the shape.
+        ArgumentTypeError: the element type is not one of dalify.types.
     """
+    if dtype is not None and not isinstance(cast("object", dtype), DALIDataType):
+        raise _dtype_error(dtype)
     if shape is not None:
         # Python numbers get their type before the conversion to an array, which would make them INT64 or FLOAT64.
         literal = constant(value, dtype).edge.node.arguments["value"]

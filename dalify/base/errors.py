@@ -56,6 +56,8 @@ __all__ = [
     "SerializationError",
     "ShapeError",
     "SourceError",
+    "TargetShapeError",
+    "TargetTypeError",
     "UnknownArgumentError",
     "UnknownInputError",
     "UnknownOperatorError",
@@ -230,6 +232,14 @@ class UnknownTypeError(DTypeError, KeyError):
 
 class ShapeError(DalifyError, ValueError, RuntimeError, TypeError):
     """An unsupported or mismatched shape or number of dimensions."""
+
+
+class TargetShapeError(ShapeError, AssertionError):
+    """Data that is copied into a tensor of another shape."""
+
+
+class TargetTypeError(DTypeError, AssertionError):
+    """Data that is copied into a tensor of another element type."""
 
 
 class IndexingError(DalifyError, IndexError, RuntimeError, ValueError):

@@ -206,7 +206,8 @@ class VideoIndex(Entries[VideoEntry]):
                 f"no video is long enough for a sequence: sequence_length={division.sequence_length} and "
                 f"stride={division.stride} need {counted(division.sequence_length * division.stride, 'frame')}; the "
                 f"longest has {longest}.",
-                hint="Use a shorter sequence_length, or padding: pad_sequences or pad_mode.",
+                hint="Use a shorter sequence_length, or padding: pad_sequences of fn.readers.video, pad_mode of "
+                "fn.experimental.readers.video.",
             )
 
     def __len__(self) -> int:

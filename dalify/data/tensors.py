@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import getitem
-from typing import Any, Generic, Self, TypeVar
+from operator import index as as_index
+from typing import Any, Generic, Self, SupportsIndex, TypeVar
 
 import numpy as np
 
-from dalify.base.errors import DTypeError, IndexingError, ShapeError
+from dalify.base.errors import ArgumentTypeError, DTypeError, IndexingError, ShapeError, short_repr
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch, join_samples
@@ -60,10 +61,17 @@ class _TensorList(Generic[_T]):
     def __len__(self) -> int:
         return len(self._batch)
 
-    def _normalize_index(self, index: int) -> int:
-        if not -len(self) <= index < len(self):
-            raise IndexingError(f"sample {index} is out of range for a batch of {len(self)}.")
-        return index % len(self)
+    def _normalize_index(self, index: SupportsIndex) -> int:
+        try:
+            number = as_index(index)
+        except TypeError:
+            raise ArgumentTypeError(
+                f"a batch is indexed by the number of a sample; got {short_repr(index)}.",
+                hint="Take several samples in a loop, or index batch.as_array() if all samples have the same shape.",
+            ) from None
+        if not -len(self) <= number < len(self):
+            raise IndexingError(f"sample {number} is out of range for a batch of {len(self)}.")
+        return number % len(self)
 
     @property
     def dtype(self) -> DALIDataType:

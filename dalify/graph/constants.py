@@ -45,7 +45,11 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
         elif array.dtype.kind == "f":
             array = array.astype(np.float32)
     if array.dtype.kind not in "biuf":
-        raise GraphError(f"{value!r} cannot be a constant of a graph.", line=SourceLine.capture())
+        raise GraphError(
+            f"{value!r} cannot be a constant of a graph.",
+            line=SourceLine.capture(),
+            hint="Pass a number, a list of numbers or an array, such as np.frombuffer(b'abc', np.uint8) for a string.",
+        )
     from_numpy(array.dtype)
     return np.ascontiguousarray(array).reshape(array.shape)
 

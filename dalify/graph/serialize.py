@@ -272,4 +272,7 @@ def loads(text: bytes | str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SerializationError(f"not a serialized pipeline: {error}") from None
+        raise SerializationError(
+            f"not a serialized pipeline: it is not JSON ({error}).",
+            hint="Pass the result of serialize(). What DALI serialized cannot be read: serialize the pipeline again.",
+        ) from None

@@ -207,8 +207,9 @@ def _(
     corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
     row = first_outside(corners.values, _SLACK)
     if row >= 0:
+        box = [float(f"{value:g}") for value in boxes.values[row]]  # 0.1, not 0.10000000149
         raise ArgumentValueError(
-            f"boxes must be relative to the image, between 0 and 1; got {boxes.values[row].tolist()}.",
+            f"boxes must be relative to the image, between 0 and 1; got {box}.",
             hint="Divide coordinates in pixels by the width and height of the image. With ltrb=False boxes are [x, y, "
             "width, height].",
             sample=int(np.searchsorted(boxes.starts, row, side="right")) - 1,

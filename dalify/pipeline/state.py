@@ -138,7 +138,8 @@ def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
         state: Any = dict(saved) if isinstance(saved, Mapping) else json.loads(saved)
     except (TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(
-            f"not a checkpoint: {error}.", hint="Pass the result of checkpoint() or state_dict() of a pipeline."
+            f"not a checkpoint: it is not JSON ({error}).",
+            hint="Pass the result of checkpoint() or state_dict() of a pipeline. Checkpoints of DALI cannot be read.",
         ) from None
     if not is_dictionary(state) or state.get("format") != FORMAT:
         found = state.get("format") if is_dictionary(state) else type(state).__name__

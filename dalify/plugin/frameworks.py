@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ShapeError
+from dalify.base.errors import TargetShapeError
 from dalify.base.optional import LazyModule, require
 from dalify.data import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, is_bfloat16, pageable, shared_tensor
 
@@ -36,11 +36,13 @@ def of_equal_shape(source: Any, target: Any) -> TensorCPU | TensorGPU:
     """Return a tensor, or the samples of a tensor list as one, to be copied into an array of a framework.
 
     Raises:
-        ShapeError: the shapes differ.
+        TargetShapeError: the shapes differ.
     """
     source = as_one_tensor(source)
     if list(target.shape) != list(source.shape()):
-        raise ShapeError(f"the shapes differ: {tuple(source.shape())} cannot be copied into {tuple(target.shape)}.")
+        raise TargetShapeError(
+            f"the shapes differ: {tuple(source.shape())} cannot be copied into {tuple(target.shape)}."
+        )
     return source
 
 

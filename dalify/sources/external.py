@@ -320,8 +320,8 @@ def split_outputs(data: Any, options: SourceOptions, callback: Callback) -> list
             raise _source_error(callback, "returned None.", "Return the data, or raise StopIteration at the end.")
         first = data if batch else data[0]
         if isinstance(first, Mapping):
-            count = f"num_outputs={len(first)}"
-            raise _source_error(callback, "returned a dictionary, which has several outputs.", f"Set {count}.")
+            hint = f"Set num_outputs={len(first)}: each key is an output. For one output return its data."
+            raise _source_error(callback, "returned a dictionary, which has several outputs.", hint)
         return [data]
     if batch:
         return list(_outputs(data, num_outputs, callback))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from tests.compatibility.programs import Program
 
@@ -100,6 +101,16 @@ def _run_of_an_iterated_pipeline(dali: Any) -> Any:
     pipe.run()
 
 
+def _copied_into(*shape: int, **options: Any) -> Program:
+    """A batch that is copied into a tensor of another kind."""
+
+    def made(dali: Any) -> Any:
+        batch = fed(dali).run()[0].as_tensor()
+        return dali.plugin.pytorch.feed_ndarray(batch, torch.empty(shape, **options))
+
+    return made
+
+
 def _unlike_shards(dali: Any) -> Any:
     return [read(dali, num_shards=2), read(dali, num_shards=3)]
 
@@ -172,6 +183,8 @@ ITERATOR_MISTAKES: dict[str, Program] = {
     "after the end": _after_the_end,
     "after the end of a source": _ended_source,
     "run of an iterated pipeline": _run_of_an_iterated_pipeline,
+    "copied into another shape": _copied_into(3, 4),
+    "copied into another type": _copied_into(4, 3, dtype=torch.int32),
     "meta of an unknown reader": lambda dali: read(dali).reader_meta("Other"),
     "epoch size of an unknown reader": lambda dali: read(dali).epoch_size("Other"),
     "meta of a source": lambda dali: fed(dali).reader_meta("Reader"),

@@ -182,6 +182,10 @@ MISTAKES: dict[str, Program] = {
         counted(2, 4, 5, 3), None, lambda dali, x: dali.fn.expand_dims(x, axes=[0], new_axis_names="F")
     ),
     "an axis twice": _photo(lambda dali, x: dali.fn.squeeze(x, axes=[0, 0])),
+    "an axis of a slice twice": _photo(lambda dali, x: dali.fn.slice(x, start=[0, 1], axes=[0, -3])),
+    "axes of a slice and their names": _photo(lambda dali, x: dali.fn.slice(x, start=[1], axes=[0], axis_names="W")),
+    "an axis to pad twice": _photo(lambda dali, x: dali.fn.pad(x, axes=[0, 0], shape=[6, 7])),
+    "type of a constant as a text": _photo(lambda dali, x: x + dali.types.Constant([1, 2, 3], dtype="float")),
     "sets of different sizes": _photo(lambda dali, x: dali.fn.cat([x, x], [x])),
     "other types of anchor and shape": _photo(
         lambda dali, x: dali.fn.slice(x, np.float32([0.5]), np.int32([1]), axes=[0])

@@ -16,7 +16,7 @@ import torch
 
 import dalify
 from dalify import fn, pipeline_def, types
-from dalify.base.errors import DeviceError, DTypeError, IndexingError, LayoutError, ShapeError
+from dalify.base.errors import ArgumentTypeError, DeviceError, DTypeError, IndexingError, LayoutError, ShapeError
 from dalify.data import Batch
 from dalify.data.pool import BufferPool
 from dalify.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
@@ -146,6 +146,9 @@ def test_messages() -> None:
         TensorCPU(CUBE, "A")
     with pytest.raises(IndexingError, match="sample 2 is out of range for a batch of 2"):
         TensorListCPU(CUBE).at(2)
+    for wrong in (slice(1), "a", 1.0):
+        with pytest.raises(ArgumentTypeError, match=r"indexed by the number of a sample; got .*\n.*as_array"):
+            TensorListCPU(CUBE)[wrong]  # type: ignore[index]
     with pytest.raises(IndexingError, match="dimension 0 is out of range"):
         TensorCPU(np.float32(1)).squeeze(0)
     with pytest.raises(ShapeError, match=r"(?s)sample 0 is \(2, 3\), sample 1 is \(1, 3\).*fn\.resize"):

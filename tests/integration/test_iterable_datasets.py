@@ -89,7 +89,9 @@ def test_items(make: Callable[[int], Any], expected: Callable[[int], Any], paral
 
 
 def test_dictionaries_in_wrong_numbers() -> None:
-    with pytest.raises(SourceError, match=r"(?s)returned a dictionary, which has several outputs.*num_outputs=2"):
+    with pytest.raises(
+        SourceError, match=r"(?s)returned a dictionary, which has several outputs.*num_outputs=2: each key"
+    ):
         piped(Items(lambda n: {"x": n, "y": n}), None).run()
     with pytest.raises(SourceError, match=r"(?s)returned 2 outputs, but num_outputs is 3.*num_outputs=2"):
         piped(Items(lambda n: {"x": n, "y": n}), 3).run()

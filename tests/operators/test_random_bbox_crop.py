@@ -184,3 +184,5 @@ def test_mistakes():
         run_dalify("random_bbox_crop", [TWO[:, :3]])
     with pytest.raises(ArgumentValueError, match=r"between 0 and 1; got \[50.0, 50.0, 90.0, 90.0\]"):
         run_dalify("random_bbox_crop", [SMALL, np.concatenate([TWO[:1], TWO[1:] * 100])])
+    with pytest.raises(ArgumentValueError, match=r"got \[0.1, 0.2, 1.5, 0.6\]"):
+        run_dalify("random_bbox_crop", [np.float32([[0.1, 0.2, 1.5, 0.6]])])

@@ -108,6 +108,23 @@ def test_joining(device):
     assert_same_as_dali(graph, RAGGED, RAGGED[::-1], layouts="HWC", device=device)
 
 
+def test_joined_layouts():
+    """The first layout counts; DALI looks at the first input only."""
+
+    def graph():
+        x = fn.external_source(source=lambda: list(RAGGED), layout="HWC")
+        plain = fn.external_source(source=lambda: list(RAGGED))
+        return (
+            fn.cat(plain, x),
+            fn.cat(plain, x, axis_name="H"),
+            fn.stack(plain, x, axis_name="F"),
+            fn.cat(plain, plain),
+        )
+
+    pipeline = pipeline_def(graph)(batch_size=len(RAGGED), num_threads=1, device_id=None)
+    assert [output.layout() for output in pipeline.run()] == ["HWC", "HWC", "FHWC", ""]
+
+
 @pytest.mark.parametrize("rows", [(4, 2, 5, 3), (4, 2, 2, 5), (4, 0, 5, 3), (0, 5, 0, 2), (4, 3000, 5, 3)])
 def test_joined_samples_of_different_shapes(rows):
     images = [RNG.integers(0, 200, (count, 6, 4), dtype=np.uint8) for count in rows]

@@ -135,6 +135,15 @@ def test_what_is_no_json(text: str | bytes) -> None:
         Pipeline.deserialize(text)
 
 
+def test_what_dali_saved() -> None:
+    """The hints say that these have another format in DALI."""
+    protobuf = b"\x08\x04\x10\x03"
+    with pytest.raises(SerializationError, match=r"(?s)it is not JSON.*What DALI serialized cannot be read"):
+        Pipeline.deserialize(protobuf)
+    with pytest.raises(CheckpointError, match=r"(?s)it is not JSON.*Checkpoints of DALI cannot be read"):
+        pipeline_def(lambda: fn.random.uniform())(batch_size=2, num_threads=1, checkpoint=protobuf)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"batch_size": 10**12}, {"num_threads": 10**9}, {"prefetch_queue_depth": 10**9}, {"py_num_workers": 10**9}],

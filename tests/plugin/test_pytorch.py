@@ -16,11 +16,12 @@ from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     BatchSizeError,
-    DTypeError,
     NotAPipelineError,
     OutputMapError,
     PipelineStateError,
     ShapeError,
+    TargetShapeError,
+    TargetTypeError,
 )
 from dalify.pipeline import Pipeline
 from dalify.plugin import base_iterator
@@ -145,9 +146,9 @@ def test_feed_ndarray() -> None:
     assert target.flatten().tolist() == list(range(6))
     feed_ndarray(outputs[1], target[0])
     assert target[0].tolist() == [3, 4, 5]
-    with pytest.raises(ShapeError, match=r"\(2, 3\)"):
+    with pytest.raises(TargetShapeError, match=r"\(2, 3\)"):
         feed_ndarray(outputs, torch.empty(3, 2))
-    with pytest.raises(DTypeError, match=r"torch\.float32"):
+    with pytest.raises(TargetTypeError, match=r"torch\.float32"):
         feed_ndarray(outputs, torch.empty(2, 3, dtype=torch.int32))
 
 

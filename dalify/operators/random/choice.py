@@ -80,7 +80,7 @@ def _check(sizes: np.ndarray, p: Vectors | None) -> None:
     is_good = np.concatenate([(row >= 0).all(axis=1) for row in rows])
     check_each(is_good, "probabilities must not be negative; got {}.", p)
     sums = np.concatenate([row.sum(axis=1, dtype=np.float64) for row in rows])
-    check_each(np.abs(sums - 1) < 1e-4, "probabilities must sum to 1; the sum is {}.", sums)
+    check_each(np.abs(sums - 1) < 1e-4, "probabilities must sum to 1; the sum is {:.6g}.", sums)
 
 
 @choice.cpu_samples

@@ -32,7 +32,7 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
         ``arr``.
 
     Raises:
-        ShapeError: the shapes differ.
+        TargetShapeError: the shapes differ.
     """
     arr[:] = np.asarray(of_equal_shape(dali_tensor, arr).as_cpu())
     return arr

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.errors import DTypeError, ShapeError, TargetTypeError
 from dalify.base.wording import counted
 from dalify.data import BY_NAME, DALIDataType, TensorListCPU, TensorListGPU, array_dtype
 from dalify.plugin.collate import arrays_of
@@ -70,15 +70,15 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
         ``ptr``.
 
     Raises:
-        ShapeError: (a Paddle tensor) the shapes differ.
-        DTypeError: (a Paddle tensor) the element types differ.
+        TargetShapeError: (a Paddle tensor) the shapes differ.
+        TargetTypeError: (a Paddle tensor) the element types differ.
     """
     if not isinstance(ptr, paddle.Tensor):
         as_one_tensor(dali_tensor).copy_to_external(ptr)
         return ptr
     dali_tensor = of_equal_shape(dali_tensor, ptr)
     if ptr.dtype != to_paddle_type(dali_tensor):
-        raise DTypeError(f"the element types differ: {dali_tensor.dtype} cannot be copied into {ptr.dtype}.")
+        raise TargetTypeError(f"the element types differ: {dali_tensor.dtype} cannot be copied into {ptr.dtype}.")
     ptr.copy_(as_paddle(np.asarray(dali_tensor.as_cpu())), False)
     return ptr
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from dalify.base.errors import DTypeError
+from dalify.base.errors import TargetTypeError
 from dalify.data import BY_NAME, DALIDataType, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, shared_tensor
 from dalify.plugin.collate import array_of
 from dalify.plugin.frameworks import of_equal_shape
@@ -39,12 +39,12 @@ def feed_ndarray(
         ``arr``.
 
     Raises:
-        ShapeError: the shapes differ.
-        DTypeError: the element types differ.
+        TargetShapeError: the shapes differ.
+        TargetTypeError: the element types differ.
     """
     dali_tensor = of_equal_shape(dali_tensor, arr)
     if arr.dtype != to_torch_type[dali_tensor.dtype]:
-        raise DTypeError(
+        raise TargetTypeError(
             f"the element types differ: {dali_tensor.dtype} cannot be copied into {arr.dtype}.",
             hint=f"Make the tensor with dtype={to_torch_type[dali_tensor.dtype]}.",
         )
