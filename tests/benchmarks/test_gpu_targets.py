@@ -91,7 +91,7 @@ def test_a_target_that_cannot_be_measured_is_not_met(
 
 
 def test_time_of_kernels_is_not_counted_again_as_that_of_their_launches() -> None:
-    """torch's profiler may attribute it to both."""
+    """Torch's profiler may attribute it to both."""
     kernel = SimpleNamespace(key="_resample", device_type=DeviceType.CUDA, self_device_time_total=7.0)
     launch = SimpleNamespace(key="cudaLaunchKernel", device_type=DeviceType.CPU, self_device_time_total=7.0)
     measured: Any = SimpleNamespace(key_averages=lambda: [launch, kernel])
