@@ -5,23 +5,28 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from dalify.base.optional import torch
 
 __all__ = [
+    "HOST_DECODER",
+    "VIDEO_VARIABLE",
+    "UsingDevice",
     "available_processors",
-    "building_for",
     "default_device",
     "device_of_build",
     "emulated",
     "has_accelerator",
     "thread_seconds",
+    "used_device_id",
+    "video_hardware",
 ]
 
 _VARIABLE = "DALIFY_DEVICE"
+VIDEO_VARIABLE = "DALIFY_VIDEO_DECODER"
+HOST_DECODER = "host"
 _device_id: ContextVar[int | None] = ContextVar("_device_id", default=None)
 
 
@@ -61,18 +66,30 @@ def default_device() -> str | None:
     return None if found is None else found.type
 
 
-@contextmanager
-def building_for(device_id: int | None) -> Generator[None, None, None]:
-    """Let `device_of_build` return the device of a pipeline in a ``with`` block.
+class UsingDevice(AbstractContextManager[None]):
+    """A ``with`` block that builds or runs a pipeline for an accelerator; entered for each chunk.
 
     Args:
         device_id: index of the accelerator; None for the current one.
     """
-    token = _device_id.set(device_id)
-    try:
-        yield
-    finally:
-        _device_id.reset(token)
+
+    __slots__ = ("_device_id", "_token")
+
+    def __init__(self, device_id: int | None) -> None:
+        self._device_id = device_id
+
+    def __enter__(self) -> None:
+        """Let `used_device_id` return the index."""
+        self._token = _device_id.set(self._device_id)
+
+    def __exit__(self, *_: object) -> None:
+        """Restore the index before."""
+        _device_id.reset(self._token)
+
+
+def used_device_id() -> int | None:
+    """Return the index of the accelerator of the pipeline that this thread builds or runs; None if it has none."""
+    return _device_id.get()
 
 
 def device_of_build() -> str | None:
@@ -84,6 +101,18 @@ def device_of_build() -> str | None:
     if device != "cuda" or number is None or number >= torch.cuda.device_count():
         return device
     return f"{device}:{number}"
+
+
+def video_hardware() -> str | None:
+    """Return the hardware that decodes videos, with its device if that is known; None for the host.
+
+    NVDEC is that of the pipeline's GPU, unless the environment variable names another one.
+    """
+    value = os.environ.get(VIDEO_VARIABLE, "").lower()
+    if value in ("", HOST_DECODER):
+        return None
+    number = used_device_id()
+    return f"{value}:{number}" if value == "cuda" and number is not None else value
 
 
 def _device_of_variable() -> str:

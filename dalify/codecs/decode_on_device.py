@@ -6,6 +6,7 @@ that they name are the same as on the CPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -85,6 +86,8 @@ def decode_on_device(
     windows: Integers | None = None,
     cache: ChunkMemory | None = None,
     counts: DecodedCounts | None = None,
+    *,
+    transpose: Callable[[DeviceSamples, DeviceSamples, Sequence[int]], None],
 ) -> None:
     """Decode images of type uint8 to memory on the device, without waiting for the device.
 
@@ -99,6 +102,8 @@ def decode_on_device(
         cache: cache of decoded images on the device; None without one. Its images are not decoded.
         counts: increased by the numbers of images of the chunk; None: they are not counted. The decoder is closed when
             no counts are left.
+        transpose: function of output, input and the axis of the input for each axis of the output: reorders the axes of
+            all samples, for decoders that return planes.
 
     Raises:
         Exception: any error of ``decode_group``.
@@ -132,7 +137,8 @@ def decode_on_device(
                 adjust_orientation=adjust_orientation,
                 parsed=None if files.parsed is None else [files.parsed[index] for index in places],
             )
-            for index, image, shape in zip(places, found, out.shapes[indices].tolist(), strict=True):
+            in_order = _interleaved(found, transpose)
+            for index, image, shape in zip(places, in_order, out.shapes[indices].tolist(), strict=True):
                 if image is not None and list(image.shape) == shape:
                     images[index] = image.reshape(-1)
                 else:
@@ -154,6 +160,27 @@ def decode_on_device(
         return
     for image, start, size in zip(images, out.offsets.tolist(), sizes.tolist(), strict=True):
         out.block[start : start + size] = image
+
+
+def _interleaved(
+    images: Sequence[Any | None], transpose: Callable[[DeviceSamples, DeviceSamples, Sequence[int]], None]
+) -> list[Any | None]:
+    """Return images ``[H, W, C]``; those that are views of planes are copied, which takes as many launches for all."""
+    found = list(images)
+    views = ((index, image) for index, image in enumerate(found) if image is not None and not image.is_contiguous())
+    planes = {index: image.permute(2, 0, 1) for index, image in views}
+    planes = {index: image for index, image in planes.items() if image.is_contiguous()}  # not a window of them
+    if not planes:
+        return found
+    shapes = np.array([image.shape for image in planes.values()], np.int64)
+    sizes = shapes.prod(1)
+    block = torch.cat([image.reshape(-1) for image in planes.values()])
+    source = DeviceSamples(block, np.cumsum(sizes) - sizes, shapes)
+    target = DeviceSamples.empty(shapes[:, [1, 2, 0]], block.dtype, block.device)
+    transpose(target, source.stacked() if source.is_uniform else source, (1, 2, 0))
+    for index, image in zip(planes, target.tensors(), strict=True):
+        found[index] = image
+    return found
 
 
 def _decode_on_host(

@@ -10,6 +10,7 @@ import numpy as np
 from dalify.base.optional import LazyModule, require, torch
 from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
+from dalify.data.batch import shared_tensor
 from dalify.data.dtypes import DALIImageType
 
 __all__ = ["TorchvisionDecoder"]
@@ -51,7 +52,7 @@ class TorchvisionDecoder:
     ) -> list[Any | None]:
         """Decode upright files; see `DeviceJpegDecoder`."""
         mode = self._io.ImageReadMode.GRAY if output_type == DALIImageType.GRAY else self._io.ImageReadMode.RGB
-        sources = [torch.from_numpy(np.array(data)) for data in files]  # torch warns about read-only memory
+        sources = [shared_tensor(data) for data in files]
         try:
             planes = self._planes(sources, mode)
         except RuntimeError as error:

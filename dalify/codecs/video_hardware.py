@@ -13,13 +13,12 @@ from typing import Any
 
 from dalify.base.errors import ArgumentValueError, DeviceError, suggestion
 from dalify.base.optional import LazyModule
+from dalify.base.processors import HOST_DECODER, VIDEO_VARIABLE, video_hardware
 
 __all__ = ["hardware_decoder", "hardware_error"]
 
 av: Any = LazyModule("av", "decoding videos", "dalify[video]")
 
-_VARIABLE = "DALIFY_VIDEO_DECODER"
-_HOST = "host"
 # A codec that every hardware decoder supports, to find out whether the hardware can be used.
 _COMMON_CODEC = "h264"
 
@@ -31,8 +30,8 @@ def hardware_decoder() -> Any:
         ArgumentValueError: the environment variable has an unknown value.
         DeviceError: the hardware cannot be used.
     """
-    value = os.environ.get(_VARIABLE, "").lower()
-    return None if value in ("", _HOST) else _opened(value, os.getpid())
+    value = video_hardware()
+    return None if value is None else _opened(value, os.getpid())
 
 
 @functools.lru_cache(4)
@@ -41,8 +40,8 @@ def _opened(value: str, _process: int) -> Any:
     known = av.codec.hwaccel.hwdevices_available()
     if kind not in known:
         raise ArgumentValueError(
-            f"the environment variable {_VARIABLE} is {value!r}.{suggestion(kind, [_HOST, *known])}",
-            hint=f"Use one of {', '.join([_HOST, *known])}, with a device as in 'cuda:1', or unset it.",
+            f"the environment variable {VIDEO_VARIABLE} is {value!r}.{suggestion(kind, [HOST_DECODER, *known])}",
+            hint=f"Use one of {', '.join([HOST_DECODER, *known])}, with a device as in 'cuda:1', or unset it.",
         )
     # With CUDA, FFmpeg creates its own context: it rejects that of torch, which has other flags.
     decoder = av.codec.hwaccel.HWAccel(kind, number or None, allow_software_fallback=True)
@@ -56,8 +55,9 @@ def _opened(value: str, _process: int) -> Any:
 def hardware_error(error: Exception) -> DeviceError:
     """Return the error to raise if the hardware fails with an error of PyAV."""
     reason = str(getattr(error, "strerror", None) or error).rstrip(".")
-    value = os.environ.get(_VARIABLE, "").lower()
+    value = os.environ.get(VIDEO_VARIABLE, "").lower()
     return DeviceError(
-        f"the environment variable {_VARIABLE} selects {value!r}, but this hardware cannot decode videos ({reason}).",
+        f"the environment variable {VIDEO_VARIABLE} selects {value!r}, but this hardware cannot decode videos "
+        f"({reason}).",
         hint="Unset it to decode on the CPU.",
     )

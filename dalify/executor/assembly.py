@@ -117,7 +117,12 @@ def assemble(
     num_threads = options.num_threads if parts is None else _threads_beside(here, options.num_threads)
     threads = ThreadPool(num_threads, setup.name)
     resources = Resources(
-        threads=threads, pool=pool, pinned_pool=pinned_pool, torch_device=torch_device, limits=options.limits
+        threads=threads,
+        pool=pool,
+        pinned_pool=pinned_pool,
+        torch_device=torch_device,
+        device_id=options.device_id,
+        limits=options.limits,
     )
     engine = Engine(here, feeds, recovery, options.batch_size, resources, remote, meter)
     engine.next_number = 0 if state is None else state["number"]

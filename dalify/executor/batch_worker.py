@@ -36,6 +36,7 @@ class WorkerSetup:
         batch_size: maximum number of samples in a batch.
         limits: limits in effect where the pipeline was built.
         measures: whether to measure the bytes of values.
+        device_id: index of the accelerator of the pipeline; None: the current one.
     """
 
     runnable: RunnableGraph
@@ -44,6 +45,7 @@ class WorkerSetup:
     batch_size: int
     limits: Limits
     measures: bool
+    device_id: int | None = None
 
 
 class BatchWorker:
@@ -67,7 +69,7 @@ class BatchWorker:
         )
         self._slots_of_indices = {id(setup.runnable.indices[step.node]): slot for slot, step in plan.readers.items()}
         threads = AwaitedThreads(setup.num_threads, "dalify-worker")
-        resources = Resources(threads=threads, pool=BufferPool(), limits=setup.limits)
+        resources = Resources(threads=threads, pool=BufferPool(), device_id=setup.device_id, limits=setup.limits)
         self._engine = Engine(self._plan, Feeds((), readers), recovery, setup.batch_size, resources)
         if self._runs_user_code and is_loaded("torch"):
             torch.set_num_threads(1)  # other workers compute at the same time

@@ -51,7 +51,7 @@ from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts, is_main_thread
 from dalify.base.limits import Limits, applied
 from dalify.base.optional import torch
-from dalify.base.processors import available_processors, thread_seconds
+from dalify.base.processors import UsingDevice, available_processors, thread_seconds
 from dalify.base.threads import ThreadPool
 from dalify.data import Batch, BufferPool
 from dalify.executor.agreement import NotDecided
@@ -100,6 +100,7 @@ class Resources:
         pinned_pool: memory for those that the device reads; None: `pool`.
         arenas: scratch memory of chunks.
         torch_device: device of the device stages; None without such stages.
+        device_id: index of the accelerator of the pipeline; None: the current one.
         limits: limits for all work of the engine; None: those of the process.
     """
 
@@ -108,6 +109,7 @@ class Resources:
     pinned_pool: BufferPool | None = None
     arenas: Arenas = field(default_factory=Arenas)
     torch_device: str | None = None
+    device_id: int | None = None
     limits: Limits | None = None
 
 
@@ -149,6 +151,7 @@ class Engine:
         self.valid = valid_samples(0, 0, ())
         self.torch_device = torch_device = resources.torch_device
         self._limits = resources.limits
+        self._device_id = resources.device_id
         self._pool = resources.pool
         self._pinned_pool = resources.pinned_pool or resources.pool
         self._threads = resources.threads
@@ -218,7 +221,7 @@ class Engine:
         self._reset_after_fork()
         self._threads.check_open()  # the workers of sources have ended, too, which looks like the end of their data
         before = self._state_before_call = self._sources_state()
-        with applied(self._limits):
+        with applied(self._limits), UsingDevice(self._device_id):
             fed, failure = self.feeds.next_batches(before["sources"])
         with deferred_interrupts():  # a batch is either scheduled or was never requested
             size = self._batch_size
@@ -474,7 +477,8 @@ class Engine:
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
-                with applied(self._limits), nullcontext() if is_users else np.errstate(all="ignore"):
+                settings = nullcontext() if is_users else np.errstate(all="ignore")
+                with applied(self._limits), UsingDevice(self._device_id), settings:
                     if stage.kind == "segment":
                         self._recovering(iteration, partial(self._run_on_chunk, iteration, stage, start, stop))
                     else:

@@ -137,6 +137,7 @@ def remote_stages(
         batch_size=options.batch_size,
         limits=options.limits or current(),
         measures=options.enable_memory_stats,
+        device_id=options.device_id if service is None else None,  # other machines have other devices
     )
     remote_parts = RemoteParts(
         parts, sorted(feed_numbers), worker_setup, pool, meter, options.callback_timeout_s, options.py_callback_pickler

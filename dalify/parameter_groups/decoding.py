@@ -19,6 +19,7 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
+from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.registry import Parameters
 
 __all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_needed", "decode_parts", "decode_windows"]
@@ -117,8 +118,9 @@ def decode(
         )
     else:
         decode_on_device(
-            out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache, counts
-        )
+            out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache, counts,
+            transpose=transpose_samples_torch,
+        )  # fmt: skip
 
 
 def decode_windows(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
-from dalify.graph import FedSource, Graph, Node
+from dalify.base.processors import UsingDevice, video_hardware
+from dalify.graph import FedSource, Graph, Node, rule_arguments
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.graph_definition import GraphDefinition
@@ -25,6 +27,8 @@ else:
     serialize = LazyModule("dalify.graph.serialize", "serializing a graph")
 
 __all__ = ["Inspection", "deserialized"]
+
+_VIDEOS = "av"  # the package of operators for videos
 
 
 class Inspection:
@@ -59,7 +63,8 @@ class Inspection:
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         kernels = engine.plan.describe_kernels(engine.torch_device)
-        decoders = engine.plan.describe_decoders()
+        with UsingDevice(self._context.options.device_id):
+            decoders = [*engine.plan.describe_decoders(), *_video_decoders(built.graph.nodes())]
         traced = f"{count} nodes were traced"
         return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches, *decoders, *kernels])
 
@@ -156,6 +161,17 @@ def deserialized(
     data = serialize.loads(text if text is not None else pathlib.Path(filename or "").read_bytes())
     graph = serialize.from_json(data, allow_side_effects=allow_side_effects)
     return graph, data.get("options", {})
+
+
+def _video_decoders(nodes: Iterable[Node]) -> list[str]:
+    """Return what decodes the videos of each operator that reads some."""
+    hardware = video_hardware()
+    decoder = "the host" if hardware is None else f"{hardware}, or the host what that does not support"
+    return [
+        f"{node!r}: videos are decoded by {decoder}"
+        for node in nodes
+        if any(package.__name__ == _VIDEOS for package in node.operator.needed_packages(rule_arguments(node)))
+    ]
 
 
 def _nodes_of(plan: Plan) -> str:

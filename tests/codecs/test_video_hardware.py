@@ -192,8 +192,11 @@ def test_hardware_that_fails_to_open_a_video(tmp_path, monkeypatch):
         Video(b"no video")
 
 
-def test_the_selected_device_is_used(tmp_path, monkeypatch):
+@pytest.fixture
+def hardware(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+    """Hardware named `cuda` that opens videos as the host does; its arguments, and what opened each video."""
     made: list[tuple[Any, ...]] = []
+    opened: list[str] = []
 
     class Hardware:
         def __init__(self, kind: str, device: str | None, **options: Any) -> None:
@@ -202,8 +205,6 @@ def test_the_selected_device_is_used(tmp_path, monkeypatch):
         def create(self, codec: Any) -> None:
             assert codec.name == "h264"
 
-    opened: list[Any] = []
-
     class Opening:
         """PyAV, except that it opens videos without the hardware."""
 
@@ -211,21 +212,50 @@ def test_the_selected_device_is_used(tmp_path, monkeypatch):
             return getattr(av, name)
 
         def open(self, *arguments: Any, hwaccel: Any, **options: Any) -> Any:
-            opened.append(hwaccel)
+            opened.append(type(hwaccel).__name__)
             return av.open(*arguments, **options)
 
     hwaccel = SimpleNamespace(HWAccel=Hardware, hwdevices_available=lambda: ["cuda"])
     codec = SimpleNamespace(hwaccel=hwaccel, Codec=av.codec.Codec)
     monkeypatch.setattr(video_hardware, "av", SimpleNamespace(codec=codec, FFmpegError=av.FFmpegError))
     monkeypatch.setattr(codecs_video, "av", Opening())
-    monkeypatch.setenv(VARIABLE, "cuda:1")
     video_hardware._opened.cache_clear()
+    yield SimpleNamespace(made=made, opened=opened)
+    video_hardware._opened.cache_clear()
+
+
+def test_the_selected_device_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hardware: Any) -> None:
+    monkeypatch.setenv(VARIABLE, "cuda:1")
     path = write_video(tmp_path / "clip.mp4", "libx264", count=8)
-    try:
-        with_hardware = [Video(str(path)), Video(path.read_bytes())]
-    finally:
-        video_hardware._opened.cache_clear()
-    assert made == [("cuda", "1", {"allow_software_fallback": True})]
-    assert [type(item) for item in opened] == [Hardware, Hardware]
+    with_hardware = [Video(str(path)), Video(path.read_bytes())]
+    assert hardware.made == [("cuda", "1", {"allow_software_fallback": True})]
+    assert hardware.opened == ["Hardware", "Hardware"]
     for video in with_hardware:
         video.close()
+
+
+@pytest.mark.parametrize("name", ["readers.video", "decoders.video"])
+@pytest.mark.parametrize(("value", "used"), [("cuda", "cuda:1"), ("cuda:0", "cuda:0"), ("host", "the host")])
+def test_the_device_of_the_pipeline_decodes_videos(
+    value: str, used: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hardware: Any
+) -> None:
+    """Each process of a training with several GPUs would otherwise use the first one."""
+    path = write_video(tmp_path / "clip.mp4", "libx264", count=8)
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=1)
+    def pipeline() -> Any:
+        if name == "readers.video":
+            return fn.readers.video(filenames=[str(path)], sequence_length=4, device="cpu")
+        return fn.decoders.video(fn.external_source(lambda: [np.fromfile(path, np.uint8)]))
+
+    monkeypatch.setenv(VARIABLE, "host")
+    (expected,) = pipeline().run()
+    monkeypatch.setenv(VARIABLE, value)
+    hardware.opened.clear()
+    pipe = pipeline()
+    (found,) = pipe.run()
+    np.testing.assert_array_equal(np.asarray(found.at(0)), np.asarray(expected.at(0)))
+    assert [f"{kind}:{number}" for kind, number, _ in hardware.made] == ([] if value == "host" else [used])
+    assert {*hardware.opened} == {"NoneType" if value == "host" else "Hardware"}
+    assert f"{name}(cpu) at test_video_hardware.py" in pipe.explain()
+    assert f"videos are decoded by {used}" in pipe.explain()

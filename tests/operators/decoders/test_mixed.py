@@ -7,17 +7,20 @@ import itertools
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import simplejpeg
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from dalify import fn, pipeline_def, types
 from dalify.base import optional
 from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError, GraphError, IndexingError
 from dalify.base.processors import emulated
-from dalify.codecs import decode_on_device, device_jpeg, nvimagecodec
+from dalify.codecs import decode_on_device, device_jpeg, nvimagecodec, torchvision_jpeg
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
 from dalify.executor.engine import Engine
 from tests.operators.decoders import mixed_pipelines as mixed
@@ -437,6 +440,71 @@ def test_the_decoder_is_closed_with_the_last_pipeline(many: list[str], calls: li
     pipes.pop().close()
     gc.collect()
     assert device_jpeg._opened.cache_info().currsize == 0
+
+
+class Calls(TorchDispatchMode):
+    """Notes the calls that copy or allocate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not func.is_view:
+            self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("output_type", [types.RGB, types.GRAY])
+@pytest.mark.parametrize("are_of_one_size", [False, True])
+def test_planes_of_torchvision_are_reordered_together(
+    are_of_one_size: bool, output_type: types.DALIImageType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It returns the planes of each image, and a launch for each would take more time than the decoding."""
+
+    def decoded(file: Any, mode: str) -> np.ndarray[Any, Any]:
+        return simplejpeg.decode_jpeg(bytes(file), mode, fastdct=False, fastupsample=False)
+
+    def decode_jpeg(sources: list[torch.Tensor], mode: str, device: str) -> list[torch.Tensor]:
+        return [torch.from_numpy(decoded(source.numpy(), mode).transpose(2, 0, 1).copy()) for source in sources]
+
+    fake = SimpleNamespace(decode_jpeg=decode_jpeg, ImageReadMode=SimpleNamespace(RGB="RGB", GRAY="GRAY"))
+    monkeypatch.setattr(torchvision_jpeg, "require", lambda _package: fake)
+    device_jpeg._why_not.cache_clear()
+    device_jpeg._opened.cache_clear()
+    monkeypatch.setenv("DALIFY_DEVICE", "cpu")
+    monkeypatch.setenv("DALIFY_DEVICE_DECODER", "torchvision")
+    paths = mixed.write(tmp_path, [mixed.jpeg(12 * seed if are_of_one_size else seed) for seed in range(14)])
+    compute = Engine._run_on_batch
+    modes: list[Calls] = []
+
+    def counted(engine: Engine, iteration: Any, stage: Any) -> None:
+        modes.append(Calls())
+        with modes[-1]:
+            compute(engine, iteration, stage)
+
+    counts: list[int] = []
+    for batch_size in (3, 14):
+
+        @pipeline_def(batch_size=batch_size, num_threads=1, device_id=0, prefetch_queue_depth=1)
+        def pipeline() -> Any:
+            encoded, _ = fn.readers.file(files=paths)
+            return fn.decoders.image(encoded, device="mixed", output_type=output_type)
+
+        pipe = pipeline()
+        pipe.build()
+        with monkeypatch.context() as patch:
+            patch.setattr(Engine, "_run_on_batch", counted)
+            (images,) = pipe.run()
+        counts.append(sum(name != "lift_fresh" for mode in modes for name in mode.names))  # of torch.from_numpy
+        modes.clear()
+        for path, image in zip(paths, images, strict=False):
+            expected = decoded(Path(path).read_bytes(), output_type.name)
+            np.testing.assert_array_equal(np.asarray(image.as_cpu()), expected)
+        assert f": 0 of {batch_size} images were decoded by the host" in pipe.explain()
+    device_jpeg._why_not.cache_clear()
+    device_jpeg._opened.cache_clear()
+    assert counts[0] == counts[1]
 
 
 # -- which decoder is used
