@@ -131,7 +131,7 @@ class DalifyError(Exception):
         parts = [head]
         if self.sample is not None or self.origin:
             where = [] if self.sample is None else [f"sample {self.sample} of the batch"]
-            where += [f"from {self.origin}"] if self.origin else []
+            where += [f"from {_on_one_line(self.origin)}"] if self.origin else []
             parts.append("  " + ", ".join(where))
         if self.line is not None:
             parts.append(self.line.quote())
@@ -142,6 +142,13 @@ class DalifyError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle with all attributes; errors are sent from worker processes."""
         return (_rebuild, (type(self), self.message, dict(self.__dict__)))
+
+
+def _on_one_line(text: str) -> str:
+    """Escape what cannot be printed: names of files may contain line breaks."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def _rebuild(kind: type[DalifyError], message: str, state: dict[str, object]) -> DalifyError:

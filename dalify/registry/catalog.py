@@ -30,13 +30,22 @@ _lock = ForkLock()
 
 
 def names() -> list[str]:
-    """Return the sorted names of all operators; names of internal ones start with an underscore."""
+    """Return the sorted names of all operators; names of internal ones start with an underscore.
+
+    Raises:
+        ImportError: the package is in an archive.
+    """
     if not _names:
         found: list[str] = []
         for folder, _, files in os.walk(_ROOT):
             prefix = os.path.relpath(folder, _ROOT).replace(os.sep, ".")
             prefix = "" if prefix == "." else prefix + "."
             found += [prefix + file[:-3] for file in files if file.endswith(".py") and file != "__init__.py"]
+        if not found:
+            raise ImportError(
+                f"dalify finds its operators by their files, but there are none in {_ROOT!r}. It cannot be imported "
+                "from a zip archive: install it, or unpack the archive."
+            )
         _names[:] = sorted(found)
     return [*_names, *_added] if _added else _names
 

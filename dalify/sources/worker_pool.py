@@ -240,7 +240,11 @@ class WorkerPool:
             except BaseException as error:
                 self._discard_tasks()
                 if isinstance(error, OSError):
-                    raise WorkerError(f"a worker process cannot be started: {error}.") from error
+                    raise WorkerError(
+                        f"a worker process cannot be started: {error}.",
+                        hint="Raise the limit on open files (ulimit -n) or processes (ulimit -u), or use fewer worker "
+                        "processes.",
+                    ) from error
                 raise
 
     def _start_worker(self, number: int) -> _Worker:

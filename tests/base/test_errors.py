@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dalify import types
-from dalify.base.errors import option_error_text
+from dalify.base.errors import DecodeError, option_error_text
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,9 @@ def test_suggestions(value: object, options: list[object], suggestion: str) -> N
     text = option_error_text("mode", value, options)
     assert text.startswith(f"mode must be one of {options[0]}, {options[1]}; got {value!r}.")
     assert text.partition(f"{value!r}.")[2] == suggestion
+
+
+def test_the_place_of_a_sample_is_one_line() -> None:
+    error = DecodeError("damaged.")
+    error.locate(sample=3, origin="/photos/\u00e9 a\nb\0\udcff.jpg")
+    assert str(error).splitlines()[1:] == ["  sample 3 of the batch, from /photos/\u00e9 a\\nb\\x00\\udcff.jpg"]

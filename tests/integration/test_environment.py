@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import cv2
@@ -104,6 +105,24 @@ def test_programs_run(
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     assert b"cannot read the folder" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["photos", "program.py"]
+
+
+def test_an_archive_is_refused_with_its_path(tmp_path: Path) -> None:
+    archive = tmp_path / "dalify.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in (PROJECT / "dalify").rglob("*.py"):
+            file.write(path, path.relative_to(PROJECT))
+    done = subprocess.run(
+        [sys.executable, "-c", "from dalify import fn; fn.flip"],
+        env={**os.environ, "PYTHONPATH": str(archive)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert archive.name in done.stderr.rpartition("ImportError")[2]
+    assert "It cannot be imported from a zip archive" in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root can write everywhere")

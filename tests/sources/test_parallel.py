@@ -430,6 +430,16 @@ def test_a_pool_that_is_forgotten_ends_its_workers():
             os.kill(process, 0)
 
 
+def test_limits_that_prevent_the_start_of_workers_are_named(make_pool, monkeypatch):
+    def no_pipe(*_, **__):
+        raise OSError(24, "Too many open files")
+
+    source = parallel_source(make_pool(), uniform, batch=False, batch_size=4)
+    monkeypatch.setattr(multiprocessing, "Pipe", no_pipe)
+    with pytest.raises(WorkerError, match=r"(?s)cannot be started: .*Too many open files.*ulimit -n"):
+        source.next_batch()
+
+
 def test_sources_cannot_join_a_running_pool(make_pool):
     pool = make_pool()
     parallel_source(pool, uniform, batch=False, batch_size=4).next_batch()
