@@ -13,9 +13,10 @@ from dalify.base.wording import counted
 from dalify.data.samples import Samples
 from dalify.registry import Spec, operator
 from dalify.registry.groups import on_groups
+from dalify.registry.output_counts import one_per_entry
 
 
-@operator(outputs=lambda arguments: len(arguments["element_map"]))
+@operator(outputs=one_per_entry("element_map", "[0, 3]"))
 def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
     """Extract elements along the first axis, each as a separate output.
 
@@ -28,6 +29,7 @@ def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
 
     Raises:
         IndexingError: a sequence is too short, or has no dimensions.
+        NoOutputsError: `element_map` is empty.
 
     Example:
         >>> first, fourth = fn.element_extract(sequence, element_map=[0, 3])  # doctest: +SKIP

@@ -75,7 +75,6 @@ NO_DEFAULT: Any = object()
 _BOOLEANS = {"": False, "1": True, "true": True, "yes": True, "on": True}
 
 Kind = Literal["static", "per_sample", "shaping"]
-_COLLECTIONS: Any = (Sequence, set, frozenset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ class Parameter:
             return self._element(value, operator)
         if not isinstance(value, type) and callable(to_list := getattr(value, "tolist", None)):  # an array or a tensor
             value = to_list()
-        if isinstance(value, (str, bytes)) or not isinstance(value, _COLLECTIONS):
+        if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
             value = (value,)
         return tuple(self._elements(value, operator))
 

@@ -185,6 +185,8 @@ MISTAKES: dict[str, Program] = {
     "an axis of a slice twice": _photo(lambda dali, x: dali.fn.slice(x, start=[0, 1], axes=[0, -3])),
     "axes of a slice and their names": _photo(lambda dali, x: dali.fn.slice(x, start=[1], axes=[0], axis_names="W")),
     "an axis to pad twice": _photo(lambda dali, x: dali.fn.pad(x, axes=[0, 0], shape=[6, 7])),
+    "a size without an order": _photo(lambda dali, x: dali.fn.resize(x, size={3, 2})),
+    "no elements to extract": _built(lambda dali, x, chosen: dali.fn.element_extract(x, element_map=[])),
     "type of a constant as a text": _photo(lambda dali, x: x + dali.types.Constant([1, 2, 3], dtype="float")),
     "sets of different sizes": _photo(lambda dali, x: dali.fn.cat([x, x], [x])),
     "other types of anchor and shape": _photo(

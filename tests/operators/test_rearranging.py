@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from dalify import fn, pipeline_def, types
+from dalify.base.errors import DalifyError
 from tests.helpers.both import assert_same_as_dali, run_here
 
 RNG = np.random.default_rng(0)
@@ -268,7 +271,7 @@ MISTAKES = [
     (lambda fn, x: fn.reshape(x, shape=[-1, -1]), "has 2 negative extents"),
     (lambda fn, x: fn.reshape(x, shape=[5]), r"72 elements cannot become \(5,\)"),
     (lambda fn, x: fn.reshape(x, shape=[7, -1]), "cannot become"),
-    (lambda fn, x: fn.reshape(x, layout="AB"), "the layout 'AB' does not fit 3-D samples"),
+    (lambda fn, x: fn.reshape(x, layout="AB"), "the layout 'AB' does not match 3-D samples"),
     (lambda fn, x: fn.reshape(x, shape=[72], rel_shape=[1.0]), "specify only one of"),
     (lambda fn, x: fn.reshape(x, rel_shape=[1, 1, 1, 1]), "rel_shape has 4 entries"),
     (lambda fn, x: fn.reshape(x, src_dims=[3]), "src_dims has the entry 3"),
@@ -276,13 +279,13 @@ MISTAKES = [
     (lambda fn, x: fn.squeeze(x, axes=[0]), "axis 0 .* extent is not 1"),
     (lambda fn, x: fn.expand_dims(x, axes=[0, 0]), "must not contain a position twice"),
     (lambda fn, x: fn.expand_dims(x, axes=[5]), "axes contains 5"),
-    (lambda fn, x: fn.expand_dims(x, axes=[0], new_axis_names="AB"), "needs 1 letters"),
+    (lambda fn, x: fn.expand_dims(x, axes=[0], new_axis_names="AB"), "must have 1 letter"),
     (lambda fn, x: fn.transpose(x, perm=[0, 2]), "must be a permutation of the axes 0 to 2"),
-    (lambda fn, x: fn.transpose(x, output_layout="A"), "does not fit"),
+    (lambda fn, x: fn.transpose(x, output_layout="A"), "does not match"),
     (lambda fn, x: fn.cat(x, fn.cast(x, dtype=5)), "input 0 is UINT8, input 1 is INT16"),
     (lambda fn, x: fn.cat(x, x, axis=3), "axis 3 is out of range"),
     (lambda fn, x: fn.cat(x, x[:2], axis=1), "axis 0 differs"),
-    (lambda fn, x: fn.cat(x, x[0]), "equally many dimensions"),
+    (lambda fn, x: fn.cat(x, x[0]), "the same number of dimensions"),
     (lambda fn, x: fn.stack(x, x, axis_name="AB"), "one letter"),
     (lambda fn, x: fn.stack(fn.reshape(x, layout=""), axis_name="A"), "requires inputs with a layout"),
     (lambda fn, x: fn.one_hot(x, axis=5), "axis 5 is out of range"),
@@ -292,6 +295,11 @@ MISTAKES = [
     (lambda fn, x: fn.full(x, shape=[3]), "does not broadcast"),
     (lambda fn, x: fn.full_like(x[0], x), "does not broadcast"),
     (lambda fn, x: fn.element_extract(x, element_map=[4]), "element 4 does not exist"),
+    (lambda fn, x: fn.element_extract(x, element_map=[]), "element_map must not be empty"),
+    (
+        lambda fn, x: fn.transpose(x, perm={2, 0, 1}),
+        "perm must be an integer or a list of these; got {0, 1, 2} of type set",
+    ),
     (lambda fn, x: fn.sequence_rearrange(x, new_order=[4]), "new_order contains 4"),
     (lambda fn, x: fn.get_property(x, key="name"), "key must be one of source_info, layout"),
     (lambda fn, x: fn.reinterpret(x, dtype=7), "not a multiple of 8"),
@@ -300,6 +308,9 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("mistake", "message"), MISTAKES)
 def test_mistakes_are_named(mistake, message):
-    with pytest.raises(Exception, match=message) as caught:
+    with pytest.raises(DalifyError) as caught:
         run_here(lambda dali, x: [mistake(dali.fn, x)], IMAGES, layouts="HWC")
+    assert re.search(
+        message, caught.value.message
+    )  # the text of the error also quotes the line above, with the message
     assert isinstance(caught.value, (RuntimeError, ValueError, IndexError))
