@@ -7,6 +7,7 @@ on the wrong one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from dalify import Pipeline, fn, pipeline_def, types
+from dalify import Pipeline, eager, fn, lazy, pipeline_def, types
 from dalify.codecs import device_jpeg
 from dalify.data.tensors import batch_of
 from dalify.executor.device_samples_step import ParseStep
@@ -277,6 +278,24 @@ def test_pipelines_on_both_devices() -> None:
             assert {other.number for other in stream.waits} == {stream.number}
         for pipe in pipes:
             pipe.close()
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("flip", {}), ("resize", {"size": (6, 7)}), ("brightness", {"brightness": 1.5}), ("rotate", {"angle": 20.0})],
+)
+def test_calls_without_a_pipeline_run_on_the_device_of_their_data(
+    name: str, arguments: dict[str, Any], is_lazy: bool
+) -> None:
+    with devices(2) as found:
+        data = CudaTensor.of(torch.arange(120, dtype=torch.uint8).reshape(2, 4, 5, 3), 1)
+        with lazy() if is_lazy else nullcontext():
+            result = getattr(eager, name)(data, **arguments)
+            on_device = result.torch() if is_lazy else result
+        assert str(on_device.device) == "cuda:1"
+        assert {number for _, number, _ in found.calls} == {1}
+        assert {stream.number for _, _, stream in found.calls} == {1}
 
 
 class Decoder:

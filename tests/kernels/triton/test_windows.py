@@ -11,6 +11,7 @@ import torch
 
 from dalify import fn, types
 from dalify.kernels.dispatch import UnsupportedError
+from tests.helpers.cuda_devices import devices
 from tests.kernels.triton.running import DTYPES, compare, images
 
 pytestmark = pytest.mark.gpu
@@ -78,6 +79,21 @@ def test_sequences_take_a_launch_for_all_frames() -> None:
 def test_samples_with_different_numbers_of_channels_are_left_to_torch() -> None:
     data = [np.ones((4, 5, channels), np.uint8) for channels in (1, 3)]
     compare(lambda x: fn.crop_mirror_normalize(x, mean=[0.5]), data, "HWC", tolerance=1e-5, launches=None)
+
+
+def test_launches_are_on_the_device_of_their_samples() -> None:
+    """Triton launches on the current device of the thread, whatever the device of the tensors."""
+    module = importlib.import_module("dalify.kernels.triton.launching")
+    launched: list[int] = []
+
+    class Kernel:
+        def __getitem__(self, _grid: tuple[int]) -> Any:
+            return lambda **_: launched.append(torch.cuda.current_device())
+
+    with devices(2):
+        module.launch(Kernel(), torch.device("cuda", 1), 1)
+        module.launch(Kernel(), torch.device("cuda", 0), 1)
+    assert launched == [1, 0]
 
 
 @pytest.mark.parametrize(("platform", "largest"), [(None, 2**31 - 1), ("6.2", 2**24 - 1)])

@@ -427,8 +427,11 @@ def test_pipeline_is_usable_after_a_failure_of_the_device(
     assert len(pipe.run()[0]) == mixed.BATCH
 
 
-def test_the_decoder_is_closed_with_the_last_pipeline(many: list[str], calls: list[int]) -> None:
+def test_the_decoder_is_closed_with_the_last_pipeline(
+    many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     gc.collect()
+    monkeypatch.setattr(device_jpeg, "_users", set())  # without those of other tests
     pipes = [mixed.pipeline(many, "mixed", mixed.OPERATORS[name]) for name in ("image", "options")]
     for pipe in pipes:
         pipe.run()
