@@ -31,7 +31,7 @@ def _decode_for_resize(
     target: ResizeSize,
     window: CropWindow,
 ) -> Spec:
-    """Decode the part of each image that ``resize_crop_mirror`` reads.
+    """Decode the part of each image that ``resize_crop_mirror`` or ``_resize_crop`` reads.
 
     Args:
         encoded: see ``decoders.image``.

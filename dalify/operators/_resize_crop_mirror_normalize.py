@@ -11,10 +11,11 @@ import numpy as np
 
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
+from dalify.kernels.images.resample import WHOLE_RESULTS
 from dalify.kernels.images.resample_normalized import in_order, resample_normalized
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
-from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_parts
+from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_parts, cropped_sources
 from dalify.registry import AnySamples, Spec, Vectors, operator
 
 
@@ -26,6 +27,7 @@ def _resize_crop_mirror_normalize(
     filters: Filters,
     window: CropWindow,
     target: ResizeSize,
+    is_part: bool = False,
     dtype: DALIDataType = DALIDataType.FLOAT,
     normalization: Normalization,
 ) -> Spec:
@@ -33,6 +35,7 @@ def _resize_crop_mirror_normalize(
 
     Args:
         x: images HWC, uint8.
+        is_part: the pixels are those of ``_resize_crop``, not of ``resize_crop_mirror``.
         dtype: see ``crop_mirror_normalize``.
 
     Returns:
@@ -52,12 +55,17 @@ def _(
     spec: Spec,
     window: CropWindow,
     target: ResizeSize,
+    is_part: bool,
     output_layout: str,
     mean: Vectors,
     std: Vectors,
 ) -> dict[str, Any]:
     shapes = x.shape_array()
-    start, end, windows, parts = cropped_parts(target, window, "HW", shapes[:, :2], spec.device)
+    parts = WHOLE_RESULTS
+    if is_part:
+        start, end, windows, parts = cropped_parts(target, window, shapes[:, :2], spec.device)
+    else:
+        start, end, windows = cropped_sources(target, window, "HW", shapes[:, :2])
     check_channel_values(mean, std, shapes[:, 2])
     out_shapes = np.stack(in_order((windows[:, 0], windows[:, 1], shapes[:, 2]), output_layout), 1)
     return {"start": start, "end": end, "parts": parts, "out_shapes": out_shapes}

@@ -125,7 +125,7 @@ def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, dev
     return is_usual and set(resize) <= {*_MERGED, "dtype"}
 
 
-@resize.before("crop_mirror_normalize", "moves", into="resize_crop_mirror", takes=_OF_CROP)
+@resize.before("crop_mirror_normalize", "moves", into="_resize_crop", takes=_OF_CROP)
 def _(resize: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
     """Return whether the crop window is always inside the resized image and no other option prevents fusion."""
     if source.layout != "HWC" or any(crop.get(name) is VARIES for name in (*_OF_CROP, "crop_d")) or crop.get("crop_d"):

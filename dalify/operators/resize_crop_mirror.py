@@ -14,7 +14,7 @@ from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
-from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_parts, result_type
+from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_sources, result_type
 from dalify.registry import AnySamples, PerSample, Spec, argument_names, operator
 
 _MERGED = argument_names(Filters, CropWindow, ResizeSize)
@@ -71,34 +71,21 @@ def _(x: Batch, *, spec: Spec, window: CropWindow, target: ResizeSize, mirror: n
     first, last = spatial_axes(layout)
     letters = layout[first:last]
     shapes = x.shape_array()
-    start, end, windows, parts = cropped_parts(target, window, letters, shapes[:, first:last], spec.device)
+    start, end, windows = cropped_sources(target, window, letters, shapes[:, first:last])
     is_mirrored = np.stack([(mirror & _MIRRORED_BY[letter]) != 0 for letter in letters], 1)
     out_shapes = shapes.copy()
     out_shapes[:, first:last] = windows
-    if len(parts):  # the part of the mirrored result
-        sizes, begin = np.split(parts, 2, 1)
-        parts = np.concatenate([sizes, np.where(is_mirrored, sizes - begin - windows, begin)], 1)
     return {
         "start": np.where(is_mirrored, end, start),
         "end": np.where(is_mirrored, start, end),
-        "parts": parts,
         "out_shapes": out_shapes,
     }
 
 
 @resize_crop_mirror.cpu_samples
 @resize_crop_mirror.gpu_samples
-def _(
-    out: AnySamples,
-    x: AnySamples,
-    *,
-    out_spec: Spec,
-    start: np.ndarray,
-    end: np.ndarray,
-    parts: np.ndarray,
-    filters: Filters,
-) -> None:
-    filters.resample(out, x, out_spec.layout or "", start, end, parts)
+def _(out: AnySamples, x: AnySamples, *, out_spec: Spec, start: np.ndarray, end: np.ndarray, filters: Filters) -> None:
+    filters.resample(out, x, out_spec.layout or "", start, end)
 
 
 @resize_crop_mirror.before(

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIInterpType
-from dalify.kernels.images.resample import whole_results
+from dalify.kernels.images.resample import WHOLE_RESULTS
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import (
     ResizeGeometry,
@@ -226,9 +226,9 @@ def cropped_sources(
 
 
 def cropped_parts(
-    target: ResizeSize, window: CropWindow, letters: str, extents: np.ndarray, device: str
+    target: ResizeSize, window: CropWindow, extents: np.ndarray, device: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return what an operator on a device resamples to compute crops of resized samples.
+    """Return what an operator on a device resamples to compute crops of resized images.
 
     On the CPU, the source windows are those of the resize, and the crops are parts of its results: integers are equal
     to those of a resize before the crop. On a GPU, the windows are those of `cropped_sources`, and positions are
@@ -237,15 +237,14 @@ def cropped_parts(
     Args:
         target: see `cropped_sources`, like the following arguments.
         window: crop.
-        letters: of the spatial axes.
-        extents: of the sources.
+        extents: of the sources, int64 [N, 2].
         device: ``cpu`` or ``gpu``.
 
     Returns:
-        float [N, k], float [N, k], the extents of the crops, int64 [N, k], and `parts` of `Windows`.
+        float [N, 2], float [N, 2], the extents of the crops, int64 [N, 2], and `parts` of `Windows`.
     """
     if device == "gpu":
-        return *cropped_sources(target, window, letters, extents), whole_results(len(letters))
+        return *cropped_sources(target, window, "HW", extents), WHOLE_RESULTS
     sizes, start, end = target.edges(extents)
-    crop_start, windows = window.windows(sizes, letters, "pad", skips_whole=False)
+    crop_start, windows = window.windows(sizes, "HW", "pad", skips_whole=False)
     return start, end, windows, np.concatenate([np.maximum(sizes, 1), crop_start], 1)

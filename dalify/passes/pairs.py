@@ -79,13 +79,14 @@ def _merged(pair: Pair, first: Node, second: Node, note: Callable[[Node, Node], 
 
 
 def _arguments(pair: Pair, first: Node, second: Node) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of the first node that are kept, and those that are taken from the second one.
+    """Return the arguments of the first node that are kept, with those that are added, and those of the second one.
 
     The latter include defaults that are different from those of the operator that replaces the node.
     """
     own = first.arguments
     kept = {name: own[name] for name in (own if pair.keeps is None else pair.keeps) if name in own}
     new = catalog.find(pair.into).parameters
+    kept.update(pair.adds)
     taken: dict[str, Any] = {}
     for name in pair.takes:
         default = second.operator.parameters[name].default

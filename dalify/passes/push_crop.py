@@ -1,7 +1,7 @@
 """Compute crops as early as possible: in the resize before them, and in the decoder before that.
 
 ``resize`` before ``crop_mirror_normalize`` with a crop is the standard preprocessing of images for validation. The crop
-becomes part of the resize (``resize_crop_mirror``, which reads the same pixels around its window). All images then have
+becomes part of the resize (``_resize_crop``, which reads the same pixels around its window). All images then have
 the same size, so normalization runs once for many images.
 
 A decoder before a random crop, or before a resize with a crop, decodes only the part of the image that they read. They

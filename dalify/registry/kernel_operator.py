@@ -333,7 +333,14 @@ class KernelOperator(Operator):
         return function
 
     def before(
-        self, consumer: str, kind: PairKind, *, into: str, takes: Sequence[str], keeps: Sequence[str] | None = None
+        self,
+        consumer: str,
+        kind: PairKind,
+        *,
+        into: str,
+        takes: Sequence[str],
+        keeps: Sequence[str] | None = None,
+        adds: Mapping[str, Any] | None = None,
     ) -> Callable[[PairCondition], PairCondition]:
         """Attach the condition under which the operator, before another one, is replaced by a third one; see `Pair`.
 
@@ -343,11 +350,12 @@ class KernelOperator(Operator):
             into: see `Pair`, like the following arguments.
             takes: see `into`.
             keeps: see `into`.
+            adds: see `into`; None for none.
         """
 
         def attach(function: PairCondition) -> PairCondition:
             kept = None if keeps is None else tuple(keeps)
-            self.pairs[consumer, kind] = Pair(into, tuple(takes), kept, function)
+            self.pairs[consumer, kind] = Pair(into, tuple(takes), kept, adds or {}, function)
             return function
 
         return attach

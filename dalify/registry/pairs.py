@@ -33,10 +33,12 @@ class Pair(NamedTuple):
         into: name of the operator that takes its place, or the place of both.
         takes: arguments of the second operator that it also gets.
         keeps: its own arguments that are kept; None for all.
+        adds: further arguments.
         applies: the condition.
     """
 
     into: str
     takes: tuple[str, ...]
     keeps: tuple[str, ...] | None
+    adds: Mapping[str, Any]
     applies: PairCondition

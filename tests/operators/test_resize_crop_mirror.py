@@ -10,7 +10,6 @@ from tests.helpers.one_operator import assert_equals_dali, run_dalify
 from tests.helpers.photos import drawn_photo
 from tests.helpers.real_dali import Each
 
-FILTERS = ["INTERP_NN", "INTERP_LINEAR", "INTERP_CUBIC", "INTERP_LANCZOS3", "INTERP_TRIANGULAR", "INTERP_GAUSSIAN"]
 RANDOM = np.random.default_rng(0)
 PHOTOS = [drawn_photo(48, 64, 1), drawn_photo(64, 41, 2)]
 VOLUMES = [RANDOM.integers(0, 256, (9, 20, 31, 2), dtype=np.uint8)]
@@ -34,30 +33,6 @@ VOLUMES = [RANDOM.integers(0, 256, (9, 20, 31, 2), dtype=np.uint8)]
 )
 def test_images(device, arguments):
     assert_equals_dali("resize_crop_mirror", PHOTOS, layouts="HWC", device=device, tolerance=1, **arguments)
-
-
-@pytest.mark.parametrize("kind", FILTERS)
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
-@pytest.mark.parametrize(
-    ("shapes", "layout", "size", "crop"),
-    [
-        ([(40, 50, 3), (31, 77, 3), (90, 20, 3)], "HWC", [30, 33], [17, 20]),
-        ([(40, 50, 1), (31, 77, 1)], "HWC", [61, 30], [50, 9]),
-        ([(3, 40, 50), (3, 21, 30)], "CHW", [47, 26], [13, 26]),
-        ([(9, 20, 31, 1), (5, 33, 12, 1)], "DHWC", [13, 17, 23], [4, 15, 12]),
-        ([(9, 20, 31, 3), (13, 20, 12, 3)], "DHWC", [13, 17, 9], [6, 17, 6]),
-    ],
-    ids=str,
-)
-def test_integers_are_those_of_a_resize_before_a_crop(shapes, layout, size, crop, dtype, kind):
-    samples = [RANDOM.integers(0, 256, shape).astype(dtype) for shape in shapes]
-    options = {"size": size, "min_filter": kind, "mag_filter": kind}
-    position = {f"crop_pos_{axis}": value for axis, value in zip("xyz", (0.25, 1.0, 0.5), strict=False)}
-    resized = run_dalify("resize", samples, layouts=layout, **options)
-    expected = run_dalify("crop", resized, layouts=layout, crop=crop, **position)
-    found = run_dalify("resize_crop_mirror", samples, layouts=layout, crop=crop, **position, **options)
-    for sample, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(sample, other)
 
 
 def test_volumes_and_sequences(device):

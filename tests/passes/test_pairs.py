@@ -28,6 +28,7 @@ def test_declared_pairs_exist() -> None:
         ("resize", "crop_mirror_normalize", "moves"),
         ("resize", "crop_mirror_normalize", "merges"),
         ("resize_crop_mirror", "crop_mirror_normalize", "merges"),
+        ("_resize_crop", "crop_mirror_normalize", "merges"),
         ("random_resized_crop", "crop_mirror_normalize", "merges"),
         ("_decode_for_crop", "_random_resized_crop_normalize", "merges"),
         ("slice", "preemphasis_filter", "merges"),
@@ -36,6 +37,7 @@ def test_declared_pairs_exist() -> None:
         ("_mel_spectrogram", "normalize", "merges"),
         ("decoders.image", "random_resized_crop", "narrows"),
         ("decoders.image", "resize_crop_mirror", "narrows"),
+        ("decoders.image", "_resize_crop", "narrows"),
     }
 
 

@@ -44,7 +44,7 @@ def test_same_pixels(
 ) -> None:
     fused = prepared(photo_folder, resizing, cropping)
     names = names_in(fused)
-    assert names & {"resize_crop_mirror", "_resize_crop_mirror_normalize"}
+    assert names & {"_resize_crop", "_resize_crop_mirror_normalize"}
     assert "resize" not in names
     with monkeypatch.context() as patch:
         omit_passes(patch, "push_crop")
@@ -53,6 +53,32 @@ def test_same_pixels(
     for _ in range(3):
         found, wanted = (pipe.run()[0].as_array() for pipe in (fused, plain))
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in types.DALIInterpType])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+@pytest.mark.parametrize(("size", "crop"), [([30, 33], [17, 20]), ([61, 30], [50, 9])])
+def test_integers_of_all_filters(
+    monkeypatch: pytest.MonkeyPatch, size: list[int], crop: list[int], channels: int, dtype: type, kind: str
+) -> None:
+    random = np.random.default_rng(0)
+    images = [random.integers(0, 256, (*extents, channels)).astype(dtype) for extents in ((40, 50), (31, 77), (90, 20))]
+    filters: dict[str, Any] = dict.fromkeys(("min_filter", "mag_filter"), types.DALIInterpType[kind])
+
+    @pipeline_def(batch_size=3, num_threads=1)
+    def pipeline() -> Any:
+        fed = fn.external_source(lambda: images, layout="HWC", dtype=types.INT16 if dtype == np.int16 else types.UINT8)
+        resized = fn.resize(fed, size=size, **filters)
+        return fn.crop_mirror_normalize(resized, crop=crop, crop_pos_x=0.25, crop_pos_y=1.0)
+
+    moved = pipeline()
+    assert "resize" not in names_in(moved)
+    with monkeypatch.context() as patch:
+        omit_passes(patch, "push_crop")
+        plain = pipeline()
+        assert "resize" in names_in(plain)
+    np.testing.assert_array_equal(moved.run()[0].as_array(), plain.run()[0].as_array())
 
 
 @pytest.mark.parametrize(
@@ -69,7 +95,7 @@ def test_not_where_the_window_may_not_fit_or_is_narrow(
     photo_folder: Path, resizing: dict[str, Any], cropping: dict[str, Any]
 ) -> None:
     assert not names_in(prepared(photo_folder, resizing, cropping)) & {
-        "resize_crop_mirror",
+        "_resize_crop",
         "_resize_crop_mirror_normalize",
     }
 
@@ -87,7 +113,7 @@ def test_not_where_somebody_else_reads_the_resized_image(photo_folder: Path) -> 
         images = fn.resize(fn.decoders.image(encoded), resize_shorter=60)
         return fn.crop_mirror_normalize(images, crop=[32, 32]), images.shape()
 
-    assert "resize_crop_mirror" not in names_in(pipeline())
+    assert "_resize_crop" not in names_in(pipeline())
 
 
 def test_not_where_the_resize_also_gives_the_original_size(photo_folder: Path) -> None:
@@ -99,6 +125,6 @@ def test_not_where_the_resize_also_gives_the_original_size(photo_folder: Path) -
         return fn.crop_mirror_normalize(resized, crop=[32, 32]), size, images.shape()
 
     pipe = pipeline()
-    assert "resize_crop_mirror" not in names_in(pipe)
+    assert "_resize_crop" not in names_in(pipe)
     _, sizes, shapes = (output.as_array() for output in pipe.run())
     np.testing.assert_array_equal(sizes, shapes[:, :2])

@@ -41,7 +41,7 @@ from dalify.kernels.images.resample_filters import new_taps, place_in_whole
 from dalify.kernels.images.resample_nearest import gather_nearest
 from dalify.kernels.images.resample_rounding import even_range, round_to_even
 
-__all__ = ["Windows", "has_others", "linear", "resample", "resample_windows", "separable", "whole_results"]
+__all__ = ["WHOLE_RESULTS", "Windows", "has_others", "linear", "resample", "resample_windows", "separable"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
@@ -61,8 +61,8 @@ class Windows(NamedTuple):
         end: float32 [N, k], their end; an end before the start mirrors that axis.
         min_filter: int32 [N], DALIInterpType for axes that shrink.
         mag_filter: int32 [N], the same for other axes.
-        parts: int64 [N, 2 k], for results that are parts of the resampled windows: the extents of the whole results,
-            then the first pixel of each part. Its pixels are those of the whole result. See `whole_results`.
+        parts: int64 [N, 4], for images that are parts of the resampled windows: height and width of the whole results,
+            then the first row and column of each part. Its integers are those of the whole result. See `WHOLE_RESULTS`.
     """
 
     start: np.ndarray
@@ -77,10 +77,8 @@ class Windows(NamedTuple):
         return Windows(self.start[at], self.end[at], self.min_filter[at], self.mag_filter[at], parts)
 
 
-@lru_cache(4)
-def whole_results(axes: int) -> np.ndarray:
-    """Return the `parts` of `Windows` for results that are whole, int64 [0, 2 axes]."""
-    return np.empty((0, 2 * axes), np.int64)
+WHOLE_RESULTS = np.empty((0, 4), np.int64)
+"""The `parts` of `Windows` for results that are whole."""
 
 
 def resample(
@@ -115,12 +113,12 @@ def resample(
     samples, axes = len(x), x.ndim - 1
     starts, ends = (broadcast_to(corner, (samples, axes), np.float32) for corner in (start, end))
     smaller, larger = (broadcast_to(kinds, (samples,), np.int32) for kinds in (min_filter, mag_filter))
-    resample_windows(out, x, Windows(starts, ends, smaller, larger, whole_results(axes)), antialias)
+    resample_windows(out, x, Windows(starts, ends, smaller, larger, WHOLE_RESULTS), antialias)
 
 
 def resample_windows(out: Samples, x: Samples, windows: Windows, antialias: bool) -> None:
     """Resample as `resample` does, with arrays as `broadcast_to` returns them."""
-    found: Any = _describe(out.shapes, x.shapes, *windows)
+    found: Any = _describe(out.shapes, x.shapes, *windows[:4])
     has_empty_results, empty, nearest, others, rgb, whole = found
     if has_empty_results:
         _resample_some(out, x, windows, antialias, all_of(out.shapes, 1))
@@ -142,7 +140,7 @@ def resample_windows(out: Samples, x: Samples, windows: Windows, antialias: bool
 
     def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
         some = windows.take(numbers)
-        found: Any = _describe(target.shapes, source.shapes, *some)
+        found: Any = _describe(target.shapes, source.shapes, *some[:4])
         _resample_all(target, source, some, antialias, *found[3:])
         if out.dtype.kind in "iu":
             others = True if found[3] else None
@@ -153,7 +151,7 @@ def resample_windows(out: Samples, x: Samples, windows: Windows, antialias: bool
 
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
-def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter, parts):
+def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
     """Return what decides which functions resample the samples of a chunk.
 
     Returns:
@@ -173,8 +171,8 @@ def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter, parts):
         has_others |= smaller != _LINEAR and smaller != _TRIANGULAR
         has_others |= larger != _LINEAR and larger != _TRIANGULAR
         rgb += out_shapes[n, ndim - 1] == 3 and out_shapes[n, ndim - 2] >= _LANES
-        depth, _ = place_in_whole(parts, n, 0, out_shapes[n, 0])
-        whole += x_shapes[n, 0] == out_shapes[n, 0] == depth and start[n, 0] == 0 and end[n, 0] == depth
+        depth = out_shapes[n, 0]
+        whole += x_shapes[n, 0] == depth and start[n, 0] == 0 and end[n, 0] == depth
     # `_NONE`, `_SOME` or `_ALL`
     nearest = (nearest > 0) * (1 + (nearest == count))
     rgb = (rgb > 0) * (1 + (rgb == count))
@@ -224,8 +222,6 @@ def _resample_all(
         else:
             depth = out.extents(0)
             chosen = (x.extents(0) == depth) & (windows.start[:, 0] == 0) & (windows.end[:, 0] == depth)
-            if len(windows.parts):
-                chosen &= windows.parts[:, 0] == depth
         for kind, at in ((_ALL, np.flatnonzero(chosen)), (_NONE, np.flatnonzero(~chosen))):
             kinds = (kind, whole) if rgb == _SOME else (rgb, kind)
             _resample_all(out.take(at), x.take(at), windows.take(at), antialias, has_others, *kinds)
@@ -235,12 +231,12 @@ def _resample_all(
         x = contiguous(x)
         blended = Samples.empty(np.column_stack([out.extents(0), x.shapes[:, 1:]]), np.dtype(np.float32))
         edges = np.ascontiguousarray(windows.start[:, 0]), np.ascontiguousarray(windows.end[:, 0])
-        _blend_slices(*blended.compiled, *x.compiled, *edges, *windows[2:], antialias, others)
+        _blend_slices(*blended.compiled, *x.compiled, *edges, *windows[2:4], antialias, others)
         x = blended
     options = antialias, None if rgb == _ALL else True, others
     if x.ndim == 4:
         strides = x.steps() if x.strides is None else x.strides
-        _separable_slices(*out.compiled, *x.compiled, strides, *windows, *options)
+        _separable_slices(*out.compiled, *x.compiled, strides, *windows[:4], *options)
     else:
         pitches = x.shapes[:, 1] * x.shapes[:, 2] if x.strides is None else x.strides[:, 0].copy()
         separable(*out.compiled, *x.compiled, pitches, *windows, *options)
@@ -299,7 +295,7 @@ def _blend(target, x, row, weights, left):
 
 @njit(nogil=True, cache=True)
 def _blend_slices(
-    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, parts, antialias, others
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, start, end, min_filter, mag_filter, antialias, others
 ):
     """Resample the first axis of volumes [D, H, W, C] into float32 [d, H, W, C]."""
     for n in range(len(out_at)):
@@ -308,15 +304,10 @@ def _blend_slices(
         out = array_at(out_at[n], (size, pixels), out_like)
         x = array_at(x_at[n], (depth, pixels), x_like)
         is_row = np.bool_(True)  # a literal would be compiled separately
-        whole, begin = place_in_whole(parts, n, 0, size)
-        smaller, larger = min_filter[n], mag_filter[n]
-        if (
-            whole == depth and start[n] == 0 and end[n] == depth
-        ):  # not blurred by any filter, as if it were not resampled
-            smaller = larger = np.int32(_LINEAR)
         _, first, weights = new_taps(
-            depth, whole, begin, size, start[n], end[n], smaller, larger, antialias, is_row, not is_row, others
-        )
+            depth, size, np.int64(0), size, start[n], end[n], min_filter[n], mag_filter[n], antialias, is_row,
+            not is_row, others,
+        )  # fmt: skip
         for i in range(size):
             _blend(out[i], x, first[i], weights[i], 0)
 
@@ -547,7 +538,7 @@ def separable(
 
 @njit(nogil=True, cache=True)
 def _separable_slices(
-    out_at, out_shapes, out_like, x_at, x_shapes, x_like, x_strides, start, end, min_filter, mag_filter, parts,
+    out_at, out_shapes, out_like, x_at, x_shapes, x_like, x_strides, start, end, min_filter, mag_filter,
     antialias, is_general, others,
 ):  # fmt: skip
     """Call `separable` for the slices of volumes of equal depths; `x_strides` is int64 [N, 4], in elements."""
@@ -559,7 +550,7 @@ def _separable_slices(
     target_shapes, source_shapes = new_array((count, 3), np.int64), new_array((count, 3), np.int64)
     first, last = new_array((count, 2), np.float32), new_array((count, 2), np.float32)
     smaller, larger = new_array((count,), np.int32), new_array((count,), np.int32)
-    places = new_array((count if len(parts) else 0, 4), np.int64)
+    parts = new_array((0, 4), np.int64)
     at = 0
     for n in range(len(out_at)):
         out_step = out_shapes[n, 1] * out_shapes[n, 2] * out_shapes[n, 3] * out_like.itemsize
@@ -570,11 +561,9 @@ def _separable_slices(
                 target_shapes[at, axis], source_shapes[at, axis] = out_shapes[n, axis + 1], x_shapes[n, axis + 1]
             for axis in range(2):
                 first[at, axis], last[at, axis] = start[n, axis + 1], end[n, axis + 1]
-                if len(parts):
-                    places[at, axis], places[at, axis + 2] = parts[n, axis + 1], parts[n, axis + 4]
             smaller[at], larger[at] = min_filter[n], mag_filter[n]
             at += 1
     separable(
         targets, target_shapes, out_like, sources, source_shapes, x_like, pitches, first, last, smaller, larger,
-        places, antialias, is_general, others,
+        parts, antialias, is_general, others,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from dalify.base.errors import ShapeError
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
-from dalify.kernels.images.resample import Windows, linear, resample_windows, whole_results
+from dalify.kernels.images.resample import WHOLE_RESULTS, Windows, linear, resample_windows
 from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import spatial_axes
@@ -45,7 +45,7 @@ def resample_axes(
         layout: layout of a sample, one of `VISUAL_LAYOUTS`.
         start: start of the windows on each spatial axis, [k] for all or [N, k].
         end: end of the windows.
-        parts: see `Windows`, for `Samples` only; None: whole results.
+        parts: see `Windows`, for images in `Samples` only; None: whole results.
         interp_type: [N] filters of both directions, or None for linear.
         min_filter: [N] filters for axes that shrink, or None for `interp_type`.
         mag_filter: [N] filters for other axes, or None for `interp_type`.
@@ -66,7 +66,7 @@ def resample_axes(
         source, target, owner = x, out, None
         if first:
             (source, owner), (target, _) = x.folded(first), out.folded(first)
-        windows = Windows(starts, ends, smaller, larger, whole_results(last - first) if parts is None else parts)
+        windows = Windows(starts, ends, smaller, larger, WHOLE_RESULTS if parts is None else parts)
         if owner is not None:
             windows = windows.take(owner)
         try:

@@ -214,13 +214,13 @@ def axis_taps(n_in, n_out, begin, start, end, kind, radius, is_accumulated, firs
 
 @njit(nogil=True, inline="always")
 def place_in_whole(parts, n, axis, count):
-    """Return the number of pixels of the whole result along an axis, and where the `count` computed pixels begin.
+    """Return the number of rows or columns of the whole result, and where the `count` computed ones begin.
 
     `parts` is that of `Windows`.
     """
     size, begin = count, np.int64(0)
     if parts.shape[0] > 0:
-        size, begin = parts[n, axis], parts[n, parts.shape[1] // 2 + axis]
+        size, begin = parts[n, axis], parts[n, 2 + axis]
     return size, begin
 
 

@@ -24,12 +24,11 @@ def gather_nearest(out: Samples, x: Samples, start: np.ndarray, end: np.ndarray,
         x: N contiguous samples of the same type.
         start: float32 [N, 2] or [N, 3], see `Windows` of `dalify.kernels.images.resample`.
         end: see `start`, like `parts`.
-        parts: int64 [N, 4] or [N, 6], or no rows.
+        parts: int64 [N, 4], or no rows.
     """
     if x.ndim == 3:  # images are volumes of one slice
         out, x = out.with_axis(0), x.with_axis(0)
         start, end = (np.insert(corner, 0, edge, axis=1) for corner, edge in ((start, 0), (end, 1)))
-        parts = np.insert(np.insert(parts, 2, 0, axis=1), 0, 1, axis=1)
     _nearest(out.addresses, out.shapes, x.addresses, x.shapes, x.dtype.itemsize, start, end, parts, _BYTE)
 
 
@@ -45,7 +44,9 @@ def _nearest(out_at, out_shapes, x_at, x_shapes, itemsize, start, end, parts, by
         for axis in range(3):
             first = slices if axis == 0 else rows if axis == 1 else columns
             weights = np.empty((first.size, 1), np.float32)
-            whole, begin = place_in_whole(parts, n, axis, first.size)
+            whole, begin = first.size, np.int64(0)
+            if axis:
+                whole, begin = place_in_whole(parts, n, axis - 1, first.size)
             axis_taps(
                 x_shapes[n, axis], whole, begin, start[n, axis], end[n, axis], _NEAREST, np.float32(0), axis < 2, first,
                 weights, True,

@@ -17,7 +17,7 @@ from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.images.color_matrix import apply_matrix
 from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
 from dalify.kernels.images.planes import planes_of
-from dalify.kernels.images.resample import has_others, linear, separable, whole_results
+from dalify.kernels.images.resample import WHOLE_RESULTS, has_others, linear, separable
 
 __all__ = ["PIXELS", "has_resampled_planes", "spare_memory"]
 
@@ -74,7 +74,7 @@ def has_resampled_planes(
         broadcast_to(start, (count, 2), np.float32),
         broadcast_to(end, (count, 2), np.float32),
         *kinds,
-        whole_results(2) if parts is None else parts,
+        WHOLE_RESULTS if parts is None else parts,
         filters["antialias"],
         None,
         others,

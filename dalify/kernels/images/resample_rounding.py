@@ -81,11 +81,10 @@ def round_to_even(
     out_at, out_shapes, out_like, x_shapes, start, end, min_filter, mag_filter, parts, antialias, others, block
 ):
     """Round the values of `even_range`, of images or of the slices of volumes."""
-    axes = start.shape[1]
     for n in range(len(out_at)):
         width, channels = out_shapes[n, -2], out_shapes[n, -1]
-        rows, _ = place_in_whole(parts, n, axes - 2, out_shapes[n, -3])
-        columns, left = place_in_whole(parts, n, axes - 1, width)
+        rows, _ = place_in_whole(parts, n, 0, out_shapes[n, -3])
+        columns, left = place_in_whole(parts, n, 1, width)
         first, last = even_range(
             (rows, columns, channels), (left, width), x_shapes[n, -2], start[n, -2:], end[n, -2:], min_filter[n],
             mag_filter[n], antialias, others, block,

@@ -112,6 +112,13 @@ _KEPT = ("on_error", *argument_names(DecodeOptions, HardwareDecoder))
     keeps=_KEPT,
 )
 @image.before(
+    "_resize_crop",
+    "narrows",
+    into="_decode_for_resize",
+    takes=argument_names(ResizeSize, CropWindow),
+    keeps=_KEPT,
+)
+@image.before(
     "resize_crop_mirror",
     "narrows",
     into="_decode_for_resize",

@@ -275,7 +275,7 @@ CASES: dict[str, Case] = {
         },
         reference=by.exact(by.part),
         other_defaults={"axes": DEFAULT_AXES, "axis_names": DEFAULT_AXES},
-        waits=["copies from the device @ operators/slice.py:_absolute_and_relative"],
+        waits=["copies from the device @ data/exchange.py:to_host"],
     ),
     "tensor_resize": image_case(
         PHOTOS,
