@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections import Counter
 
 import numpy as np
@@ -14,6 +15,7 @@ from dalify.auto_aug import auto_augment, rand_augment, trivial_augment
 from dalify.auto_aug.core import Policy, augmentation
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from tests.auto_aug.running import augmented, picture
+from tests.helpers.messages import own_text
 
 IMAGES = [picture(30, 40), picture(24, 50)] * 4
 VIDEO = [np.stack([picture(20, 31)] * 3)] * 6
@@ -241,9 +243,17 @@ def test_written_down_and_read_again():
             "no translations and does not accept max_translate_abs",
         ),
         (lambda x: auto_augment.auto_augment(x, shape=7), ArgumentTypeError, r"\(height, width\); got 7"),
-        (lambda x: auto_augment.auto_augment(x, max_translate_abs="a"), ArgumentTypeError, "max_translate_abs"),
-        (lambda x: auto_augment.auto_augment(x, max_translate_abs=(1, 2, 3)), ArgumentTypeError, "or two"),
-        (lambda x: auto_augment.auto_augment(x, max_translate_abs=-1), ArgumentValueError, "at least 0; got -1"),
+        (
+            lambda x: auto_augment.auto_augment(x, max_translate_abs="a"),
+            ArgumentTypeError,
+            "max_translate_abs must be a number",
+        ),
+        (
+            lambda x: auto_augment.auto_augment(x, max_translate_abs=(1, 2, 3)),
+            ArgumentTypeError,
+            r"a number or \(height, width\)",
+        ),
+        (lambda x: auto_augment.auto_augment(x, max_translate_abs=-1), ArgumentValueError, "not negative; got -1"),
         (lambda x: auto_augment.apply_auto_augment("svhn", x), ArgumentTypeError, "policy must be a Policy"),
         (lambda x: auto_augment.apply_auto_augment(Policy("p", 3, []), x), ArgumentValueError, "p has no sub-policies"),
         (
@@ -253,8 +263,8 @@ def test_written_down_and_read_again():
         ),
         (lambda x: rand_augment.rand_augment(x, -1, 3), ArgumentValueError, "at least 0; got -1"),
         (lambda x: rand_augment.rand_augment(x, 2.0, 3), ArgumentTypeError, "must be an integer; got 2.0"),
-        (lambda x: rand_augment.rand_augment(x, 2, 31), ArgumentValueError, "m must be 0 to 30"),
-        (lambda x: rand_augment.rand_augment(x, 2, -1), ArgumentValueError, "m must be 0 to 30"),
+        (lambda x: rand_augment.rand_augment(x, 2, 31), ArgumentValueError, "m must be between 0 and 30"),
+        (lambda x: rand_augment.rand_augment(x, 2, -1), ArgumentValueError, "m must be between 0 and 30"),
         (lambda x: rand_augment.rand_augment(x, 2, 3.0), ArgumentTypeError, "m must be an integer"),
         (
             lambda x: rand_augment.rand_augment(x, 2, 3, excluded=["foo"]),
@@ -275,7 +285,11 @@ def test_written_down_and_read_again():
             ArgumentValueError,
             "the list of augmentations must not be empty",
         ),
-        (lambda x: trivial_augment.apply_trivial_augment([fn.flip], x), ArgumentTypeError, "holds flip, which is none"),
+        (
+            lambda x: trivial_augment.apply_trivial_augment([fn.flip], x),
+            ArgumentTypeError,
+            "contains flip, which is not an augmentation",
+        ),
         (
             lambda x: trivial_augment.apply_trivial_augment([a.rotate], x, foo=3),
             ArgumentTypeError,
@@ -297,5 +311,6 @@ def test_written_down_and_read_again():
     ],
 )
 def test_mistakes(use, error, text):
-    with pytest.raises(error, match=text):
+    with pytest.raises(error) as caught:
         augmented(use, IMAGES)
+    assert re.search(text, own_text(caught.value))

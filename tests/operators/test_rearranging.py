@@ -10,6 +10,7 @@ import pytest
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import DalifyError
 from tests.helpers.both import assert_same_as_dali, run_here
+from tests.helpers.messages import own_text
 
 RNG = np.random.default_rng(0)
 IMAGES = [RNG.integers(0, 256, (4, 6, 3), dtype=np.uint8) for _ in range(3)]
@@ -310,7 +311,5 @@ MISTAKES = [
 def test_mistakes_are_named(mistake, message):
     with pytest.raises(DalifyError) as caught:
         run_here(lambda dali, x: [mistake(dali.fn, x)], IMAGES, layouts="HWC")
-    assert re.search(
-        message, caught.value.message
-    )  # the text of the error also quotes the line above, with the message
+    assert re.search(message, own_text(caught.value))
     assert isinstance(caught.value, (RuntimeError, ValueError, IndexError))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import dalify
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError
 from tests.helpers.both import assert_same_as_dali, run_here
+from tests.helpers.messages import own_text
 
 RNG = np.random.default_rng(0)
 IMAGES = [RNG.integers(0, 256, (4, 6, 3), dtype=np.uint8) for _ in range(3)]
@@ -56,14 +59,15 @@ def test_ellipsis_stands_for_the_axes_between(device):
         (lambda x, i: x[:: i - i], ArgumentValueError, "step of a slice must not be zero"),
         (lambda x, i: x[1.5], ArgumentTypeError, "must be an integer"),
         (lambda x, i: x[[0, 2]], ArgumentTypeError, r"(?s)must be an integer.*fn\.stack\(x\[0\], x\[2\]\)"),
-        (lambda x, i: x[i * 1.5], DTypeError, "must be an integer; its type is FLOAT"),
+        (lambda x, i: x[i * 1.5], DTypeError, "must be an integer; got FLOAT"),
         (lambda x, i: x[x], ShapeError, r"(?s)scalar integer per sample; got 3 dimensions.*Masks are not indices"),
         (lambda x, i: x[dalify.newaxis("F"), dalify.newaxis], LayoutError, "either all new axes or none"),
     ],
 )
 def test_mistakes_are_named(mistake, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error) as caught:
         run_here(lambda dali, x, i: [mistake(x, i)], IMAGES, INDICES, layouts=["HWC", ""])
+    assert re.search(message, own_text(caught.value))
 
 
 def test_a_named_axis_needs_a_layout():

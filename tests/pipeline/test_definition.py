@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from dalify.base.errors import (
     UnknownArgumentError,
 )
 from dalify.pipeline import Pipeline
+from tests.helpers.messages import own_text
 
 
 def source() -> np.ndarray[Any, Any]:
@@ -241,17 +243,18 @@ def test_a_pipeline_is_usable_after_an_error_while_building() -> None:
         (lambda: fn.random.uniform(name=3), ArgumentTypeError, "name must be a string; got 3"),
         (lambda: fn.cast(source(), dtype=3.5), ArgumentValueError, "dtype must be one of types.UINT8"),
         (lambda: fn.cast(source(), dtype=[1]), ArgumentValueError, "dtype must be one of types.UINT8"),
-        (lambda: fn.cast(source(), dtype=dict), DTypeError, "cannot be used"),
-        (lambda: fn.external_source(source, source=source), ArgumentTypeError, "source was given twice"),
-        (lambda: ops.ExternalSource(source, source=source)(), ArgumentTypeError, "source was given twice"),
+        (lambda: fn.cast(source(), dtype=dict), DTypeError, "type object are not supported"),
+        (lambda: fn.external_source(source, source=source), ArgumentTypeError, "source was specified twice"),
+        (lambda: ops.ExternalSource(source, source=source)(), ArgumentTypeError, "source was specified twice"),
         (lambda: ops.ExternalSource(source, *range(20))(), ArgumentTypeError, "20|21"),
         (lambda: fn.random.uniform() + 2**40, IntegerRangeError, "types.INT64"),
         (lambda: fn.random.uniform() + 2**40, OverflowError, "INT32"),  # which is what DALI raises
     ],
 )
 def test_errors_have_our_message_and_the_users_line(mistake: Any, error: type, text: str) -> None:
-    with pytest.raises(error, match=text) as caught:
+    with pytest.raises(error) as caught:
         run(mistake)
+    assert re.search(text, own_text(caught.value))
     assert "test_definition.py" in str(caught.value)
 
 

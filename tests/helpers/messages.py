@@ -1,0 +1,17 @@
+"""The texts of errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["own_text"]
+
+
+def own_text(error: Any) -> str:
+    """Return the text of an error without the source line that it quotes.
+
+    That is a line of the test, which often contains the expected text: the test could not fail.
+    """
+    text = str(error)
+    line = getattr(error, "line", None)
+    return text if line is None else text.replace(line.quote(), f"  {line}")
