@@ -121,7 +121,7 @@ def test_mistakes_that_show_in_a_run_name_the_line() -> None:
         images = given(IMAGES, "CWHN")
         return fn.Crop(crop_w=50, crop_h=50)(images)  # larger than the images
 
-    with pytest.raises(DalifyError, match="(?s)a crop window of 50 x 50 does not fit.*# larger than the images"):
+    with pytest.raises(DalifyError, match=r"(?s)a crop window of 50 x 50 does not fit.*# larger than the images"):
         run(make)
 
 
