@@ -339,7 +339,7 @@ def _decode_errors() -> Iterator[None]:
 
 @cache
 def _metadata_options() -> dict[str, str]:
-    """Return the option of ``av.open`` that accepts metadata that is not UTF-8: since version 19 it always is."""
+    """Return the option of ``av.open`` that accepts metadata that is not UTF-8; PyAV 19 and later always accept it."""
     return {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
 
 

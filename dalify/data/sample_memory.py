@@ -97,7 +97,7 @@ def check_cache_options(cache_type: str, cache_size: int, cache_threshold: int, 
 
 
 def check_cache_folder(name: str, folder: str) -> None:
-    """Raise if no folder of this machine can have such a path.
+    """Raise an error if a path cannot be that of a local folder.
 
     Args:
         name: what specifies the path, for the error.
@@ -108,7 +108,7 @@ def check_cache_folder(name: str, folder: str) -> None:
     """
     if "://" in folder or "\0" in folder:
         raise ArgumentValueError(
-            f"{name} must be a folder of this machine; got {folder!r}.",
+            f"{name} must be a local folder; got {folder!r}.",
             hint="Use a local path, for example '/tmp/cache'.",
         )
 

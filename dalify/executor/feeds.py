@@ -338,7 +338,7 @@ def _copied_on_device(batch: Batch) -> Batch:
     """Return a copy; samples of one shape become one tensor."""
     if batch.dense is None and batch.is_uniform:
         return Batch(torch.stack(batch.samples), None, batch.layout, "gpu", batch.origins, batch.dtype)
-    return batch.map(torch.clone)
+    return batch.copied()
 
 
 class ReaderFeed:

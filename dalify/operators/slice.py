@@ -14,7 +14,7 @@ from dalify.base.wording import counted
 from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.axes import check_distinct
+from dalify.kernels.arrays.axes import check_distinct, check_distinct_rows
 from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import FILLING, POLICIES, check_fill_values, trimmed
@@ -114,8 +114,7 @@ def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: in
             f"axes {axes[0].tolist()} are out of range for data with {counted(spec.ndim, 'dimension')}."
         )
     axes = axes % spec.ndim
-    for row in {tuple(row) for row in axes.tolist()}:
-        check_distinct(row)
+    check_distinct_rows(axes)
     return axes
 
 

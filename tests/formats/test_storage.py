@@ -176,7 +176,7 @@ def test_the_cache_is_a_folder_of_this_machine(tmp_path: Path, by_environment: b
         cwd=tmp_path,
     )
     name = "DALIFY_CACHE" if by_environment else "cache_folder"
-    assert f"{name} must be a folder of this machine; got 's3://bucket/cache'" in result.stderr
+    assert f"{name} must be a local folder; got 's3://bucket/cache'" in result.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -107,7 +107,7 @@ def configure(
             (``Retry-After``), but after `timeout_s` at the latest.
 
     Raises:
-        ArgumentValueError: a value out of range, or a folder that is none of this machine.
+        ArgumentValueError: a value out of range, or a folder that is not a local path.
     """
     global _requests, _cache
     if not cache_bytes > 0 or not timeout_s > 0 or retries < 0:
@@ -221,7 +221,7 @@ def size_of(url: str) -> int:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry of a folder is a folder; a link that cannot be followed is none, whatever the reason."""
+    """Return whether an entry of a folder is a folder; False for a link that cannot be followed."""
     try:
         return entry.is_dir()
     except OSError:

@@ -8,11 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = ["check_distinct", "check_layout", "check_mean", "chosen_axes", "normal_axis", "reduced_spec", "without_axes"]
+__all__ = [
+    "check_distinct",
+    "check_distinct_rows",
+    "check_layout",
+    "check_mean",
+    "chosen_axes",
+    "normal_axis",
+    "reduced_spec",
+    "without_axes",
+]
 
 
 def normal_axis(axis: int, ndim: int, *, extra: int = 0) -> int:
@@ -63,6 +74,14 @@ def check_distinct(axes: Sequence[int] | str) -> None:
     """Raise an ArgumentValueError if axes, as indices that are not negative or as letters, contain one twice."""
     if len(set(axes)) < len(axes):
         raise ArgumentValueError(f"axes must not be repeated; got {axes!r}.")
+
+
+def check_distinct_rows(axes: np.ndarray) -> None:
+    """Raise an ArgumentValueError if the axes of a sample, a row of ``[N, k]``, contain one twice."""
+    ordered = np.sort(axes, axis=1)
+    is_repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if is_repeated.any():
+        check_distinct(axes[int(is_repeated.argmax())].tolist())
 
 
 def without_axes(spec: Spec, axes: Sequence[int]) -> Spec:

@@ -13,7 +13,7 @@ from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
 from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.data import Batch
-from dalify.kernels.arrays.axes import check_distinct
+from dalify.kernels.arrays.axes import check_distinct, check_distinct_rows
 from dalify.kernels.images.slice_geometry import slice_bounds
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
 from dalify.parameter_groups.slicing import SliceCoordinates
@@ -103,8 +103,7 @@ def _(
         raise LayoutError(f"axes must be 0 (height) and 1 (width); got {axes.tolist()[0]}.")
     else:
         axes = axes % 2
-        for row in {tuple(row) for row in axes.tolist()}:
-            check_distinct(row)
+        check_distinct_rows(axes)
     given = coordinates.values(
         anchor, shape_input, normalized_anchor=normalized_anchor, normalized_shape=normalized_shape
     )
