@@ -6,6 +6,7 @@ errors.
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,8 @@ class AudioFiles:
         # Of files of floats, which are not converted: others are left to the library.
         float_channels = (1 if downmix else _MAX_CHANNELS) if dtype == np.float32 else 0
         # A function is only compiled if it is needed.
-        is_flac_first = next(files.arrays())[: len(_FLAC_MARK)].tobytes() == _FLAC_MARK
+        mark_bytes = min(len(_FLAC_MARK), int(shapes[0, 0]))
+        is_flac_first = ctypes.string_at(int(addresses[0]), mark_bytes) == _FLAC_MARK
         if is_flac_first:
             flacs = _read_flac_headers(addresses, shapes, table, True, *bounds)
             waves = _read_wave_headers(addresses, shapes, table, False, float_channels, *bounds) if flacs < count else 0

@@ -521,7 +521,8 @@ class Engine:
 
     def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
         collectors: dict[int, Collector] = {}
-        if self.stages[iteration.stage].publishes_directly:
+        state = self.stages[iteration.stage]
+        if state.publishes_directly:
             arena = NewMemory()
         else:
             arena = self._arenas.borrow()
@@ -535,7 +536,7 @@ class Engine:
         frame.copy_stream = self._copy_stream
         try:
             with device_stream(self._stream if stage.kind == "device" else None, iteration.event):
-                run_steps(stage.steps, frame)
+                run_steps(state.steps, frame)
                 if stage.kind == "device" and self._stream is not None:
                     iteration.record_event(self._stream)
                     read = [iteration.values[slot] for slot in stage.reads]

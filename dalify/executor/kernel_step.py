@@ -102,6 +102,12 @@ class KernelStep(Step):
         self._specs: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
         self._known_open_specs: tuple[list[Any], tuple[Spec, ...]] = ([], ())  # for the last types and layouts
 
+    @property
+    def random_stream(self) -> tuple[int, int]:
+        """Seed and stream of the random numbers."""
+        assert self._seed is not None, f"dalify bug: {self._operator.name} has no random numbers"
+        return self._seed, self._stream
+
     def _kernel_of(self, operator: KernelOperator) -> Kernel:
         """Return the kernel that the step calls."""
         return operator.kernels[self.device]

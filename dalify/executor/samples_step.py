@@ -18,8 +18,12 @@ from dalify.executor.kernel_step import KernelStep, open_spec_of, with_layout
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace, TracedShapes
 from dalify.executor.step_call import StepCall
+from dalify.executor.step_function import StepFunction
 from dalify.executor.steps import note_sample
+from dalify.executor.values import constant_array
 from dalify.graph import Node
+from dalify.kernels.random.scalar_draws import ScalarDraw
+from dalify.registry import RANDOM_STATE
 
 __all__ = ["SamplesStep"]
 
@@ -79,6 +83,14 @@ class SamplesStep(KernelStep):
         # The last values of `_context`, which depend on these specs of the results and the number of samples.
         self._known_context: tuple[Any, int, dict[str, Any]] = (None, 0, {})
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
+
+    def scalar_draw(self) -> ScalarDraw | None:
+        """Return how the step draws one number for each sample; None if it does anything else."""
+        function = self._operator.scalar_draw_function
+        if function is None or not self.fills_memory or self._arguments[RANDOM_STATE.name].value is not None:
+            return None
+        constants = {name: constant_array(each.parameter, each.value, 1) for name, each in self._arguments.items()}
+        return function.function(**StepFunction(function, self._static, ()).named(constants, 1))
 
     def _compute(self, call: StepCall) -> list[Batch]:
         xs: list[Any] = []

@@ -7,6 +7,7 @@ from dalify.executor.iteration import Iteration
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.samples_step import SamplesStep
+from dalify.executor.scalar_draws_step import with_joined_draws
 from dalify.executor.staging import StagingStep
 from dalify.executor.steps import walk
 
@@ -24,6 +25,7 @@ class StageState:
     Attributes:
         stage: see above.
         operator_count: number of operators whose Python code a chunk runs.
+        steps: the steps that a batch runs, see `with_joined_draws`.
         publishes_directly: whether its results are not in scratch memory, and need no buffer that collects them.
         is_uneven: whether the time per sample varies: cached samples take a hundredth of the time of others.
         seconds_per_sample: measured, without waiting for the GIL; None before the first batch. It determines the size
@@ -36,7 +38,7 @@ class StageState:
 
     __slots__ = (
         "_may_be_brief", "cpu_seconds_per_sample", "is_uneven", "operator_count", "parked", "publishes_directly",
-        "ragged", "seconds_per_sample", "stage", "turn",
+        "ragged", "seconds_per_sample", "stage", "steps", "turn",
     )  # fmt: skip
 
     def __init__(self, stage: Stage, plan: Plan, torch_device: str | None) -> None:
@@ -51,6 +53,7 @@ class StageState:
             )
             and stage.publishes.keys().isdisjoint((*plan.outputs, *plan.pinned))
         )
+        self.steps = with_joined_draws(stage.steps) if self.publishes_directly else stage.steps
         self.is_uneven = any(step in plan.caches for step in stage.steps)
         self.seconds_per_sample: float | None = None
         self.cpu_seconds_per_sample: float | None = None

@@ -147,6 +147,7 @@ class KernelOperator(Operator):
         kernels: by device: ``cpu``, ``gpu`` and ``mixed``.
         prepare_function: see ``prepare``.
         substitute_function: see ``substitute``.
+        scalar_draw_function: see ``scalar_draw``.
         pairs: how the operator is changed before other operators, by their names and kind; see ``before``.
         is_foldable: computed when the graph is built if all inputs are constants.
         stores_any_float: ``dtype`` can be any floating-point type, so that no cast is needed for 16-bit outputs.
@@ -178,6 +179,7 @@ class KernelOperator(Operator):
         self.kernels: dict[str, Kernel] = {}
         self.prepare_function: PrepareFunction | None = None
         self.substitute_function: OperatorFunction | None = None
+        self.scalar_draw_function: OperatorFunction | None = None
         self.pairs: dict[tuple[str, PairKind], Pair] = {}
 
     @property
@@ -330,6 +332,15 @@ class KernelOperator(Operator):
         self, function: Callable[..., dict[str, Any]], reads_values: bool
     ) -> Callable[..., dict[str, Any]]:
         self.prepare_function = PrepareFunction(function, self.groups, reads_values)
+        return function
+
+    def scalar_draw(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the function that describes one random number for each sample as a `ScalarDraw`.
+
+        It receives constant arguments, per-sample ones as arrays ``[1, ...]``, and returns None if they ask for other
+        numbers or are invalid. The numbers of several such operators are drawn together, not by the kernel.
+        """
+        self.scalar_draw_function = OperatorFunction(function, self.groups)
         return function
 
     def before(

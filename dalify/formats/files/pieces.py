@@ -231,22 +231,24 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
 
 
 @njit(nogil=True, cache=True)
-def _fill(text: Any, paths: Any, flags: int, starts: Any, stops: Any, out: Any) -> tuple[int, int]:
-    """Read files; return how many, and the size of the next one."""
-    place = 0
+def _fill(text: Any, paths: Any, flags: int, starts: Any, sizes: Any, out: Any) -> tuple[int, int, int]:
+    """Read files; return how many, the size of the next one, and the smallest size."""
+    place, smallest = 0, out.size
     for file in range(starts.size):
         descriptor = open_file(np.uintp(text.ctypes.data + paths[file]), flags)
         if descriptor < 0:
-            return file, -1
+            return file, -1, smallest
         size = file_size(descriptor)
         has_room = size <= out.size - place
         is_read = has_room and size > 0 and read_part(descriptor, 0, size, out.ctypes.data + place)
         close_file(descriptor)
         if not is_read:
-            return file, -1 if has_room else size
-        starts[file], stops[file] = place, place + size
+            return file, -1 if has_room else size, smallest
+        starts[file], sizes[file, 0] = place, size
+        if size < smallest:
+            smallest = size
         place = (place + size + (ALIGNMENT_BYTES - 1)) & -ALIGNMENT_BYTES
-    return starts.size, 0
+    return starts.size, 0, smallest
 
 
 def fill_with_files(paths: Paths, flags: int, memory: NDArray[np.uint8]) -> tuple[Batch | None, int]:
@@ -261,6 +263,12 @@ def fill_with_files(paths: Paths, flags: int, memory: NDArray[np.uint8]) -> tupl
         Contents of the first files, uint8 ``[bytes]`` each, None without any; and the size of the next one: 0 if all
         files are read, -1 if it is empty or cannot be read.
     """
-    starts, stops = np.empty(len(paths), np.int64), np.empty(len(paths), np.int64)
-    count, wanted_bytes = _fill(paths.text, paths.starts, flags, starts, stops, memory)
-    return samples_in(memory, starts[:count], stops[:count]) if count else None, wanted_bytes
+    starts, sizes = np.empty(len(paths), np.int64), np.empty((len(paths), 1), np.int64)
+    count, wanted_bytes, smallest = _fill(paths.text, paths.starts, flags, starts, sizes, memory)
+    if not count:
+        return None, wanted_bytes
+    if count < len(starts):
+        starts, sizes = starts[:count], sizes[:count]
+    if smallest <= SMALL_BYTES:
+        return samples_in(memory, starts, starts + sizes[:, 0]), wanted_bytes
+    return Batch(dtype=DALIDataType.UINT8, ragged=(memory, starts, sizes)), wanted_bytes

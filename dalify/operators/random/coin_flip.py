@@ -10,6 +10,7 @@ from dalify.data.samples import Samples
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn, store_torch, values_per_sample
+from dalify.kernels.random.scalar_draws import ScalarDraw
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 from dalify.registry.groups import on_groups
 
@@ -53,6 +54,13 @@ def _(out: Samples, _like: Samples | None, *, probability: np.ndarray, draws: Sa
         return
     _check(probability)
     store_drawn(out, draws, lambda draws, count, n: distributions.coin_flip(draws, count, probability[n]))
+
+
+@coin_flip.scalar_draw
+def _(*, dtype: DALIDataType | None, probability: np.ndarray, shape: np.ndarray | None) -> ScalarDraw | None:
+    is_int = dtype is None or dtype == DALIDataType.INT32
+    limit = float(probability[0])
+    return ScalarDraw(True, 0.0, limit) if is_int and shape is None and limit == limit else None
 
 
 @coin_flip.gpu_samples

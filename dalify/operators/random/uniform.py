@@ -22,6 +22,7 @@ from dalify.kernels.random.random_shapes import (
     store_torch,
     values_per_sample,
 )
+from dalify.kernels.random.scalar_draws import ScalarDraw
 from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
 from dalify.registry.groups import on_groups
 
@@ -94,6 +95,15 @@ def _(out: Samples, _like: Samples | None, *, range: np.ndarray, values: np.ndar
         low, high = _limits(range)
         dtype = precision(out.dtype)
         store_drawn(out, draws, lambda draws, count, n: distributions.uniform(draws, count, low[n], high[n], dtype))
+
+
+@uniform.scalar_draw
+def _(
+    *, dtype: DALIDataType | None, range: np.ndarray, shape: np.ndarray | None, values: np.ndarray | None
+) -> ScalarDraw | None:
+    low, high = range[0].tolist()
+    is_float = dtype is None or dtype == DALIDataType.FLOAT
+    return ScalarDraw(False, low, high) if is_float and shape is None and values is None and low < high else None
 
 
 @uniform.gpu_samples

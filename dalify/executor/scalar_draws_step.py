@@ -1,0 +1,46 @@
+"""Random operators of a batch that draw one number for each sample, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dalify.data import Batch, DALIDataType
+from dalify.executor.frame import Frame
+from dalify.executor.samples_step import SamplesStep
+from dalify.executor.steps import Step, run_steps
+from dalify.kernels.random.scalar_draws import ScalarDraw, ScalarDraws
+
+__all__ = ["ScalarDrawsStep", "with_joined_draws"]
+
+
+class ScalarDrawsStep(Step):
+    """Draws the numbers of several steps. Each call from Python would take longer than drawing all of them.
+
+    Args:
+        steps: the steps.
+        draws: how each draws its number.
+    """
+
+    def __init__(self, steps: Sequence[SamplesStep], draws: Sequence[ScalarDraw]) -> None:
+        super().__init__(steps[0].node, (), tuple(step.outputs[0] for step in steps), steps)
+        self.is_awaited = True
+        self._dtypes = [DALIDataType.INT32 if draw.is_flip else DALIDataType.FLOAT for draw in draws]
+        self._draws = ScalarDraws(draws, [step.random_stream for step in steps])
+
+    def run(self, frame: Frame) -> None:
+        """Draw the numbers of all steps."""
+        if frame.drawing or frame.rows is not None or self.steps[0].observer is not None:
+            run_steps(self.steps, frame)
+            return
+        rows = self._draws.numbers(frame.positions(None), frame.step)
+        values = frame.values
+        for slot, row, dtype in zip(self.outputs, rows, self._dtypes, strict=True):
+            values[slot] = Batch(row, dtype=dtype)
+
+
+def with_joined_draws(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps of a batch without inputs, with those that draw one number for each sample as one step."""
+    found = {step: draw for step in steps if isinstance(step, SamplesStep) and (draw := step.scalar_draw()) is not None}
+    if len(found) < 2:
+        return list(steps)
+    return [ScalarDrawsStep(list(found), list(found.values())), *(step for step in steps if step not in found)]
