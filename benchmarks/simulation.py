@@ -50,6 +50,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dalify.base.optional import LazyModule
 from dalify.executor import engine
+from dalify.formats.arrays.ragged_arrays import close_all
 
 __all__ = ["Recording", "Simulated", "recording", "simulating"]
 
@@ -64,7 +65,7 @@ FILLED_FROM_RECORDING = ("SoundFile.read",)
 # Kernels that write one number for each sample to some arrays: positions of these, and of the shapes of the samples.
 WRITES_PER_SAMPLE = {"dalify.kernels.audio.loudness._regions": ((0, 1), 3)}
 REALLY_RUN = ("dalify.formats", "dalify.sources", "dalify.operators.readers")
-# Only other simulated calls use what these read.
+# Only other simulated calls use what these read. They also close the files, which are their first argument.
 READS_ELEMENTS = ("dalify.formats.arrays.ragged_arrays._read_all",)
 _PR_SET_TIMERSLACK = 29
 _MONOTONIC = 6 if sys.platform == "darwin" else 1
@@ -403,6 +404,8 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
         done.slept_s += seconds
         _hold(held_by_call(name, len(arrays)))
         sleeper.sleep(seconds)
+        if name in READS_ELEMENTS:
+            close_all(arguments[0])
         if result.argument is None:
             return result.returned
         if result.contents is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -11,6 +13,7 @@ from numba.core.dispatcher import Dispatcher
 
 from benchmarks import simulation
 from benchmarks.simulation import Recording, Simulated, recording, simulating
+from dalify import fn, pipeline_def
 from dalify.data.samples import Samples
 from dalify.kernels.audio.loudness import nonsilent_regions
 from dalify.kernels.images.resample import resample
@@ -111,6 +114,30 @@ def test_regions_of_recordings_are_those_of_the_recording_run(monkeypatch: pytes
         # Of another length: executed.
         np.testing.assert_array_equal(regions(np.ones((2, 300), np.float32)), [[0, 0], [300, 300]])
     assert done.real_share > 0
+
+
+def test_files_that_a_simulated_call_would_close_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "SHORT_S", 0.0)
+    for number in range(4):
+        np.save(tmp_path / f"{number}.npy", np.full((100 + number, 50), number, np.float32))
+
+    @pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def pipeline() -> Any:
+        return fn.readers.numpy(file_root=str(tmp_path))
+
+    pipe, done = pipeline(), Simulated()
+    with pipe:
+        pipe.run()
+        with recording() as made:
+            for _ in range(3):
+                pipe.run()
+        with simulating(made, done):
+            pipe.run()
+            before = len(list(Path("/dev/fd").iterdir()))
+            for _ in range(5):
+                pipe.run()
+            assert len(list(Path("/dev/fd").iterdir())) == before
+    assert done.slept_s > 0
 
 
 def test_library_functions_are_intercepted_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,7 +137,8 @@ def _read_all(descriptors: Any, starts: Any, sizes: Any, address: int, places: A
 
 
 @njit(nogil=True, cache=True)
-def _close_all(descriptors: Any) -> None:
+def close_all(descriptors: Any) -> None:
+    """Close the files that are open; ``[N]``, -1 for others."""
     for file in range(descriptors.size):
         if descriptors[file] >= 0:
             close_file(descriptors[file])
@@ -197,7 +198,7 @@ def _read_part(paths: Paths) -> Batch | list[NDArray[Any]] | None:
         return arrays if is_read else None
     finally:
         if not is_read:
-            _close_all(descriptors)
+            close_all(descriptors)
 
 
 def _described(
