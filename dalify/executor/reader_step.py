@@ -163,14 +163,15 @@ class ReaderStep(Step):
         if isinstance(column, Batch) and column.ragged is None:
             column = column.samples
         if not is_list(column):  # so they have the same type, and none is blank
+            if agreement is None:
+                return column
             if isinstance(column, Batch):
                 kind = Kind(column.dtype.numpy, tuple(column.shape_array()[0].tolist()))
             else:
                 kind = Kind(column.dtype, column.shape[1:])
-            known = None if agreement is None else agreement.of(slot)
+            known = agreement.of(slot)
             if known is None or known.fits(kind.dtype, len(kind.shape)):
-                if agreement is not None:
-                    agreement.note(slot, chunk, kind, is_blank=False)
+                agreement.note(slot, chunk, kind, is_blank=False)
                 return column
             column = column.samples if isinstance(column, Batch) else list(column)
         substitutes = frame.substitutes.get(self.node, ())
