@@ -169,9 +169,11 @@ class VideoIndex(Entries[VideoEntry]):
         division: rules for dividing them.
         image_type: RGB or YCbCr.
 
+    A video that cannot be read has one sequence, whose reading fails; see ``first_error``.
+
     Raises:
         ArgumentValueError: the division is invalid.
-        ReaderError: a file is not a video, or a part is outside its video.
+        ReaderError: no file is a video, or a part is outside its video.
     """
 
     def __init__(
@@ -186,21 +188,27 @@ class VideoIndex(Entries[VideoEntry]):
         self._in_progress: dict[str, ForkLock] = {}  # by path: held while its table is created
         self._local = threading.local()
         self._parts: list[_Part] = []
-        self._ranges: list[tuple[int, int] | None] = []  # None: a whole video that was not opened yet
-        frames: dict[str, int] = {}  # number of frames by path
+        self._ranges: list[tuple[int, int] | None] = []  # None: a whole video that was not opened, or cannot be read
+        self._first_error: ReaderError | None = None
+        frames: dict[str, int | ReaderError] = {}  # number of frames by path, or the error of the file
         counts: list[int] = []
+        has_sequences = False
         for part in parts:
             bounds = None
             if not division.uniform or part.start is not None:
                 bounds = self._bounds(part, frames)
-                if bounds[0] == bounds[1]:
+                if bounds is not None and bounds[0] == bounds[1]:
                     warnings.warn(f"{part.place}: start and end are the same frame: the part is empty.", stacklevel=2)
                     continue
             self._parts.append(part)
             self._ranges.append(bounds)
             counts.append(division.count(bounds[1] - bounds[0]) if bounds is not None else 1)
+            is_readable = not isinstance(frames.get(part.path), ReaderError)
+            has_sequences |= is_readable and counts[-1] > 0
         self._ends = list(accumulate(counts))
-        if not len(self):
+        if not has_sequences:
+            if self._first_error is not None:
+                raise self._first_error
             longest = max((bounds[1] - bounds[0] for bounds in self._ranges if bounds), default=0)
             raise ReaderError(
                 f"no video is long enough for a sequence: sequence_length={division.sequence_length} and "
@@ -212,6 +220,11 @@ class VideoIndex(Entries[VideoEntry]):
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
+
+    @property
+    def first_error(self) -> ReaderError | None:
+        """The error of the first video that cannot be read."""
+        return self._first_error
 
     def _entry(self, number: int) -> VideoEntry:
         part = bisect_right(self._ends, number)
@@ -236,6 +249,8 @@ class VideoIndex(Entries[VideoEntry]):
         video, converter = self._video(part.path)
         try:
             count = video.table.count
+            if not count:
+                raise _without_frames(part.path)
             first, end = self._ranges[entry.part] or (0, count)
             numbers = self._division.numbers(entry.sequence, first, end)
             last = int(numbers.max(initial=0))
@@ -283,29 +298,25 @@ class VideoIndex(Entries[VideoEntry]):
         finally:
             self._in_progress.pop(path, None)
 
-    def _bounds(self, part: _Part, frames: dict[str, int]) -> tuple[int, int]:
-        """Return the first frame of a part and one past its last frame.
+    def _bounds(self, part: _Part, frames: dict[str, int | ReaderError]) -> tuple[int, int] | None:
+        """Return the first frame of a part and one past its last frame; None if the video cannot be read.
 
         Args:
             part: the part.
-            frames: known numbers of frames by path; that of this part is added.
+            frames: numbers of frames or errors by path, as far as they are known; that of this part is added.
         """
         in_seconds = part.start is not None and not self._division.in_frames
         table = self._tables.get(part.path) if in_seconds else None
-        if part.path not in frames or (in_seconds and table is None):
-            video = _open_video(part.path, None, part.place)
+        count = frames.get(part.path)
+        if count is None or (isinstance(count, int) and in_seconds and table is None):
             try:
-                if in_seconds:
-                    table = video.table
-                    self._tables.put(part.path, table)
-                frames[part.path] = video.quick_count if table is None else table.count
-            except DecodeError as error:
-                raise _unreadable(part.path, error, part.place) from None
-            finally:
-                video.close()
-        count = frames[part.path]
-        if not count:
-            raise ReaderError(f"the video {part.path!r} has no frames.")
+                count, table = self._measured(part, in_seconds)
+            except ReaderError as error:
+                count = error
+                self._first_error = self._first_error or error
+            frames[part.path] = count
+        if isinstance(count, ReaderError):
+            return None
         if part.start is None:
             return 0, count
         up_start, up_end = ROUNDINGS[self._division.rounding]
@@ -319,6 +330,24 @@ class VideoIndex(Entries[VideoEntry]):
                 + ("." if table is None else f" until {table.seconds(np.array([count - 1]))[0]:g} s.")
             )
         return first, min(end, count)
+
+    def _measured(self, part: _Part, in_seconds: bool) -> tuple[int, FrameTable | None]:
+        """Return the number of frames of the video of a part, and the table of frames if times are needed."""
+        video = _open_video(part.path, None, part.place)
+        try:
+            if in_seconds:
+                table = video.table
+                self._tables.put(part.path, table)
+                count = table.count
+            else:
+                table, count = None, video.quick_count
+        except DecodeError as error:
+            raise _unreadable(part.path, error, part.place) from None
+        finally:
+            video.close()
+        if not count:
+            raise _without_frames(part.path)
+        return count, table
 
 
 def _frame_at(part: _Part, bound: Fraction, count: int, table: FrameTable | None, *, up: bool) -> int:
@@ -354,6 +383,10 @@ def _open_video(path: str, table: FrameTable | None, place: str = "") -> Video:
         return Video(path, table)
     except DecodeError as error:
         raise _unreadable(path, error, place) from None
+
+
+def _without_frames(path: str) -> ReaderError:
+    return ReaderError(f"the video {path!r} has no frames.")
 
 
 def _unreadable(path: str, error: DecodeError, place: str) -> ReaderError:

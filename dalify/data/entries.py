@@ -51,6 +51,15 @@ class Entries(Sequence[T_co]):
         """The index of the file or path of each entry, ``[N]``; None if there is one for all, or one for each."""
         return None
 
+    @property
+    def first_error(self) -> Exception | None:
+        """The first error of a file whose entries could not be counted; None without one.
+
+        It is raised when the pipeline is built, unless ``on_error`` applies to its entries: there is one for such a
+        file, and reading it fails.
+        """
+        return None
+
     @overload
     def __getitem__(self, index: int) -> T_co: ...
     @overload

@@ -64,7 +64,9 @@ def assemble(
     check_packages(nodes)
     device_nodes = [node for node in nodes if node.output_device == "gpu"]
     torch_device = find_device(options.device_id, device_node or device_nodes[0]) if device_nodes else None
-    indices = {node: _index(node, node.operator) for node in nodes if isinstance(node.operator, Reader)}
+    indices = {
+        node: _index(node, node.operator, options.on_error) for node in nodes if isinstance(node.operator, Reader)
+    }
     count = options.processes if setup.service is None else setup.service.count
     runnable = RunnableGraph(
         graph=graph,
@@ -151,11 +153,13 @@ def shard_of(graph: Graph) -> tuple[int, int] | None:
     return resolve_shard(rule_arguments(readers[0])) if readers else None
 
 
-def _index(node: Node, operator: Reader) -> Entries[Any]:
+def _index(node: Node, operator: Reader, on_error: str) -> Entries[Any]:
     arguments = {name: value for name, value in rule_arguments(node).items() if name not in READER_PARAMETERS}
     try:
         with nullcontext() if operator.runs_user_code else working():
             index = operator.index_function(**arguments)
+        if index.first_error is not None and (node.arguments.get("on_error") or on_error) == "raise":
+            raise index.first_error
     except Exception as error:
         if is_foreign(error, node):  # raised by a library, without the name of the file
             message = f"the data cannot be opened: {_places(node)} ({described(error)})."

@@ -149,6 +149,87 @@ def test_mistakes(videos, arguments, kind, message):
         read(1, **{"filenames": [str(videos["closed"])], "sequence_length": 2, **arguments})
 
 
+READERS = {
+    "video": dalify.fn.readers.video,
+    "video_resize": lambda **arguments: dalify.fn.readers.video_resize(resize_x=16, resize_y=16, **arguments),
+    "experimental": dalify.fn.experimental.readers.video,
+}
+
+
+@pytest.fixture
+def damaged(videos, tmp_path) -> list[Path]:
+    """A good video, one that is cut off, a good one, and an empty file."""
+    good = videos["closed"].read_bytes()
+    contents = [good, good[:400], good, b""]
+    paths = [tmp_path / f"{number}.mp4" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+def damaged_pipeline(reader: str, paths: list[Path], stride: int = 1, **options: Any) -> Any:
+    files: dict[str, Any] = {"filenames": [str(path) for path in paths], "labels": list(range(len(paths)))}
+
+    @dalify.pipeline_def(batch_size=2, num_threads=2, device_id=None, **options)
+    def graph():
+        frames, *_ = READERS[reader](sequence_length=5, step=1000, stride=stride, **files)
+        return frames
+
+    return graph()
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_videos_that_cannot_be_opened_are_bad_samples(damaged, reader, policy):
+    pipe = damaged_pipeline(reader, damaged, on_error=policy)
+    with pipe:
+        batches = [np.array(frames.at(index)) for (frames,) in (pipe.run() for _ in range(4)) for index in range(2)]
+        bad = {sample.source for sample in pipe.bad_samples()}
+    assert bad == {str(damaged[1]), str(damaged[3])}
+    is_blank = [not frames.any() for frames in batches]
+    assert is_blank == [policy == "replace" and number % 2 == 1 for number in range(8)]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_without_a_policy_they_are_errors_when_the_pipeline_is_built(damaged, reader):
+    pipe = damaged_pipeline(reader, damaged)
+    with pytest.raises(ReaderError, match=r"cannot read the video '.*1\.mp4'"):
+        pipe.build()
+
+
+def test_parts_of_videos_that_cannot_be_opened(damaged, tmp_path):
+    """Each part of them is one sample, also if it is specified in seconds."""
+    starts = (0, 0.1)
+    lines = [f"{path.name} {number} {start} 0.2" for number, path in enumerate(damaged) for start in starts]
+    (tmp_path / "list.txt").write_text("\n".join(lines))
+
+    @dalify.pipeline_def(batch_size=8, num_threads=2, device_id=None, on_error="replace")
+    def graph():
+        return dalify.fn.readers.video(file_list=str(tmp_path / "list.txt"), sequence_length=2, step=100)
+
+    with graph() as pipe:
+        frames, labels = pipe.run()
+        assert [int(label) for label in np.asarray(labels.as_array()).ravel()] == [0, 0, 1, 1, 2, 2, 3, 3]
+        is_blank = [not np.array(frames.at(index)).any() for index in range(8)]
+        assert is_blank == [False, False, True, True] * 2
+        assert len(pipe.bad_samples()) == 4
+
+
+def test_a_run_needs_one_video_that_is_long_enough(damaged):
+    with pytest.raises(ReaderError, match=r"cannot read the video '.*1\.mp4'"):
+        damaged_pipeline("video", [damaged[1], damaged[3]], on_error="skip").build()
+    with pytest.raises(ReaderError, match=r"cannot read the video '.*1\.mp4'"):
+        damaged_pipeline("video", damaged, stride=50, on_error="skip").build()
+
+
+def test_videos_that_cannot_be_opened_in_processes(damaged):
+    pipe = damaged_pipeline("video", damaged, on_error="skip", processes=2)
+    with pipe:
+        batches = [np.array(frames.at(index)) for (frames,) in (pipe.run() for _ in range(4)) for index in range(2)]
+        assert {sample.source for sample in pipe.bad_samples()} == {str(damaged[1]), str(damaged[3])}
+    assert all(frames.any() for frames in batches)
+
+
 def test_tables_that_were_used_last_are_kept(videos, monkeypatch):
     names = [str(videos["closed"]), str(videos["uneven"])]
     created: list[str] = []
