@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
 from operator import attrgetter
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ FRAME_NUM_KINDS = ("none", "scalar", "sequence")
 _OPEN_PER_THREAD = 4
 # Memory for tables of frames: those of 9,000 videos with 300 frames, or of 25 videos of an hour.
 _MAX_TABLE_BYTES = 64 << 20
+_OF_PROCESS = ("_tables", "_in_progress", "_local", "_first_error")
 
 
 class _Part(Protocol):
@@ -184,9 +185,7 @@ class VideoIndex(Entries[VideoEntry]):
             raise ArgumentValueError(option_error_text("image_type", image_type, ["types.RGB", "types.YCbCr"]))
         self._division = division
         self._image_type = image_type
-        self._tables: Recent[FrameTable] = Recent(_MAX_TABLE_BYTES, size=attrgetter("nbytes"))
-        self._in_progress: dict[str, ForkLock] = {}  # by path: held while its table is created
-        self._local = threading.local()
+        self._begin_without_videos()
         self._parts: list[_Part] = []
         self._ranges: list[tuple[int, int] | None] = []  # None: a whole video that was not opened, or cannot be read
         self._first_error: ReaderError | None = None
@@ -217,6 +216,19 @@ class VideoIndex(Entries[VideoEntry]):
                 hint="Use a shorter sequence_length, or padding: pad_sequences of fn.readers.video, pad_mode of "
                 "fn.experimental.readers.video.",
             )
+
+    def _begin_without_videos(self) -> None:
+        self._tables: Recent[FrameTable] = Recent(_MAX_TABLE_BYTES, size=attrgetter("nbytes"))
+        self._in_progress: dict[str, ForkLock] = {}  # by path: held while its table is created
+        self._local = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to this process: another one opens the videos again."""
+        return {name: value for name, value in vars(self).items() if name not in _OF_PROCESS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _first_error=None)
+        self._begin_without_videos()
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0

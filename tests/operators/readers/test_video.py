@@ -222,8 +222,9 @@ def test_a_run_needs_one_video_that_is_long_enough(damaged):
         damaged_pipeline("video", damaged, stride=50, on_error="skip").build()
 
 
-def test_videos_that_cannot_be_opened_in_processes(damaged):
-    pipe = damaged_pipeline("video", damaged, on_error="skip", processes=2)
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_videos_that_cannot_be_opened_in_processes(damaged, method):
+    pipe = damaged_pipeline("video", damaged, on_error="skip", processes=2, py_start_method=method)
     with pipe:
         batches = [np.array(frames.at(index)) for (frames,) in (pipe.run() for _ in range(4)) for index in range(2)]
         assert {sample.source for sample in pipe.bad_samples()} == {str(damaged[1]), str(damaged[3])}
