@@ -92,11 +92,7 @@ class BatchService(Protocol):
 
 
 class Replies:
-    """Converts iterations to requests for workers, and replies to values of iterations.
-
-    Args:
-        parts: the parts of the graph.
-    """
+    """Converts iterations to requests for workers, and replies to values of iterations."""
 
     def __init__(self, parts: RemoteParts) -> None:
         self._parts = parts

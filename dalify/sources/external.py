@@ -47,10 +47,6 @@ class SourceOptions:
 class UserSource:
     """A user's source, and the position in its data: the base of sources in this process and in worker processes.
 
-    Args:
-        source: the source as passed by the user.
-        options: its options.
-
     Attributes:
         callback: the source and its properties; its ``line`` is shown in error messages about its data.
         options: see above.

@@ -164,13 +164,7 @@ class Call(BoundCall):
 
 
 class Result(Value):
-    """An output of a call as the input of another call; its kind is known, its data may be computed later.
-
-    Args:
-        call: the call.
-        output: index of the output.
-        device: required device.
-    """
+    """An output of a call as the input of another call; its kind is known, its data may be computed later."""
 
     __slots__ = ("call", "output")
 

@@ -45,13 +45,7 @@ def note_failed_file(error: Exception, path: Any) -> None:
 
 
 def note_failed_sample(error: Exception, index: Any, dataset: Any) -> None:
-    """Add the index of the sample that could not be loaded.
-
-    Args:
-        error: the error.
-        index: an element of the sampler.
-        dataset: the user's dataset.
-    """
+    """Add the index of the sample that could not be loaded."""
     count = len(dataset)
     try:
         index = operator.index(index)
