@@ -29,12 +29,7 @@ _CACHE_LIMIT = 4096
 
 
 class _Extent:
-    """A placeholder for an extent. A rule that computes with it, or compares it with another extent, fails.
-
-    Attributes:
-        input_index: index of the input.
-        axis: axis of the input.
-    """
+    """A placeholder for an extent. A rule that computes with it, or compares it with another extent, fails."""
 
     __slots__ = ("axis", "input_index")
 

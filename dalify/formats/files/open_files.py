@@ -56,9 +56,6 @@ class OpenFiles:
 
     Args:
         paths: paths of the files, local or URLs.
-
-    Attributes:
-        paths: paths of the files.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:

@@ -67,11 +67,7 @@ class Record(NamedTuple):
 
 
 class ContainerEntries(Entries[T_co]):
-    """Entries of several container files, concatenated in order.
-
-    Attributes:
-        files: all files.
-    """
+    """Entries of several container files, concatenated in order."""
 
     __slots__ = ("_firsts", "_starts", "files")
 

@@ -32,9 +32,6 @@ class Template:
 
     Args:
         node: a node whose inputs are placeholders.
-
-    Attributes:
-        specs: specs of the outputs.
     """
 
     __slots__ = ("node", "specs")

@@ -242,9 +242,6 @@ class ArraySource(Source):
     def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage, Any]:
         """Return one sample.
 
-        Returns:
-            the image and the label.
-
         Raises:
             IndexError: there is no such sample.
             TypeError: the index selects several samples.
