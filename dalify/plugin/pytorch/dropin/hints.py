@@ -55,9 +55,8 @@ def note_failed_sample(error: Exception, index: Any, dataset: Any) -> None:
         text = (
             f"raised while sample {index} was loaded. To reproduce it: dataset[{index}]"
             if -count <= index < count
-            else f"the sampler yielded index {index}, but the dataset has {counted(count, 'sample')}. If the "
-            "dataset was "
-            "shortened, create a new sampler and loader."
+            else f"the sampler yielded index {index}, but the dataset has {counted(count, 'sample')}. If the dataset "
+            "was shortened, create a new sampler and loader."
         )
     _add(error, text)
 
