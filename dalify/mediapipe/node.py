@@ -132,14 +132,7 @@ class Lowering:
         dtype: Sequence[DALIDataType] | None = None,
         ndim: Sequence[int] | None = None,
     ) -> list[DataNode]:
-        """Return the results of a reader.
-
-        Args:
-            reader: returns the batches.
-            count: number of results.
-            dtype: their dtypes, if known.
-            ndim: their numbers of dimensions, if known.
-        """
+        """Return the results of a reader."""
         self.readers.append(reader)
 
         def source() -> tuple[Any, ...]:

@@ -298,11 +298,6 @@ def position_in(state: Mapping[str, Any], further: AbstractSet[str]) -> tuple[in
 def split_outputs(data: Any, options: SourceOptions, callback: Callback) -> list[Any]:
     """Split the data of a source by output.
 
-    Args:
-        data: a batch, or the list of its samples.
-        options: options of the source.
-        callback: for error messages.
-
     Returns:
         The data of each output; a list of samples unless ``batch``.
 

@@ -62,8 +62,6 @@ class Call(BoundCall):
 
     Attributes:
         template: its node.
-        line: the user's line.
-        tape: the tape that recorded it.
         order: position in the order of all calls; a call reads calls with smaller positions.
         results: results by output; None if not computed or not kept.
         lazy_values: the lazy values of the outputs that users still reference.
