@@ -329,7 +329,6 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
     """Filter one row with three or four channels horizontally; with three, pixels overwrite the fourth lane."""
     weights_step = pairs * np.uintp(2 * _FLOAT_BYTES)
     # Common numbers of taps, for scales of at least 1/3, need no inner loop.
-    # numba provides the typing context that pyright reports as missing.
     if pairs == np.uintp(1):
         for j in range(first_column.size):
             weighted_sum_of_two_taps(
