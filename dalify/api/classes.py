@@ -91,12 +91,7 @@ class _PositionalInstance(OperatorInstance):
 
 
 def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:
-    """Create the class of an operator, with its signature and documentation.
-
-    Args:
-        operator: the operator.
-        public_name: public name of the class.
-    """
+    """Create the class of an operator, with its signature and documentation."""
     positional = _by_position(operator)
     base = _PositionalInstance if positional else OperatorInstance
     module, _, name = public_name.rpartition(".")

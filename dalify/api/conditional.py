@@ -16,10 +16,6 @@ __all__ = ["merge", "not_", "split"]
 def split(*data: Any, predicate: Any = None, **_: Any) -> tuple[DataNode, DataNode]:
     """Split a batch by a predicate.
 
-    Args:
-        data: one graph value.
-        predicate: one boolean or number per sample.
-
     Returns:
         the samples whose predicate is true, and the others. Nodes that read one of them have the same samples.
 

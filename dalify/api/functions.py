@@ -16,11 +16,6 @@ __all__ = ["apply_operator", "input_parameters", "keyword_parameters", "make_fun
 def apply_operator(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
     """Call an operator on nodes, or, if an input is a list of nodes, on each of them.
 
-    Args:
-        operator: the operator.
-        inputs: nodes, constants, or lists of nodes of equal length.
-        arguments: keyword arguments.
-
     Returns:
         the result of ``graph.call``. For lists of nodes, a list of the results; for an operator with several outputs,
         one list per output.
@@ -46,13 +41,7 @@ def apply_operator(operator: Operator, inputs: tuple[Any, ...], arguments: dict[
 
 
 def to_user_outputs(operator: Operator, results: list[Any], arguments: Mapping[str, Any]) -> Any:
-    """Convert the outputs of an operator to the return value for users: None, one output, or a list.
-
-    Args:
-        operator: the operator.
-        results: its outputs.
-        arguments: the user's arguments.
-    """
+    """Convert the outputs of an operator to the return value for users: None, one output, or a list."""
     if isinstance(operator, Reader) and operator.arrange_function is not None:
         return operator.arrange_function(results, arguments)
     count = operator.parameters.get("num_outputs")

@@ -177,9 +177,6 @@ def install(root: str, public: str, make: Callable[[Operator, str], Any], spell:
         public: public name, e.g. ``fn``.
         make: creates the member from operator and public name.
         spell: converts the last part of an operator's name to the member's name.
-
-    Returns:
-        the outermost namespace.
     """
     top = Namespace(root, public, "", make, spell)
     catalog.watch(top._forget)

@@ -112,9 +112,6 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
         seed: seed of all draws; by default that of the pipeline.
         kwargs: further arguments for the augmentations that accept them.
 
-    Returns:
-        the augmented samples.
-
     Raises:
         ArgumentTypeError: not a policy, or an argument that no augmentation accepts.
         ArgumentValueError: the policy has no sub-policies.

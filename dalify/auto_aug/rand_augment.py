@@ -107,9 +107,6 @@ def apply_rand_augment(
         seed: seed of all draws; by default that of the pipeline.
         kwargs: further arguments for the augmentations that accept them.
 
-    Returns:
-        the augmented samples.
-
     Raises:
         ArgumentValueError: no augmentations, or a number is out of range.
         ArgumentTypeError: an item is not an augmentation, a number is not an integer, or an argument that no

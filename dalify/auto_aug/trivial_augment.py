@@ -77,9 +77,6 @@ def apply_trivial_augment(
         seed: seed of all draws; by default that of the pipeline.
         kwargs: further arguments for the augmentations that accept them.
 
-    Returns:
-        the augmented samples.
-
     Raises:
         ArgumentValueError: no augmentations, or fewer than one bin.
         ArgumentTypeError: an item is not an augmentation, or an argument that no augmentation accepts.

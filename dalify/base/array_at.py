@@ -10,6 +10,7 @@ from numba import types
 from numba.core import cgutils
 
 from dalify.base.compiling import intrinsic, njit
+from dalify.base.llvm import load, offset
 
 __all__ = ["array_at", "byte_at", "copy_bytes", "flat_at", "new_array", "pair_at"]
 
@@ -77,7 +78,7 @@ def byte_at(typing_context: Any, address: Any) -> tuple[Any, Any]:
     """Return the byte at an address, as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
-        return builder.zext(builder.load(builder.inttoptr(arguments[0], _BYTE.as_pointer()), align=1), _WIDE)
+        return builder.zext(load(builder, arguments[0], _BYTE), _WIDE)
 
     return types.int64(types.int64), generate
 
@@ -87,11 +88,8 @@ def pair_at(typing_context: Any, address: Any) -> tuple[Any, Any]:
     """Return the number that the two bytes at an address are, the higher one first, as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
-        following = builder.add(arguments[0], ir.Constant(_WIDE, 1))
-        high, low = (
-            builder.zext(builder.load(builder.inttoptr(place, _BYTE.as_pointer()), align=1), _WIDE)
-            for place in (arguments[0], following)
-        )
+        places = arguments[0], offset(builder, arguments[0], 1)
+        high, low = (builder.zext(load(builder, place, _BYTE), _WIDE) for place in places)
         return builder.or_(builder.shl(high, ir.Constant(_WIDE, 8)), low)
 
     return types.int64(types.int64), generate

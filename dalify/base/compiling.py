@@ -51,7 +51,6 @@ _serialize: Any = serialize
 _runtime: Any = nrt
 _result: Any = CompileResult
 # Calls in compiled code omit the typing context, which type checkers would report as missing.
-intrinsic: Callable[[Callable[..., Any]], Any] = _intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,6 +59,11 @@ _HINT = "Set the environment variable NUMBA_CACHE_DIR to a persistent folder tha
 _warned: list[str] = []
 progress = CompileProgress()
 _event.register("numba:compile", progress)
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Return ``numba.extending.intrinsic(function)``, untyped, because callers omit the typing context."""
+    return _intrinsic(function)
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:

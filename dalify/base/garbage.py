@@ -35,9 +35,6 @@ def imported(name: str) -> ModuleType:
 
     All objects that exist then are moved to the oldest generation of the collector. The objects of modules stay, but
     the collector would visit them twice before it knows: 200,000 objects for a first pipeline.
-
-    Args:
-        name: full name of the module.
     """
     if name in sys.modules:  # counting what is frozen takes 0.1 s in a program that has frozen many objects
         return importlib.import_module(name)

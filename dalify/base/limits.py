@@ -94,11 +94,7 @@ _NOTHING = nullcontext()
 
 
 def applied(limits: Limits | None) -> AbstractContextManager[None]:
-    """Apply limits to the current thread inside a ``with`` block; None keeps the current limits.
-
-    Args:
-        limits: limits of a pipeline.
-    """
+    """Apply limits to the current thread inside a ``with`` block; None keeps the current limits."""
     return _NOTHING if limits is None else _Applied(limits)
 
 

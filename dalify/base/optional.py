@@ -48,9 +48,6 @@ class LazyModule(ModuleType):
 def require(package: LazyModule) -> ModuleType:
     """Import a package and return the module.
 
-    Args:
-        package: its proxy.
-
     Raises:
         MissingPackageError: it is not installed; the message says what needs it and how to install it.
     """

@@ -71,10 +71,6 @@ class ThreadPool:
     Args:
         size: number of threads, at least 1.
         name: prefix of the threads' names.
-
-    Attributes:
-        size: number of threads.
-        name: prefix of their names.
     """
 
     def __init__(self, size: int, name: str) -> None:

@@ -46,11 +46,6 @@ def filter_name(interpolation: Any) -> str:
 def integers(values: Any, *counts: int, name: str = "size") -> tuple[int, ...]:
     """Return an integer or a sequence of integers as a tuple.
 
-    Args:
-        values: the integer or sequence.
-        counts: supported lengths.
-        name: name of the argument, for errors.
-
     Raises:
         ArgumentTypeError: neither an integer nor a sequence.
         ArgumentValueError: another number of values, or values that are not integers.

@@ -75,11 +75,6 @@ def decoded_shapes(
 ) -> tuple[np.ndarray[Any, np.dtype[np.int64]], JpegHeaders]:
     """Return height, width, channels of each image, int64 ``[N, 3]``, and the headers.
 
-    Args:
-        encoded: encoded images.
-        output_type: see decode_image.
-        adjust_orientation: see decode_image.
-
     Raises:
         Exception: any error of ``image_shape``, with the index of the sample.
     """

@@ -176,11 +176,7 @@ def _opened(key: str, device: str, options: DeviceOptions, _process: int) -> Dev
 
 
 def reason_against(arguments: Mapping[str, Any]) -> tuple[bool, str]:
-    """Return whether images are decoded on the device, and by which decoder, or why not; for ``explain()``.
-
-    Args:
-        arguments: constant arguments of an image decoder.
-    """
+    """Return whether images are decoded on the device, and by which decoder, or why not; for ``explain()``."""
     if arguments.get("dtype", DALIDataType.UINT8) != DALIDataType.UINT8:
         return False, "only uint8 images are decoded on the device"
     if arguments.get("output_type", DALIImageType.RGB) not in COLORS:

@@ -4,9 +4,6 @@ libsndfile would have to be called from Python for each file. Only what encoders
 else (wrong checksums, reserved bits, samples out of range) are rejected here and left to libsndfile.
 """
 
-# numba passes the first argument of intrinsics
-# pyright: reportCallIssue=false
-
 from __future__ import annotations
 
 import sys
@@ -18,6 +15,7 @@ from numba import types
 
 from dalify.base.array_at import array_at, byte_at, pair_at
 from dalify.base.compiling import intrinsic, njit
+from dalify.base.llvm import load
 
 __all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "little_word", "read_flac_header"]
 
@@ -64,7 +62,7 @@ def _peek(typing_context: Any, address: Any, position: Any) -> Any:
         base, place = arguments
         word = ir.IntType(64)
         at = builder.add(base, builder.lshr(place, word(3)))
-        value = builder.load(builder.inttoptr(at, word.as_pointer()), align=1)
+        value = load(builder, at, word)
         if sys.byteorder == "little":
             value = builder.bswap(value)
         return builder.shl(value, builder.and_(place, word(7)))

@@ -9,19 +9,19 @@ Results equal those of libjpeg-turbo. The transform is the exact integer one of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 
 from dalify.base.compiling import intrinsic
+from dalify.base.llvm import clamp, constant, load, offset, repeat, shuffle, store
 
 __all__ = [
     "fill_block",
     "inverse_dct",
     "load_big_endian",
-    "load_byte",
     "load_int32",
     "rgb_of_pixels",
     "store_byte",
@@ -32,15 +32,11 @@ __all__ = [
 ]
 
 
-def _intrinsic(function: Callable[..., Any]) -> Any:
-    """Return ``numba.extending.intrinsic(function)``, untyped, because callers omit the typing context."""
-    return intrinsic(function)
-
-
 _BYTE = ir.IntType(8)
 _SHORT = ir.IntType(16)
 _INT = ir.IntType(32)
 _SIZE = 8
+_INTS = ir.VectorType(_INT, _SIZE)
 _PIXELS = 16
 
 # Constants of the transform, times 2**13.
@@ -51,64 +47,43 @@ _F_0_899, _F_1_175, _F_1_501, _F_1_847 = 7373, 9633, 12299, 15137
 _F_1_961, _F_2_053, _F_2_562, _F_3_072 = 16069, 16819, 20995, 25172
 
 
-def _splat(element: Any, value: int, lanes: int) -> Any:
-    return ir.Constant(ir.VectorType(element, lanes), [value] * lanes)
-
-
-def _pointer(builder: Any, address: Any, offset: int, kind: Any) -> Any:
-    if offset:
-        address = builder.add(address, ir.Constant(address.type, offset))
-    return builder.inttoptr(address, kind.as_pointer())
-
-
-@_intrinsic
-def load_byte(typing_context: Any, address: Any) -> tuple[Any, Any]:
-    """Return the byte at an address as int64."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.zext(builder.load(_pointer(builder, arguments[0], 0, _BYTE), align=1), ir.IntType(64))
-
-    return types.int64(types.int64), generate
-
-
-@_intrinsic
+@intrinsic
 def load_big_endian(typing_context: Any, address: Any) -> tuple[Any, Any]:
     """Return the four big-endian bytes at an address as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         total = ir.Constant(ir.IntType(64), 0)
-        for offset in range(4):  # LLVM combines these into one load
-            byte = builder.load(_pointer(builder, arguments[0], offset, _BYTE), align=1)
-            shift = ir.Constant(ir.IntType(64), 24 - 8 * offset)
+        for place in range(4):  # LLVM combines these into one load
+            byte = load(builder, offset(builder, arguments[0], place), _BYTE)
+            shift = ir.Constant(ir.IntType(64), 24 - 8 * place)
             total = builder.or_(total, builder.shl(builder.zext(byte, ir.IntType(64)), shift))
         return total
 
     return types.int64(types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def load_int32(typing_context: Any, address: Any) -> tuple[Any, Any]:
     """Return the int32 at an address as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.sext(builder.load(_pointer(builder, arguments[0], 0, _INT), align=4), ir.IntType(64))
+        return builder.sext(load(builder, arguments[0], _INT, 4), ir.IntType(64))
 
     return types.int64(types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def store_int32(typing_context: Any, address: Any, value: Any) -> tuple[Any, Any]:
     """Store an int64 at an address as int32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        value = builder.trunc(arguments[1], _INT)
-        builder.store(value, _pointer(builder, arguments[0], 0, _INT), align=4)
+        store(builder, builder.trunc(arguments[1], _INT), arguments[0], 4)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, Any]:
     """Return the highest `count` bits of an int64, 1 to 63, as an unsigned integer."""
 
@@ -119,7 +94,7 @@ def top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, Any]:
     return types.int64(types.int64, types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def without_top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, Any]:
     """Return an int64 shifted left by the lowest six bits of `count`."""
 
@@ -130,28 +105,27 @@ def without_top_bits(typing_context: Any, bits: Any, count: Any) -> tuple[Any, A
     return types.int64(types.int64, types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def store_byte(typing_context: Any, address: Any, value: Any) -> tuple[Any, Any]:
     """Store the lowest byte of an int64 at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(builder.trunc(arguments[1], _BYTE), _pointer(builder, arguments[0], 0, _BYTE), align=1)
+        store(builder, builder.trunc(arguments[1], _BYTE), arguments[0])
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def fill_block(typing_context: Any, out: Any, stride: Any, value: Any) -> tuple[Any, Any]:
     """Set 8 x 8 samples to a byte; all arguments are int64, see `inverse_dct`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, stride, value = arguments
-        long = ir.IntType(64)
-        repeated = builder.mul(value, ir.Constant(long, 0x0101010101010101))
+        repeated = builder.mul(value, ir.Constant(ir.IntType(64), 0x0101010101010101))
         for row in range(_SIZE):
             place = builder.add(out, builder.mul(stride, ir.Constant(stride.type, row)))
-            builder.store(repeated, _pointer(builder, place, 0, long), align=1)
+            store(builder, repeated, place)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
@@ -159,15 +133,11 @@ def fill_block(typing_context: Any, out: Any, stride: Any, value: Any) -> tuple[
 
 def _transposed(builder: Any, rows: Sequence[Any]) -> list[Any]:
     """Return the columns of eight vectors of eight elements, interleaved in three rounds."""
-
-    def interleaved(one: Any, other: Any, lanes: Sequence[int]) -> Any:
-        return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT, _SIZE), list(lanes)))
-
     low = [0, 8, 1, 9, 2, 10, 3, 11]
     high = [4, 12, 5, 13, 6, 14, 7, 15]
     found = list(rows)
     for _ in range(3):
-        found = [interleaved(found[index], found[index + 4], lanes) for index in range(4) for lanes in (low, high)]
+        found = [shuffle(builder, found[index], found[index + 4], lanes) for index in range(4) for lanes in (low, high)]
     return found
 
 
@@ -175,10 +145,10 @@ def _transform(builder: Any, rows: Sequence[Any], descale_bits: int) -> list[Any
     """Return the inverse DCT over eight vectors, each lane independently."""
 
     def times(value: Any, factor: int) -> Any:
-        return builder.mul(value, _splat(_INT, factor, _SIZE))
+        return builder.mul(value, constant(_INTS, factor))
 
     def shifted(value: Any) -> Any:
-        return builder.shl(value, _splat(_INT, _CONSTANT_BITS, _SIZE))
+        return builder.shl(value, constant(_INTS, _CONSTANT_BITS))
 
     add, subtract = builder.add, builder.sub
     z1 = times(add(rows[2], rows[6]), _F_0_541)
@@ -200,16 +170,11 @@ def _transform(builder: Any, rows: Sequence[Any], descale_bits: int) -> list[Any
     ]
     sums = [add(even, odd) for even, odd in zip(evens, odds, strict=True)]
     differences = [subtract(even, odd) for even, odd in zip(evens, odds, strict=True)]
-    rounding, shift = _splat(_INT, 1 << (descale_bits - 1), _SIZE), _splat(_INT, descale_bits, _SIZE)
+    rounding, shift = constant(_INTS, 1 << (descale_bits - 1)), constant(_INTS, descale_bits)
     return [builder.ashr(add(value, rounding), shift) for value in (*sums, *reversed(differences))]
 
 
-def _clamped(builder: Any, value: Any, low: Any, high: Any) -> Any:
-    value = builder.select(builder.icmp_signed("<", value, low), low, value)
-    return builder.select(builder.icmp_signed(">", value, high), high, value)
-
-
-@_intrinsic
+@intrinsic
 def inverse_dct(typing_context: Any, coefficients: Any, out: Any, stride: Any) -> tuple[Any, Any]:
     """Transform 64 dequantized coefficients to 8 x 8 samples of 8 bits, and set the coefficients to zero.
 
@@ -225,35 +190,29 @@ def inverse_dct(typing_context: Any, coefficients: Any, out: Any, stride: Any) -
 
 def _generate_dct(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     coefficients, out, stride = arguments
-    lanes = ir.VectorType(_INT, _SIZE)
     rows: list[Any] = []
     for row in range(_SIZE):
-        pointer = _pointer(builder, coefficients, 4 * _SIZE * row, lanes)
-        rows.append(builder.load(pointer, align=4))
-        builder.store(_splat(_INT, 0, _SIZE), pointer, align=4)
-    half = _splat(_INT, 1 << 14, _SIZE)
-    excess = _splat(_INT, 0, _SIZE)
+        row_at = offset(builder, coefficients, 4 * _SIZE * row)
+        rows.append(load(builder, row_at, _INTS, 4))
+        store(builder, constant(_INTS, 0), row_at, 4)
+    half = constant(_INTS, 1 << 14)
+    excess = constant(_INTS, 0)
     for value in rows:
         excess = builder.or_(excess, builder.add(value, half))
     rows = _transform(builder, rows, _CONSTANT_BITS - _PASS_BITS)
     for value in rows:
         excess = builder.or_(excess, builder.add(value, half))
     columns = _transform(builder, _transposed(builder, rows), _CONSTANT_BITS + _PASS_BITS + 3)
-    low, high, middle = (_splat(_INT, value, _SIZE) for value in (0, 255, 128))
-    columns = [_clamped(builder, builder.add(value, middle), low, high) for value in columns]
+    columns = [clamp(builder, builder.add(value, constant(_INTS, 128)), 0, 255) for value in columns]
     for row, value in enumerate(_transposed(builder, columns)):
         place = builder.add(out, builder.mul(stride, ir.Constant(stride.type, row)))
-        builder.store(
-            builder.trunc(value, ir.VectorType(_BYTE, _SIZE)),
-            _pointer(builder, place, 0, ir.VectorType(_BYTE, _SIZE)),
-            align=1,
-        )
-    large = builder.and_(excess, _splat(_INT, -(1 << 15), _SIZE))
+        store(builder, builder.trunc(value, ir.VectorType(_BYTE, _SIZE)), place)
+    large = builder.and_(excess, constant(_INTS, -(1 << 15)))
     wide = builder.bitcast(large, ir.IntType(32 * _SIZE))
     return builder.zext(builder.icmp_unsigned("!=", wide, ir.Constant(wide.type, 0)), ir.IntType(64))
 
 
-@_intrinsic
+@intrinsic
 def rgb_of_pixels(typing_context: Any, luma: Any, blue: Any, red: Any, out: Any, is_bgr: Any) -> tuple[Any, Any]:
     """Convert 16 pixels from YCbCr to RGB or BGR, 48 bytes.
 
@@ -269,47 +228,39 @@ def _generate_rgb(context: Any, builder: Any, signature: Any, arguments: Any) ->
     shorts, ints = ir.VectorType(_SHORT, _PIXELS), ir.VectorType(_INT, _PIXELS)
 
     def loaded(address: Any) -> Any:
-        return builder.zext(builder.load(_pointer(builder, address, 0, bytes_), align=1), shorts)
+        return builder.zext(load(builder, address, bytes_), shorts)
 
     def high_product(value: Any, factor: int) -> Any:  # LLVM compiles this to one instruction
-        product = builder.mul(builder.sext(value, ints), _splat(_INT, factor, _PIXELS))
-        return builder.trunc(builder.ashr(product, _splat(_INT, 16, _PIXELS)), shorts)
+        product = builder.mul(builder.sext(value, ints), constant(ints, factor))
+        return builder.trunc(builder.ashr(product, constant(ints, 16)), shorts)
 
     def rounded(value: Any, factor: int) -> Any:
         """Return value * factor / 2**16, rounded."""
-        one = _splat(_SHORT, 1, _PIXELS)
+        one = constant(shorts, 1)
         return builder.ashr(builder.add(high_product(builder.shl(value, one), factor), one), one)
 
     y = loaded(luma)
-    cb = builder.sub(loaded(blue), _splat(_SHORT, 128, _PIXELS))
-    cr = builder.sub(loaded(red), _splat(_SHORT, 128, _PIXELS))
+    cb = builder.sub(loaded(blue), constant(shorts, 128))
+    cr = builder.sub(loaded(red), constant(shorts, 128))
     add, subtract = builder.add, builder.sub
     r = add(add(y, cr), rounded(cr, 26345))
     b = add(add(y, add(cb, cb)), rounded(cb, -14942))
     products = add(
-        builder.mul(builder.sext(cb, ints), _splat(_INT, -22554, _PIXELS)),
-        builder.mul(builder.sext(cr, ints), _splat(_INT, 18734, _PIXELS)),
+        builder.mul(builder.sext(cb, ints), constant(ints, -22554)),
+        builder.mul(builder.sext(cr, ints), constant(ints, 18734)),
     )
-    products = builder.ashr(add(products, _splat(_INT, 1 << 15, _PIXELS)), _splat(_INT, 16, _PIXELS))
+    products = builder.ashr(add(products, constant(ints, 1 << 15)), constant(ints, 16))
     g = subtract(add(y, builder.trunc(products, shorts)), cr)
-    low, high = _splat(_SHORT, 0, _PIXELS), _splat(_SHORT, 255, _PIXELS)
-    r, g, b = (builder.trunc(_clamped(builder, value, low, high), bytes_) for value in (r, g, b))
+    r, g, b = (builder.trunc(clamp(builder, value, 0, 255), bytes_) for value in (r, g, b))
     swaps = builder.icmp_signed("!=", is_bgr, ir.Constant(is_bgr.type, 0))
     first, last = builder.select(swaps, b, r), builder.select(swaps, r, b)
-    nothing = ir.Constant(bytes_, ir.Undefined)
-
-    def shuffled(one: Any, other: Any, lanes: list[int]) -> Any:
-        return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT, len(lanes)), lanes))
-
-    pair = shuffled(first, g, list(range(2 * _PIXELS)))
-    rest = shuffled(last, nothing, list(range(2 * _PIXELS)))
+    pair, rest = shuffle(builder, first, g, range(2 * _PIXELS)), shuffle(builder, last, None, range(2 * _PIXELS))
     mixed = [16 * (lane % 3) + lane // 3 if lane % 3 < 2 else 32 + lane // 3 for lane in range(3 * _PIXELS)]
-    pixels = shuffled(pair, rest, mixed)
-    builder.store(pixels, _pointer(builder, out, 0, pixels.type), align=1)
+    store(builder, shuffle(builder, pair, rest, mixed), out)
     return context.get_dummy_value()
 
 
-@_intrinsic
+@intrinsic
 def upsampled_pairs(
     typing_context: Any, near: Any, far: Any, even_bias: Any, odd_bias: Any, out: Any
 ) -> tuple[Any, Any]:
@@ -326,26 +277,20 @@ def upsampled_pairs(
 def _generate_pairs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     near, far, even_bias, odd_bias, out = arguments
     bytes_, shorts = ir.VectorType(_BYTE, _PIXELS), ir.VectorType(_SHORT, _PIXELS)
-    three, four = _splat(_SHORT, 3, _PIXELS), _splat(_SHORT, 4, _PIXELS)
-    lanes = ir.VectorType(_INT, _PIXELS)
+    three, four = constant(shorts, 3), constant(shorts, 4)
 
-    def loaded(address: Any, offset: int) -> Any:
-        return builder.zext(builder.load(_pointer(builder, address, offset, bytes_), align=1), shorts)
+    def loaded(address: Any, place: int) -> Any:
+        return builder.zext(load(builder, offset(builder, address, place), bytes_), shorts)
 
-    def summed(offset: int) -> Any:
-        return builder.add(builder.mul(loaded(near, offset), three), loaded(far, offset))
-
-    def repeated(value: Any) -> Any:
-        single = ir.Constant(shorts, ir.Undefined)
-        single = builder.insert_element(single, builder.trunc(value, _SHORT), ir.Constant(_INT, 0))
-        return builder.shuffle_vector(single, single, ir.Constant(lanes, [0] * _PIXELS))
+    def summed(place: int) -> Any:
+        return builder.add(builder.mul(loaded(near, place), three), loaded(far, place))
 
     middle = builder.mul(summed(0), three)
     pairs: list[Any] = []
-    for offset, bias in ((-1, even_bias), (1, odd_bias)):
-        total = builder.add(builder.add(middle, summed(offset)), repeated(bias))
+    for place, bias in ((-1, even_bias), (1, odd_bias)):
+        biases = repeat(builder, builder.trunc(bias, _SHORT), _PIXELS)
+        total = builder.add(builder.add(middle, summed(place)), biases)
         pairs.append(builder.trunc(builder.lshr(total, four), bytes_))
     order = [lane // 2 + _PIXELS * (lane % 2) for lane in range(2 * _PIXELS)]
-    mixed = builder.shuffle_vector(*pairs, ir.Constant(ir.VectorType(_INT, 2 * _PIXELS), order))
-    builder.store(mixed, _pointer(builder, out, 0, mixed.type), align=1)
+    store(builder, shuffle(builder, pairs[0], pairs[1], order), out)
     return context.get_dummy_value()

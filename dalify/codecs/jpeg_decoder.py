@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.array_at import copy_bytes
+from dalify.base.array_at import byte_at, copy_bytes
 from dalify.base.compiling import is_saved, njit
 from dalify.codecs.jpeg_blocks import (
     fill_block,
     inverse_dct,
-    load_byte,
     load_int32,
     rgb_of_pixels,
     store_byte,
@@ -159,8 +158,8 @@ def _extend_rows(address, stride, rows, first, last):
     """Replicate the first and the last sample of rows outside the image."""
     for row in range(rows):
         line = address + row * stride
-        store_byte(line + first - 1, load_byte(line + first))
-        store_byte(line + last, load_byte(line + last - 1))
+        store_byte(line + first - 1, byte_at(line + first))
+        store_byte(line + last, byte_at(line + last - 1))
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
@@ -225,7 +224,7 @@ def _write_gray(facts, window, places, out, stride, channels):
             copy_bytes(target, source, width)
         else:
             for x in range(width):
-                value = load_byte(source + x)
+                value = byte_at(source + x)
                 store_byte(target + 3 * x, value)
                 store_byte(target + 3 * x + 1, value)
                 store_byte(target + 3 * x + 2, value)

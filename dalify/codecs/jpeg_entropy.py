@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalify.base.array_at import byte_at
 from dalify.base.compiling import njit
 from dalify.codecs.jpeg_blocks import (
     load_big_endian,
-    load_byte,
     load_int32,
     store_int32,
     top_bits,
@@ -89,12 +89,12 @@ def _is_filled(counts, table):
         return False
     total = 0
     for length in range(1, 17):
-        count = load_byte(counts + length - 1)
+        count = byte_at(counts + length - 1)
         if table[_COUNTS + length] != count:
             return False
         total += count
     for symbol in range(total):  # noqa: SIM110 -- numba compiles a loop faster than a generator
-        if table[_SYMBOLS + symbol] != load_byte(counts + 16 + symbol):
+        if table[_SYMBOLS + symbol] != byte_at(counts + 16 + symbol):
             return False
     return True
 
@@ -116,11 +116,11 @@ def _fill_table(counts, is_dc, table):
         table[place] = 0
     code, symbol = 0, 0
     for length in range(1, 17):
-        count = load_byte(counts + length - 1)
+        count = byte_at(counts + length - 1)
         table[_COUNTS + length] = count
         table[_OFFSETS + length] = symbol - code
         for _ in range(count):
-            value = load_byte(symbols + symbol)
+            value = byte_at(symbols + symbol)
             if code >= 1 << length or (is_dc and value > 15):
                 return False
             table[_SYMBOLS + symbol] = value
@@ -222,9 +222,9 @@ def _refilled_near_markers(bits, count, place, end, missing):
     while count < 32:
         if place + 1 >= end:
             return bits, count + 32, place, missing + 32
-        byte = load_byte(place)
+        byte = byte_at(place)
         if byte == 0xFF:
-            if load_byte(place + 1) != 0:  # a marker
+            if byte_at(place + 1) != 0:  # a marker
                 return bits, count + 32, place, missing + 32
             place += 1
         place += 1
@@ -294,10 +294,10 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
             bits = without_top_bits(bits, entry & 15)
             count -= entry & 15
             # Without a second value, its place is that of the first one, which is stored last.
-            natural = load_byte(zigzag + ahead - 1)
+            natural = byte_at(zigzag + ahead - 1)
             value = (entry << (64 - _PAIR_FIRST)) >> (64 - _PAIR_FIRST + _PAIR_SECOND)
             store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
-            natural = load_byte(zigzag + k + ((entry >> _PAIR_RUN) & 15))
+            natural = byte_at(zigzag + k + ((entry >> _PAIR_RUN) & 15))
             value = entry >> _PAIR_FIRST
             store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
             kind |= 1
@@ -331,7 +331,7 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
         if k >= BLOCK:
             kind = -1
             break
-        natural = load_byte(zigzag + k)
+        natural = byte_at(zigzag + k)
         store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
         kind |= 1
         k += 1
@@ -391,7 +391,7 @@ TABLES = 8  # four for DC, then four for AC
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def word_at(address):
     """Return the two big-endian bytes at an address as an integer."""
-    return (load_byte(address) << 8) | load_byte(address + 1)
+    return (byte_at(address) << 8) | byte_at(address + 1)
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
@@ -399,11 +399,11 @@ def _read_quantizers(contents, end, quantizers, zigzag):
     """Parse the tables of a segment; return their numbers as bits, -1 if one is not supported."""
     known = 0
     while contents < end:
-        number = load_byte(contents)
+        number = byte_at(contents)
         if number > 3 or contents + 65 > end:
             return -1
         for k in range(BLOCK):
-            quantizers[number, load_byte(zigzag + k)] = load_byte(contents + 1 + k)
+            quantizers[number, byte_at(zigzag + k)] = byte_at(contents + 1 + k)
         known |= 1 << number
         contents += 65
     return known
@@ -414,13 +414,13 @@ def _read_tables(contents, end, tables):
     """Parse the Huffman tables of a segment; return their numbers as bits, -1 if one is not supported."""
     known = 0
     while contents < end:
-        number = load_byte(contents)
+        number = byte_at(contents)
         kind, number = number >> 4, number & 15
         if kind > 1 or number > 3 or contents + 17 > end:
             return -1
         total = 0
         for k in range(1, 17):
-            total += load_byte(contents + k)
+            total += byte_at(contents + k)
         if total > 256 or contents + 17 + total > end:
             return -1
         number += 4 * kind
@@ -434,14 +434,14 @@ def _read_tables(contents, end, tables):
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _read_frame(contents, length, facts):
     """Parse extents and components; return whether they are supported."""
-    components = load_byte(contents + 5) if length >= 8 else 0
-    if (components != 1 and components != 3) or length != 8 + 3 * components or load_byte(contents) != 8:
+    components = byte_at(contents + 5) if length >= 8 else 0
+    if (components != 1 and components != 3) or length != 8 + 3 * components or byte_at(contents) != 8:
         return False
     facts[HEIGHT], facts[WIDTH] = word_at(contents + 1), word_at(contents + 3)
     facts[COMPONENTS], facts[ACROSS], facts[DOWN] = components, 1, 1
     for component in range(components):
-        sampling = load_byte(contents + 7 + 3 * component)
-        facts[TABLE_OF + 3 * component] = load_byte(contents + 8 + 3 * component)
+        sampling = byte_at(contents + 7 + 3 * component)
+        facts[TABLE_OF + 3 * component] = byte_at(contents + 8 + 3 * component)
         if components == 1:
             continue  # the blocks of a single component do not depend on subsampling
         if component == 0 and (sampling == 0x21 or sampling == 0x22):
@@ -455,21 +455,21 @@ def _read_frame(contents, length, facts):
 def _read_scan(contents, length, frame, is_jfif, known_quantizers, known_tables, facts):
     """Parse the header of the scan, which follows a frame; return whether it is supported."""
     components = facts[COMPONENTS]
-    if load_byte(contents) != components or length != 6 + 2 * components:
+    if byte_at(contents) != components or length != 6 + 2 * components:
         return False
     are_counted = True
     for component in range(components):
-        name = load_byte(contents + 1 + 2 * component)
-        used = load_byte(contents + 2 + 2 * component)
+        name = byte_at(contents + 1 + 2 * component)
+        used = byte_at(contents + 2 + 2 * component)
         are_counted = are_counted and name == component + 1
         dc, ac, quantizer = used >> 4, 4 + (used & 15), facts[TABLE_OF + 3 * component]
-        if name != load_byte(frame + 6 + 3 * component) or dc > 3 or ac > 7 or quantizer > 3:
+        if name != byte_at(frame + 6 + 3 * component) or dc > 3 or ac > 7 or quantizer > 3:
             return False
         if not (known_tables >> dc) & (known_tables >> ac) & (known_quantizers >> quantizer) & 1:
             return False
         facts[TABLE_OF + 3 * component + 1], facts[TABLE_OF + 3 * component + 2] = dc, ac
     after = contents + 1 + 2 * components
-    if load_byte(after) != 0 or load_byte(after + 1) != 63 or load_byte(after + 2) != 0:
+    if byte_at(after) != 0 or byte_at(after + 1) != 63 or byte_at(after + 2) != 0:
         return False
     return components == 1 or is_jfif or are_counted
 
@@ -492,8 +492,8 @@ def read_header(data, end, facts, quantizers, tables, zigzag):
     if data + 4 > end or word_at(data) != 0xFFD8:
         return False
     place = data + 2
-    while place + 4 <= end and load_byte(place) == 0xFF:
-        marker, length, contents = load_byte(place + 1), word_at(place + 2), place + 4
+    while place + 4 <= end and byte_at(place) == 0xFF:
+        marker, length, contents = byte_at(place + 1), word_at(place + 2), place + 4
         place += 2 + length
         if length < 2 or place > end:
             return False
@@ -517,12 +517,12 @@ def read_header(data, end, facts, quantizers, tables, zigzag):
             return frame != 0 and _read_scan(contents, length, frame, is_jfif, known_quantizers, known_tables, facts)
         elif marker == 0xE0:
             # "JFIF" and a zero: the components are Y, Cb and Cr. The library warns about versions other than 1.
-            if length >= 16 and load_big_endian(contents) == 0x4A464946 and load_byte(contents + 4) == 0:
-                if load_byte(contents + 5) != 1:
+            if length >= 16 and load_big_endian(contents) == 0x4A464946 and byte_at(contents + 4) == 0:
+                if byte_at(contents + 5) != 1:
                     return False
                 is_jfif = True
         elif marker == 0xEE:  # Adobe's segment; the components may be RGB
-            if length >= 14 and load_byte(contents + 11) != 1:
+            if length >= 14 and byte_at(contents + 11) != 1:
                 return False
         elif not (0xE1 <= marker <= 0xEF or marker == 0xFE):
             return False

@@ -141,11 +141,7 @@ class JpegHeaders:
 
 
 def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
-    """Read the headers of the samples that are JPEG files.
-
-    Args:
-        encoded: any samples.
-    """
+    """Read the headers of the samples that are JPEG files."""
     table = zeros((len(encoded), _COLUMNS), np.int64)
     if encoded.ndim == 1 and encoded.dtype.numpy.itemsize == 1:
         samples = Samples.of_batch(encoded)

@@ -29,9 +29,6 @@ _MAX_HEADER_BYTES = 64 << 20  # of a compressed header
 def check_declared_samples(source: str | bytes) -> None:
     """Check the number of declared samples against the size of a file. Other formats are ignored.
 
-    Args:
-        source: a path, or the bytes of a file.
-
     Raises:
         DecodeError: the file is empty, or there are more samples than bytes.
         LimitError: there are more samples than ``max_declared_samples``.

@@ -129,12 +129,7 @@ class NvImageCodecDecoder:
         return found
 
     def _tensor(self, image: Any, stream: int) -> Any:
-        """Return a tensor that keeps the image alive; nvImageCodec frees its memory in stream order.
-
-        Args:
-            image: decoded on the current stream.
-            stream: number of the current stream.
-        """
+        """Return a tensor that keeps the image alive; nvImageCodec frees its memory in stream order."""
         if self._device.type == "cpu":  # nvImageCodec's DLPack needs the CUDA runtime
             return torch.from_numpy(np.asarray(image))
         # torch would ask each image for its device, and look up the stream for it, which takes several times as long.

@@ -57,10 +57,6 @@ def _plugin(kind: str) -> Any:
 def open_by_pillow(contents: bytes, kind: str) -> Any:
     """Return a ``PIL.Image.Image`` with its header read, without a check of its size.
 
-    Args:
-        contents: encoded image.
-        kind: the format.
-
     Raises:
         Exception: any exception of the plug-in.
     """

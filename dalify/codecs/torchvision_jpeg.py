@@ -24,10 +24,6 @@ class TorchvisionDecoder:
     torchvision returns planes, fails for the whole list if one file is damaged, and supports no windows, orientation or
     options. So windows are views of whole images, and the host decodes a chunk that fails.
 
-    Args:
-        device: torch device.
-        options: ignored.
-
     Raises:
         MissingPackageError: torchvision is not installed.
     """

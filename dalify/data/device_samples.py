@@ -139,9 +139,6 @@ class DeviceSamples:
     def folded(self, axes: int) -> tuple[DeviceSamples, Integers | None]:
         """Return each index along the first axes as a separate sample, without a copy.
 
-        Args:
-            axes: number of folded axes.
-
         Returns:
             the parts, and int64 ``[parts]``: the sample of each part; None without axes.
         """

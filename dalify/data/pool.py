@@ -72,12 +72,7 @@ class BufferPool:
         self.allocations = 0
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-        """Return an uninitialized array.
-
-        Args:
-            shape: extents.
-            dtype: type of the elements.
-        """
+        """Return an uninitialized array."""
         size_bytes = math.prod(shape) * dtype.itemsize
         if size_bytes == 0 or (size_bytes <= _SMALL_BYTES and self._allocate is pageable):
             return np.empty(shape, dtype)

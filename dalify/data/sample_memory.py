@@ -252,12 +252,7 @@ class ChunkMemory:
         return [None if sample is None else sample.arrays[0] for sample in found]
 
     def add(self, index: int, sample: Any) -> None:
-        """Store a copy of a tensor, in the order of torch's current stream, if there is room.
-
-        Args:
-            index: number of the sample in the chunk.
-            sample: the tensor.
-        """
+        """Store a copy of a tensor, in the order of torch's current stream, if there is room."""
         key = self._keys[index]
         if key is not None and sample.nbytes > self._threshold_bytes:
             self._store.put(*key, StoredSample((sample,), ("",)))

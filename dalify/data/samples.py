@@ -218,9 +218,6 @@ class Samples:
     def folded(self, axes: int) -> tuple[Samples, Integers | None]:
         """Return each index along the first axes as a separate sample, without a copy.
 
-        Args:
-            axes: number of folded axes.
-
         Returns:
             the parts, and int64 ``[parts]``: the sample of each part; None without axes.
         """

@@ -49,11 +49,7 @@ class WorkerSetup:
 
 
 class BatchWorker:
-    """Computes the stages of a plan that may run anywhere.
-
-    Args:
-        setup: data of the worker.
-    """
+    """Computes the stages of a plan that may run anywhere."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         graph = setup.runnable.graph
@@ -76,10 +72,6 @@ class BatchWorker:
 
     def compute(self, request: Request, memory: BufferPool | None = None) -> Reply:
         """Compute a batch.
-
-        Args:
-            request: the request of the batch.
-            memory: memory for the outputs.
 
         Raises:
             Exception: the error of the batch.
@@ -108,10 +100,6 @@ class BatchWorker:
 
     def compute_into(self, memory: SlotMemory, request: Request) -> Reply:
         """Compute a batch in memory that is sent to another process; see ``write_reply``.
-
-        Args:
-            memory: memory for the outputs.
-            request: the request of the batch.
 
         Raises:
             Exception: the error of the batch.

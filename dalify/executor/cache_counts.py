@@ -10,12 +10,7 @@ __all__ = ["CacheCounts"]
 
 
 class CacheCounts:
-    """The number of samples that came from a cache, and of those that were computed. Threads may add to it.
-
-    Attributes:
-        hits: number of samples from the cache.
-        misses: number of computed samples.
-    """
+    """The number of samples that came from a cache, and of those that were computed. Threads may add to it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

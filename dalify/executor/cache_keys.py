@@ -39,10 +39,6 @@ def digest_of(edges: Sequence[Edge], cache: Node) -> str:
 
     It does not depend on the entries that a reader returns, or on their order.
 
-    Args:
-        edges: the values.
-        cache: for messages.
-
     Raises:
         CacheError: an argument is an object without a digest of its value.
     """

@@ -33,11 +33,7 @@ _Key = tuple[str, str]  # digest of a sample, and state of its source
 
 
 class _RecordingAgreement(Agreement):
-    """Records the element types found in a part of a chunk; decisions of the batch apply to it.
-
-    Args:
-        outer: agreement of the whole chunk.
-    """
+    """Records the element types found in a part of a chunk; decisions of the batch apply to it."""
 
     def __init__(self, outer: Agreement | None) -> None:
         super().__init__()
@@ -54,11 +50,7 @@ class _RecordingAgreement(Agreement):
 
 
 class SerialStep(Step):
-    """Runs another step, one chunk at a time, because user functions may not be thread-safe.
-
-    Args:
-        step: the other step.
-    """
+    """Runs another step, one chunk at a time, because user functions may not be thread-safe."""
 
     def __init__(self, step: Step) -> None:
         super().__init__(step.node, step.inputs, step.outputs)

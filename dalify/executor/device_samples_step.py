@@ -90,11 +90,7 @@ class MixedStep(DeviceSamplesStep):
 
 
 class ParseStep(Step):
-    """Parses the samples of a `MixedStep` before their turn: the step itself computes one batch after the other.
-
-    Args:
-        decoder: the step that gets the samples.
-    """
+    """Parses the samples of a `MixedStep` before their turn: the step itself computes one batch after the other."""
 
     def __init__(self, decoder: MixedStep) -> None:
         super().__init__(decoder.node, decoder.inputs[:1], ())

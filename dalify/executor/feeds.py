@@ -344,10 +344,6 @@ def _copied_on_device(batch: Batch) -> Batch:
 class ReaderFeed:
     """The sampler of one reader.
 
-    Args:
-        node: the reader's node.
-        sampler: returns the numbers of the entries.
-
     Attributes:
         number: index of its state among those of all feeds.
     """

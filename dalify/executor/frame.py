@@ -242,13 +242,7 @@ class Frame:
         return self.arena.empty((count, *shape), dtype) if found is None else found
 
     def part(self, start: int, stop: int, agreement: Agreement | None) -> Frame:
-        """Return a frame without values for some samples of the chunk; its results are not collected.
-
-        Args:
-            start: index of the first sample in the chunk.
-            stop: index after the last one.
-            agreement: agreement of the part.
-        """
+        """Return a frame without values for some samples of the chunk; its results are not collected."""
         first, last = self.start + start, self.start + stop
         values: list[Batch | None] = [None] * len(self.values)
         frame = replace(self, values=values, start=first, count=stop - start, collectors={}, agreement=agreement)

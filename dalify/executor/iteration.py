@@ -245,9 +245,6 @@ class Iteration:
     def join_chunks(self, steps: Sequence[Step]) -> dict[int, Batch | None]:
         """Join the values and branch positions of the chunks for later stages; return the values by slot.
 
-        Args:
-            steps: steps of the current stage.
-
         Raises:
             DivergentBranchesError: the samples of each chunk were on one side of a condition, and the sides differ.
         """

@@ -14,13 +14,7 @@ __all__ = ["Origins", "joined_origins", "origins_of"]
 
 
 class Origins(Sequence[str | None]):
-    """The origins of entries of a reader.
-
-    Args:
-        entries: the index of the reader.
-        origin: function from an entry to its origin.
-        numbers: numbers of the entries.
-    """
+    """The origins of entries of a reader."""
 
     __slots__ = ("entries", "numbers", "origin")
 

@@ -14,9 +14,6 @@ __all__ = ["check_packages", "check_remote_package"]
 def check_packages(nodes: Iterable[Node]) -> None:
     """Import the optional packages that operators need.
 
-    Args:
-        nodes: nodes of a graph.
-
     Raises:
         MissingPackageError: one is not installed; with operator and the user's line.
     """

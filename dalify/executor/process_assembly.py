@@ -82,13 +82,6 @@ def check_parts(parts: SplitPlan, reading: Mapping[Node, int]) -> None:
 def read_by_processes(step: ReaderStep, index: Entries[Any], count: int, options: PipelineOptions, seed: int) -> None:
     """Start the processes that read for a step, before dalify starts threads.
 
-    Args:
-        step: the step of the reader.
-        index: index of the reader.
-        count: number of processes.
-        options: options of the pipeline.
-        seed: seed of the reader.
-
     Raises:
         DalifyError: they do not start.
     """

@@ -46,12 +46,7 @@ class ReadAhead:
         self._owner = Owner()
 
     def begin(self, number: int, entries: Iterable[tuple[int, int]]) -> None:
-        """Start to read.
-
-        Args:
-            number: number of the batch.
-            entries: positions and numbers of its entries.
-        """
+        """Start to read."""
         submit = self._submit_to_thread if self._processes is None else self._processes.submit
         self._forget(number)
         self._batches[number] = {position: (entry, submit(number, position, entry)) for position, entry in entries}

@@ -92,11 +92,7 @@ class BatchService(Protocol):
 
 
 class Replies:
-    """Converts iterations to requests for workers, and replies to values of iterations.
-
-    Args:
-        parts: the parts of the graph.
-    """
+    """Converts iterations to requests for workers, and replies to values of iterations."""
 
     def __init__(self, parts: RemoteParts) -> None:
         self._parts = parts
@@ -143,12 +139,7 @@ class Replies:
         return batch.map(copy)
 
     def origins_of(self, slot: int, numbers: np.ndarray[Any, Any]) -> Origins:
-        """Return the origins of samples of a reader.
-
-        Args:
-            slot: slot of the reader's output.
-            numbers: numbers of entries.
-        """
+        """Return the origins of samples of a reader."""
         found = self._parts.plan.remote.readers[slot].origins_of(numbers)
         assert found is not None, "dalify bug: origins of a reader without them"
         return found

@@ -27,7 +27,6 @@ class ShapeTable:
         item_bytes: size of one element; any number if the samples have their memory already.
 
     Attributes:
-        shapes: see above.
         extents: each extent, -1 if it differs between the samples.
         is_uniform: whether all shapes are equal.
         largest: index of the first of the samples with most elements.

@@ -29,12 +29,7 @@ _CACHE_LIMIT = 4096
 
 
 class _Extent:
-    """A placeholder for an extent. A rule that computes with it, or compares it with another extent, fails.
-
-    Attributes:
-        input_index: index of the input.
-        axis: axis of the input.
-    """
+    """A placeholder for an extent. A rule that computes with it, or compares it with another extent, fails."""
 
     __slots__ = ("axis", "input_index")
 
@@ -68,12 +63,7 @@ class TracedShapes(NamedTuple):
     constants: list[tuple[int, ...] | None]
 
     def shapes(self, inputs: Sequence[ShapeTable | None], count: int) -> list[tuple[int, ...] | ShapeTable]:
-        """Return the shapes of each output, as a tuple if they are equal.
-
-        Args:
-            inputs: shapes of each input.
-            count: number of samples.
-        """
+        """Return the shapes of each output, as a tuple if they are equal."""
         found: list[Any] = []
         for spec, copies, same, constant in zip(self.specs, self.copies, self.same, self.constants, strict=True):
             if constant is not None:
@@ -151,11 +141,7 @@ def _copies(axes: Sequence[int | tuple[int, int]]) -> list[tuple[int, NDArray[np
 
 
 class ShapeTrace:
-    """The traced results of one rule, cached by element types, layouts and equal extents of the inputs.
-
-    Args:
-        rule: returns the specs of the outputs.
-    """
+    """The traced results of one rule, cached by element types, layouts and equal extents of the inputs."""
 
     def __init__(self, rule: Callable[[tuple[Spec | None, ...]], tuple[Spec, ...]]) -> None:
         self._rule = rule

@@ -28,12 +28,7 @@ _PART_BYTES = 1 << 20  # takes longer to copy than to hand over to another threa
 
 
 class StagingStep(Step):
-    """Copies a batch to page-locked memory on several threads; what is there is not copied.
-
-    Args:
-        transfer: the step that copies the result to the device.
-        output: slot of the result.
-    """
+    """Copies a batch to page-locked memory on several threads; what is there is not copied."""
 
     def __init__(self, transfer: TransferStep, output: int) -> None:
         super().__init__(transfer.node, transfer.inputs, (output,))

@@ -22,10 +22,6 @@ class StepFunction:
         static: arguments without a value per sample.
         varying: names of the per-sample arguments that are values of the graph. The others are constants: arrays that
             depend on the number of samples.
-
-    Attributes:
-        function: the function.
-        names: its keyword arguments, without groups.
     """
 
     __slots__ = ("_groups", "_last", "_static", "_varying", "function", "names")

@@ -121,12 +121,7 @@ class ViewStep(KernelStep):
         return None
 
     def _kept_spec(self, x: Batch, absent: int) -> Spec | Literal[False]:
-        """Return the spec of the result if the samples keep their shapes, whatever they are; otherwise False.
-
-        Args:
-            x: the first input.
-            absent: number of the other inputs, which are absent.
-        """
+        """Return the spec of the result if the samples keep their shapes, whatever they are; otherwise False."""
         assert x.ndim is not None, "dalify bug: an empty list of samples"
         others = [None] * absent
         traced = trace_shapes(self._rule, [x.open_spec(), *others], [(-1,) * x.ndim, *others])

@@ -163,10 +163,6 @@ def check_mutation(function: Any, arguments: Iterable[Any]) -> None:
 
     Changes that do not involve graph values (recorded names, counters) are allowed: both branches are traced, as in
     DALI.
-
-    Args:
-        function: the method.
-        arguments: arguments of the call.
     """
     container = function.__self__
     if is_array(container) or _holds_graph_values([container, *arguments]):

@@ -50,9 +50,6 @@ _rewritten: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
 def is_rewritable(function: Any) -> bool:
     """Return whether `rewrite` would change a function that user code calls.
 
-    Args:
-        function: any callable.
-
     Returns:
         False for classes, built-ins, functions of dalify, the standard library and installed packages, coroutines,
         functions marked with `do_not_convert`, functions that were rewritten before or need no rewriting, and those

@@ -44,9 +44,6 @@ def transformed(definition: Any, class_name: str) -> Any:
     Args:
         definition: its tree, which is changed.
         class_name: innermost enclosing class, for names ``__like_this``.
-
-    Returns:
-        the changed definition.
     """
     if isinstance(definition, gast.Lambda):
         definition.body = _Transformer([definition.body], definition.args, class_name).visit(definition.body)

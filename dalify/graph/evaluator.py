@@ -34,14 +34,7 @@ class Evaluator:
             self.outer.receive_node(node)
 
     def call(self, operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], compute: Compute) -> Any:
-        """Return the results of a call on data.
-
-        Args:
-            operator: the operator.
-            inputs: samples or batches.
-            given: keyword arguments of the user.
-            compute: computes the call immediately.
-        """
+        """Return the results of a call on data."""
         return (
             compute(operator, inputs, given)
             if self.outer is None
@@ -76,11 +69,7 @@ class Immediate(Evaluator):
 
 
 class Tracing(Evaluator):
-    """Collects the nodes of a pipeline.
-
-    Args:
-        nodes: the list to which nodes are appended.
-    """
+    """Collects the nodes of a pipeline."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self._nodes = nodes

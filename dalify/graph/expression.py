@@ -128,11 +128,7 @@ class Expression(ArithmeticMixin[_T]):
 
 
 class TracedValue(Expression[_T]):
-    """An edge of a graph as an operand: the base class of `DataNode`, which adds what creates further nodes.
-
-    Args:
-        edge: an output of a node.
-    """
+    """An edge of a graph as an operand: the base class of `DataNode`, which adds what creates further nodes."""
 
     __slots__ = ("edge",)
 

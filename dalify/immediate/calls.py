@@ -89,11 +89,6 @@ class BoundCall:
 def call_operator(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:
     """Call an operator as the active evaluator decides: immediately, or later in lazy mode.
 
-    Args:
-        operator: the operator.
-        inputs: samples or batches.
-        given: keyword arguments of the user.
-
     Returns:
         a sample or a batch; a list of them for several outputs, None without outputs.
 

@@ -32,9 +32,6 @@ class OtherBatchSize(BaseException):
     """A source returned a different number of samples than assumed; the function must run again.
 
     Not an Exception: the user's function must not catch it.
-
-    Args:
-        count: number of samples of the source.
     """
 
     def __init__(self, count: int) -> None:

@@ -92,10 +92,6 @@ class Source(Protocol):
 class Deferred:
     """A value of the user: data, or the output of a call that computes them at the first access.
 
-    Args:
-        source: the call.
-        output: index of the output.
-
     Attributes:
         kind: kind of the object that ``get`` returns.
         source: the call; None if the data exist.

@@ -132,14 +132,7 @@ class Lowering:
         dtype: Sequence[DALIDataType] | None = None,
         ndim: Sequence[int] | None = None,
     ) -> list[DataNode]:
-        """Return the results of a reader.
-
-        Args:
-            reader: returns the batches.
-            count: number of results.
-            dtype: their dtypes, if known.
-            ndim: their numbers of dimensions, if known.
-        """
+        """Return the results of a reader."""
         self.readers.append(reader)
 
         def source() -> tuple[Any, ...]:
@@ -158,8 +151,9 @@ class Lowering:
         for node in Graph(tuple(outputs)).nodes():
             try:
                 arguments = node.operator.grouped(node.arguments)
+                context = (self,) if _takes_context(node.operator) else ()
                 with SourceLine.captured_as(node.line):
-                    result = node.operator.rule(self, *(values[edge] for edge in node.edges()), **arguments)
+                    result = node.operator.rule(*context, *(values[edge] for edge in node.edges()), **arguments)
             except DalifyError as error:
                 node.locate(error)
                 raise
@@ -169,6 +163,10 @@ class Lowering:
             results = result if isinstance(result, tuple) else (result,)
             values |= {Edge(node, output): value for output, value in enumerate(results)}
         return [values[edge] for edge in outputs]
+
+
+def _takes_context(made: Operator) -> bool:
+    return bool(made.inputs) and made.inputs[0].name == "context"
 
 
 class Node:
@@ -266,7 +264,7 @@ class Operation:
 def operator(
     *, outputs: int | str | Callable[[Mapping[str, Any]], int] = 1, inputs: tuple[int, int] | None = None
 ) -> Callable[[Callable[..., Any]], type[Operation]]:
-    """Decorator that makes an operator of a translation function.
+    """Decorator that makes an operator of a translation function, which gets the `Lowering` if it lists ``context``.
 
     Args:
         outputs: number of results, or the name of the argument with it, or a function of the arguments.
@@ -277,9 +275,9 @@ def operator(
 
     def decorate(function: Callable[..., Any]) -> type[Operation]:
         signature, name = inspect.signature(function), function.__name__
-        positional = [item for item in signature.parameters.values() if item.kind is item.POSITIONAL_ONLY][1:]
-        counts = inputs or (sum(item.default is item.empty for item in positional), len(positional))
         made = Operator(function, name=name, outputs=count, stands_for=f"mediapipe.fn.{name}")
+        named = made.inputs[1:] if _takes_context(made) else made.inputs
+        counts = inputs or (sum(not item.is_optional for item in named), len(named))
         keywords: list[inspect.Parameter] = []
         for key, item in signature.parameters.items():
             if key in made.groups:
@@ -293,7 +291,7 @@ def operator(
             "__signature__": inspect.Signature(keywords),
             "operator": made,
             "input_counts": counts,
-            "input_names": () if inputs else tuple(item.name for item in positional),
+            "input_names": () if inputs else tuple(item.name for item in named),
         }
         return type(name, (Operation,), members)
 

@@ -54,7 +54,6 @@ class SlicedOrder:
         shuffle_across: shuffle all items and divide the slices again in each epoch.
 
     Attributes:
-        batch_size: samples per batch.
         batches: number of batches of an epoch.
         seed: seed shared by all devices; None for a random one.
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.data.samples import Samples
-from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
+from dalify.kernels.images.color_twist import twist, twist_rule
 from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.registry import AnySamples, Spec, argument_names, operator
@@ -57,8 +56,7 @@ def _(
     colors: Colors,
     spec: Spec,
 ) -> None:
-    compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
-    compute(out, x, spec, **colors.values)
+    twist(out, x, spec, **colors.values)
 
 
 @color_twist.before(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
-from dalify.kernels.images.brightness_contrast import levels_cpu, levels_gpu, levels_rule
+from dalify.kernels.images.brightness_contrast import levels, levels_rule
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
@@ -50,5 +47,4 @@ def contrast(
 def _(
     out: AnySamples, x: AnySamples, *, contrast: Vectors, contrast_center: Vectors | None, spec: Spec, out_spec: Spec
 ) -> None:
-    compute: Any = levels_cpu if isinstance(x, Samples) else levels_gpu
-    compute(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)
+    levels(out, x, spec, out_spec, contrast=contrast, contrast_center=contrast_center)

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
 from dalify.sources.user_function import (
     as_array,
     as_tensor,
-    call_user_function,
+    calls_user_function,
     output_count,
     output_specs,
     writable,
@@ -85,17 +84,5 @@ def dl_tensor_python_function(
     return output_specs(xs, function, num_outputs, output_layouts)
 
 
-@dl_tensor_python_function.cpu_batch
-def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
-    return call_user_function(
-        function, xs, count, num_outputs, output_layouts, "cpu",
-        batch_processing=batch_processing, to_argument=lambda x: writable(x).__dlpack__(), to_result=_array_of,
-    )  # fmt: skip
-
-
-@dl_tensor_python_function.gpu_batch
-def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
-    return call_user_function(
-        function, xs, count, num_outputs, output_layouts, "gpu",
-        batch_processing=batch_processing, to_argument=lambda x: x.__dlpack__(), to_result=_tensor_of,
-    )  # fmt: skip
+dl_tensor_python_function.cpu_batch(calls_user_function("cpu", lambda x: writable(x).__dlpack__(), _array_of))
+dl_tensor_python_function.gpu_batch(calls_user_function("gpu", lambda x: x.__dlpack__(), _tensor_of))

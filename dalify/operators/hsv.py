@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
-from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
+from dalify.kernels.images.color_twist import twist, twist_rule
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
@@ -49,5 +46,4 @@ def hsv(
 @hsv.cpu_samples
 @hsv.gpu_samples
 def _(out: AnySamples, x: AnySamples, *, hue: Vectors, saturation: Vectors, value: Vectors, spec: Spec) -> None:
-    compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
-    compute(out, x, spec, hue=hue, saturation=saturation, value=value)
+    twist(out, x, spec, hue=hue, saturation=saturation, value=value)

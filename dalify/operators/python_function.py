@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from dalify.data.batch import Batch
 from dalify.registry import Spec, operator
 from dalify.sources.user_function import (
     as_array,
     as_tensor,
-    call_user_function,
+    calls_user_function,
     output_count,
     output_specs,
     writable,
@@ -68,31 +65,5 @@ def python_function(
     return output_specs(xs, function, num_outputs, output_layouts)
 
 
-@python_function.cpu_batch
-def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
-    return call_user_function(
-        function,
-        xs,
-        count,
-        num_outputs,
-        output_layouts,
-        "cpu",
-        batch_processing=batch_processing,
-        to_argument=writable,
-        to_result=as_array,
-    )
-
-
-@python_function.gpu_batch
-def _(*xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int) -> Any:
-    return call_user_function(
-        function,
-        xs,
-        count,
-        num_outputs,
-        output_layouts,
-        "gpu",
-        batch_processing=batch_processing,
-        to_argument=lambda x: x,
-        to_result=as_tensor,
-    )
+python_function.cpu_batch(calls_user_function("cpu", writable, as_array))
+python_function.gpu_batch(calls_user_function("gpu", lambda x: x, as_tensor))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.data.samples import Samples
-from dalify.kernels.images.color_twist import twist_cpu, twist_gpu, twist_rule
+from dalify.kernels.images.color_twist import twist, twist_rule
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 
 
@@ -48,5 +45,4 @@ def saturation(
 @saturation.cpu_samples
 @saturation.gpu_samples
 def _(out: AnySamples, x: AnySamples, *, saturation: Vectors, spec: Spec) -> None:
-    compute: Any = twist_cpu if isinstance(x, Samples) else twist_gpu
-    compute(out, x, spec, saturation=saturation)
+    twist(out, x, spec, saturation=saturation)

@@ -54,7 +54,7 @@ class TensorSize(ResizeRegion):
 
     @property
     def _shaping(self) -> dict[str, Any]:
-        return {"sizes": self.sizes, "scales": self.scales, "roi_start": self.roi_start, "roi_end": self.roi_end}
+        return self.named("sizes", "scales", "roi_start", "roi_end")
 
     @property
     def _options(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from dalify.registry import Parameters
 __all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_needed", "decode_parts", "decode_windows"]
 
 _CHANNELS = 3
+_ON_DEVICE = tuple(item.name for item in fields(DeviceOptions))
 
 
 @dataclass(slots=True)
@@ -80,14 +81,7 @@ class HardwareDecoder(Parameters):
 
     def on_device(self) -> DeviceOptions:
         """Return the options of the decoder on the device."""
-        return DeviceOptions(
-            self.hw_decoder_load,
-            self.hybrid_huffman_threshold,
-            self.preallocate_width_hint,
-            self.preallocate_height_hint,
-            self.device_memory_padding,
-            self.host_memory_padding,
-        )
+        return DeviceOptions(**self.named(*_ON_DEVICE))
 
 
 def decode(

@@ -53,12 +53,7 @@ class ResizeRegion(Parameters):
     @property
     def options(self) -> dict[str, Any]:
         """The arguments that are the same for all samples, by name."""
-        return {
-            "mode": self.mode,
-            "max_size": self.max_size,
-            "roi_relative": self.roi_relative,
-            "subpixel_scale": self.subpixel_scale,
-        }
+        return self.named("mode", "max_size", "roi_relative", "subpixel_scale")
 
 
 @dataclass
@@ -85,16 +80,8 @@ class ResizeSize(ResizeRegion):
     @property
     def shaping(self) -> dict[str, Any]:
         """The arguments that can vary per sample, by name."""
-        return {
-            "size": self.size,
-            "resize_shorter": self.resize_shorter,
-            "resize_longer": self.resize_longer,
-            "resize_x": self.resize_x,
-            "resize_y": self.resize_y,
-            "resize_z": self.resize_z,
-            "roi_start": self.roi_start,
-            "roi_end": self.roi_end,
-        }
+        extents = ("size", "resize_shorter", "resize_longer", "resize_x", "resize_y", "resize_z")
+        return self.named(*extents, "roi_start", "roi_end")
 
     def check(self) -> None:
         """Raise ArgumentValueError if the size is not specified in exactly one way, or for an unknown mode."""

@@ -88,9 +88,6 @@ def optimize(
         with_caches: enable caches across epochs.
         on_error: handling of bad samples for nodes that do not specify it.
 
-    Returns:
-        the graph to execute, and the report.
-
     Raises:
         DalifyError: the graph cannot run; the message names the operator and the user's line.
     """

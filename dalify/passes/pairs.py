@@ -15,13 +15,7 @@ __all__ = ["join_pairs"]
 
 
 def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKind) -> Graph:
-    """Return the graph in which operators that declare a pair are replaced where it applies.
-
-    Args:
-        graph: any graph.
-        note: called with both nodes of a pair.
-        kind: process the pairs of this kind.
-    """
+    """Return the graph in which operators that declare a pair are replaced where it applies."""
     uses = Counter(edge for node in graph.nodes() for edge in node.edges())
     uses.update(graph.outputs)
     # By number and operator: a node that replaces another one can have the number of its consumer.

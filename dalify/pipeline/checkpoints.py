@@ -53,9 +53,6 @@ class Checkpoints:
     def state(self, iterator: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the position of the consumer as JSON data.
 
-        Args:
-            iterator: state of an iterator that is saved with it.
-
         Raises:
             CheckpointError: JSON cannot represent the state of a user's source.
         """

@@ -33,14 +33,9 @@ class PipelineContext:
     The reference to the pipeline is weak. A strong one would be a cycle: a pipeline is freed, and its threads end, as
     soon as the user drops it.
 
-    Args:
-        pipeline: the owner of the parts.
-        options: its options.
-        line: the user's line that created it.
-
     Attributes:
-        options: see above.
-        line: see above.
+        options: options of the pipeline.
+        line: the user's line that created it.
         lock: held while the engine is built and runs, and while a state is saved or loaded.
     """
 

@@ -59,11 +59,6 @@ class _Source(Pipeline):
 class _Runner(PipelineEngine):
     """Runs the function of a pipeline, in the place of an engine.
 
-    Args:
-        options: options of the pipeline.
-        function: returns the outputs.
-        given: arguments of the pipelines of the sources.
-
     Attributes:
         seed: seed of the pipeline.
         edges: edges of the outputs of the last run.

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 _being_defined: ContextStack[Pipeline] = ContextStack()
 
 
+def _option(name: str, text: str) -> Any:
+    """Return a property with an option of the pipeline."""
+    return property(lambda pipe: getattr(parts_of(pipe).context.options, name), doc=text)
+
+
 class Pipeline:
     """A graph of operators and the threads that run it.
 
@@ -542,26 +547,31 @@ class Pipeline:
 
     # -- options
 
-    @property
-    def max_batch_size(self) -> int:
-        """Maximum number of samples in a batch."""
-        return self._parts.context.options.batch_size
+    max_batch_size: int = _option("batch_size", "Maximum number of samples in a batch.")
+    num_threads: int = _option("num_threads", "Number of worker threads.")
+    device_id: int | None = _option("device_id", "Index of the accelerator.")
+    prefetch_queue_depth: Any = _option(
+        "prefetch_queue_depth", "Number of batches in progress at the same time, as specified."
+    )
+    exec_pipelined: bool = _option("exec_pipelined", "As specified.")
+    exec_async: bool = _option("exec_async", "As specified.")
+    exec_separated: bool = _option("is_separated", "Whether the two queue sizes were specified separately.")
+    exec_dynamic: bool | None = _option(
+        "is_dynamic", "As specified, or DALI's default; memory and copies are always dynamic."
+    )
+    py_num_workers: int | None = _option("py_num_workers", "Number of worker processes of parallel sources.")
+    py_start_method: str = _option("py_start_method", "Start method of worker processes.")
+    stream_policy: Any = _option("stream_policy", "As specified; no effect.")
+    concurrency: Any = _option("concurrency", "As specified; no effect.")
+    set_affinity: bool = _option("set_affinity", "As specified; no effect.")
+    enable_memory_stats: bool = _option("enable_memory_stats", "As specified.")
+    bytes_per_sample: int = _option("bytes_per_sample", "As specified; no effect.")
 
     @property
     def batch_size(self) -> int:
         """Old name of ``max_batch_size``."""
         warn_deprecated("Pipeline.batch_size is now called max_batch_size.")
         return self._parts.context.options.batch_size
-
-    @property
-    def num_threads(self) -> int:
-        """Number of worker threads."""
-        return self._parts.context.options.num_threads
-
-    @property
-    def device_id(self) -> int | None:
-        """Index of the accelerator."""
-        return self._parts.context.options.device_id
 
     @property
     def seed(self) -> int:
@@ -586,11 +596,6 @@ class Pipeline:
         return [self._parts.context.options.expected("layout", index) for index in range(self.num_outputs)]
 
     @property
-    def prefetch_queue_depth(self) -> Any:
-        """Number of batches in progress at the same time, as specified."""
-        return self._parts.context.options.prefetch_queue_depth
-
-    @property
     def cpu_queue_size(self) -> int:
         """Number of batches in progress before the device stage, as specified."""
         return self._parts.context.options.depth_of("cpu")
@@ -601,46 +606,6 @@ class Pipeline:
         return self._parts.context.options.depth_of("gpu")
 
     @property
-    def exec_pipelined(self) -> bool:
-        """As specified."""
-        return self._parts.context.options.exec_pipelined
-
-    @property
-    def exec_async(self) -> bool:
-        """As specified."""
-        return self._parts.context.options.exec_async
-
-    @property
-    def exec_separated(self) -> bool:
-        """Whether the two queue sizes were specified separately."""
-        return self._parts.context.options.is_separated
-
-    @property
-    def exec_dynamic(self) -> bool | None:
-        """As specified, or DALI's default; memory and copies are always dynamic."""
-        return self._parts.context.options.is_dynamic
-
-    @property
-    def py_num_workers(self) -> int | None:
-        """Number of worker processes of parallel sources."""
-        return self._parts.context.options.py_num_workers
-
-    @property
-    def py_start_method(self) -> str:
-        """Start method of worker processes."""
-        return self._parts.context.options.py_start_method
-
-    @property
-    def stream_policy(self) -> Any:
-        """As specified; no effect."""
-        return self._parts.context.options.stream_policy
-
-    @property
-    def concurrency(self) -> Any:
-        """As specified; no effect."""
-        return self._parts.context.options.concurrency
-
-    @property
     def max_streams(self) -> int:
         """-1, which means no limit; the option has no effect, as in DALI."""
         return -1
@@ -649,21 +614,6 @@ class Pipeline:
     def default_cuda_stream_priority(self) -> int:
         """0; the option has no effect, as in DALI. Work is submitted to torch's streams."""
         return 0
-
-    @property
-    def set_affinity(self) -> bool:
-        """As specified; no effect."""
-        return self._parts.context.options.set_affinity
-
-    @property
-    def enable_memory_stats(self) -> bool:
-        """As specified."""
-        return self._parts.context.options.enable_memory_stats
-
-    @property
-    def bytes_per_sample(self) -> int:
-        """As specified; no effect."""
-        return self._parts.context.options.bytes_per_sample
 
     # -- inspection and serialization
 

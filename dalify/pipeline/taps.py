@@ -56,9 +56,6 @@ class Taps:
         Args:
             graph: the graph without additional outputs.
             outputs: all outputs of the engine.
-
-        Returns:
-            the outputs of the user.
         """
         rest = iter(outputs[len(graph.outputs) :])
         self._values = {node.name or "": [next(rest) for _ in range(node.output_count)] for node in self._nodes(graph)}

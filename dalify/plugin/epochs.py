@@ -81,11 +81,7 @@ class Epochs(ABC):
 
 
 class OpenEpochs(Epochs):
-    """Epochs that last until the sources of the pipelines end.
-
-    Args:
-        batch_size: samples in a batch.
-    """
+    """Epochs that last until the sources of the pipelines end."""
 
     def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size

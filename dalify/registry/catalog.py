@@ -106,10 +106,6 @@ def watch(changed: Callable[[str], None]) -> None:
 def add(operator: Operator, *, replace: bool = False) -> None:
     """Add the operator of a user.
 
-    Args:
-        operator: an operator with a valid name.
-        replace: replace an operator of this name that was added before.
-
     Raises:
         OperatorDefinitionError: the name belongs to another operator or to a namespace.
     """

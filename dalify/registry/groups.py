@@ -94,10 +94,6 @@ class _Column:
         samples: `Samples` or `DeviceSamples`.
         whole: the same as one array, or None.
         is_kept: whether results may be views of the samples, which then keep their memory.
-
-    Attributes:
-        samples: see above.
-        whole: see above.
     """
 
     __slots__ = ("_views", "samples", "whole")

@@ -58,9 +58,6 @@ class Kernel(OperatorFunction):
         function: ``f(out, ..., x, ..., *, parameters)``.
         form: in which form it gets samples.
         groups: see `OperatorFunction`.
-
-    Attributes:
-        form: see above.
     """
 
     __slots__ = ("form",)

@@ -134,11 +134,6 @@ RETIRED_ARGUMENTS: frozenset[str] = frozenset(
 
 
 def old_arguments(operator: str, parameters: Container[str]) -> dict[str, str]:
-    """Return the deprecated argument names of an operator and their replacements.
-
-    Args:
-        operator: name of the operator.
-        parameters: names of its arguments.
-    """
+    """Return the deprecated argument names of an operator and their replacements."""
     known = {**LEGACY_ARGUMENTS, **_OF_OPERATORS.get(operator, {})}
     return {old: modern for old, modern in known.items() if modern in parameters and old not in parameters}

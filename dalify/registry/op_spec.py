@@ -23,10 +23,6 @@ class OpSpec:
     Args:
         name: name of the schema.
         arguments: the specified arguments.
-
-    Attributes:
-        name: name of the schema.
-        arguments: constants by name.
     """
 
     def __init__(self, name: str, arguments: Mapping[str, Any] | None = None) -> None:

@@ -204,9 +204,6 @@ class Operator:
         """Return the side effect of a use of the operator, as a verb phrase; "" for none.
 
         Serialized graphs from untrusted sources must not contain operators with effects.
-
-        Args:
-            arguments: specified arguments by name.
         """
         if self.effect_function is not None:
             return self.effect_function(arguments)

@@ -39,6 +39,10 @@ _SECTIONS = ("Args", "Attributes")
 class Parameters:
     """Base class of groups. Subclasses are dataclasses whose ``Attributes`` section documents the arguments."""
 
+    def named(self, *names: str) -> dict[str, Any]:
+        """Return some of the arguments by name."""
+        return {name: getattr(self, name) for name in names}
+
 
 @functools.cache
 def field_names(group: type[Parameters]) -> tuple[str, ...]:

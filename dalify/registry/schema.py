@@ -64,9 +64,6 @@ class OpSchema:
     Args:
         operator: the described operator.
         name: name of the operator in the catalog, possibly a deprecated one.
-
-    Attributes:
-        operator: the described operator.
     """
 
     def __init__(self, operator: Operator, name: str) -> None:

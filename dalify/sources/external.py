@@ -47,10 +47,6 @@ class SourceOptions:
 class UserSource:
     """A user's source, and the position in its data: the base of sources in this process and in worker processes.
 
-    Args:
-        source: the source as passed by the user.
-        options: its options.
-
     Attributes:
         callback: the source and its properties; its ``line`` is shown in error messages about its data.
         options: see above.
@@ -301,11 +297,6 @@ def position_in(state: Mapping[str, Any], further: AbstractSet[str]) -> tuple[in
 
 def split_outputs(data: Any, options: SourceOptions, callback: Callback) -> list[Any]:
     """Split the data of a source by output.
-
-    Args:
-        data: a batch, or the list of its samples.
-        options: options of the source.
-        callback: for error messages.
 
     Returns:
         The data of each output; a list of samples unless ``batch``.

@@ -183,12 +183,7 @@ class Sampler:
         return int(self._entries_in_window(np.array([chosen]), start, stop, epoch, self.options.seed)[0])
 
     def epoch_of(self, state: Mapping[str, Any], position: int) -> int:
-        """Return the epoch of a sample of a batch.
-
-        Args:
-            state: state before the batch.
-            position: index of the sample in the batch.
-        """
+        """Return the epoch of a sample of a batch."""
         replay = copy.copy(self)
         replay.restore(state)
         replay.next_batch(position + 1)

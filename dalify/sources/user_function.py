@@ -20,7 +20,7 @@ from dalify.base.wording import counted
 from dalify.data import Batch, array_dtype, from_numpy
 from dalify.data.spec import Spec
 
-__all__ = ["as_array", "as_tensor", "call_user_function", "layout_of", "output_count", "output_specs", "writable"]
+__all__ = ["as_array", "as_tensor", "calls_user_function", "layout_of", "output_count", "output_specs", "writable"]
 
 Convert = Callable[[Any], Any]
 
@@ -56,36 +56,41 @@ def output_specs(xs: Sequence[Spec], function: object, num_outputs: int, output_
     return tuple(Spec(None, None, layout_of(output_layouts, index), None, device) for index in range(num_outputs))
 
 
-def call_user_function(
+def calls_user_function(device: str, to_argument: Convert, to_result: Convert) -> Callable[..., tuple[Batch, ...]]:
+    """Return the kernel of an operator that calls a function of the user.
+
+    Args:
+        device: device of the results.
+        to_argument: converts a sample to the argument of the function.
+        to_result: converts a result of the function to an array or tensor.
+    """
+
+    def kernel(
+        *xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int
+    ) -> tuple[Batch, ...]:
+        columns = _called(function, xs, count, num_outputs, batch_processing, to_argument)
+        layouts = [layout_of(output_layouts, index) for index in range(num_outputs)]
+        origins = next((batch.origins for batch in xs if batch.origins is not None), None)
+        return tuple(
+            Batch(None, _convert_samples(column, layout, to_result, function), layout or "", device, origins)
+            for column, layout in zip(columns, layouts, strict=True)
+        )
+
+    return kernel
+
+
+def _called(
     function: Callable[..., Any],
     inputs: Sequence[Batch],
     count: int,
     num_outputs: int,
-    output_layouts: Any,
-    device: str,
-    *,
     batch_processing: bool,
     to_argument: Convert,
-    to_result: Convert,
-) -> tuple[Batch, ...]:
-    """Call a user function once per sample, or once for the batch.
-
-    Args:
-        function: takes one value per input and returns one per output, several as a tuple.
-        inputs: batches of ``count`` samples.
-        count: number of samples.
-        num_outputs: number of values that the function returns; 0 to ignore its result.
-        output_layouts: see ``layout_of``.
-        device: device of the results.
-        batch_processing: whether to call it once, with a list of samples per input; it then returns a list per output.
-        to_argument: converts a sample to the argument of the function.
-        to_result: converts a result of the function to an array or tensor.
+) -> list[list[Any]]:
+    """Call a function once per sample, or once with a list of samples per input; return the samples of each output.
 
     Raises:
         SourceError: the result is None, or has another number of values or samples than expected.
-        DTypeError: a result has an unsupported dtype, or samples have different dtypes.
-        ShapeError: samples have different numbers of dimensions.
-        LayoutError: a layout does not match the number of dimensions.
         Exception: any exception of the function.
     """
     columns: list[list[Any]] = [[] for _ in range(num_outputs)]
@@ -106,17 +111,7 @@ def call_user_function(
                 raise
             for column, item in zip(columns, returned, strict=True):
                 column.append(item)
-    origins = next((batch.origins for batch in inputs if batch.origins is not None), None)
-    return tuple(
-        Batch(
-            None,
-            _convert_samples(column, layout_of(output_layouts, index), to_result, function),
-            layout_of(output_layouts, index) or "",
-            device,
-            origins,
-        )
-        for index, column in enumerate(columns)
-    )
+    return columns
 
 
 def _output_values(returned: Any, num_outputs: int, function: Callable[..., Any]) -> tuple[Any, ...]:

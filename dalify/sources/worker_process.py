@@ -161,11 +161,6 @@ RunnerFactory = Callable[[], TaskRunner]
 def progress_in(control: Slot, receivers: int, workers: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the state that a pool and its workers share.
 
-    Args:
-        control: shared memory.
-        receivers: number of receivers.
-        workers: number of workers.
-
     Returns:
         The current generation of each receiver, ``[receivers]``; and for each worker its state and the index of the
         call in its task, ``[workers, 2]``. Both are int64.
@@ -274,12 +269,7 @@ def seed_generators(seed: int) -> None:
 
 
 def failure_of(error: Exception, trace: str) -> Failure:
-    """Convert an exception to a form that can be sent to another process.
-
-    Args:
-        error: the exception.
-        trace: its formatted traceback.
-    """
+    """Convert an exception to a form that can be sent to another process."""
     text = "".join(traceback.format_exception_only(error)).strip()
     error.__traceback__ = None
     try:

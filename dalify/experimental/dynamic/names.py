@@ -16,11 +16,7 @@ __all__ = ["install_names"]
 
 
 def install_names(root: str) -> Namespace:
-    """Create the namespaces of dynamic mode, and register them for ``import``.
-
-    Args:
-        root: import name of the outermost one.
-    """
+    """Create the namespaces of dynamic mode, and register them for ``import``."""
     top = install(root, "ndd", _member, lambda name: name)
     for name in catalog.namespaces():
         parent_name, _, own = name.rpartition(".")

@@ -119,9 +119,6 @@ class Checkpoint:
             op: the reader or generator.
             name: any name; by default objects are numbered. It replaces an object that was registered before.
 
-        Returns:
-            the name.
-
         Raises:
             ArgumentTypeError: the object has no ``get_state`` and ``set_state``.
             ArgumentValueError: the name is empty, or starts with the prefix of numbered names.

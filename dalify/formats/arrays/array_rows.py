@@ -125,9 +125,6 @@ class ArrayRows(Entries[ArrayRow]):
     Raises:
         ReaderError: there is no file, or the arrays of one have different numbers of rows.
         DTypeError: an array has different dtypes in two files.
-
-    Attributes:
-        files: as given.
     """
 
     def __init__(self, files: Sequence[ArrayFile], names: Sequence[str], cache_bytes: int) -> None:

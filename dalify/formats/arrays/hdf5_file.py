@@ -40,10 +40,6 @@ class Hdf5File:
         LimitError: a dataset declares more than the limits allow.
         ArgumentValueError: a dataset does not exist.
         DTypeError: elements are not numbers, strings or bytes.
-
-    Attributes:
-        name: the path.
-        arrays: how each dataset is stored.
     """
 
     def __init__(self, path: str, names: Sequence[str]) -> None:
@@ -132,12 +128,7 @@ def _filled(out: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
 
 
 class _Layout(NamedTuple):
-    """Where a dataset with its in-memory layout is in the file.
-
-    Attributes:
-        offsets: offset of each part.
-        part_rows: number of rows per part.
-    """
+    """Where a dataset with its in-memory layout is in the file."""
 
     offsets: list[int]
     part_rows: int

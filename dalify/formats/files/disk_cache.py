@@ -60,9 +60,6 @@ class DiskCache:
     Args:
         folder: the folder; created if absent.
         max_bytes: maximum total size of the files, except those that this process has pinned.
-
-    Attributes:
-        folder: as given.
     """
 
     def __init__(self, folder: str, max_bytes: int) -> None:

@@ -19,10 +19,6 @@ __all__ = ["FileObject"]
 class FileObject(io.RawIOBase):
     """A file that is read on demand, without read-ahead.
 
-    Args:
-        files: open files.
-        number: index of the file.
-
     Raises:
         ReaderError: the file is absent, or the storage does not respond.
     """

@@ -25,9 +25,6 @@ _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")  # gzip, Z
 class ForwardFile:
     """A local file, or a local copy of a remote file. A context manager.
 
-    Args:
-        path: path of the file.
-
     Raises:
         ReaderError: the file is absent, or not a regular file.
 

@@ -226,9 +226,6 @@ def call(
         library: lazy module used by the function.
         what: expected format of the file, for error messages, such as ``HDF5``.
 
-    Returns:
-        The return value of the function.
-
     Raises:
         ReaderError: the file cannot be read, is damaged, or has another format.
         LimitError: the file declares more than the limits allow.

@@ -56,9 +56,6 @@ class OpenFiles:
 
     Args:
         paths: paths of the files, local or URLs.
-
-    Attributes:
-        paths: paths of the files.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -150,10 +147,6 @@ class OpenFiles:
 
     def read_runs(self, file: int, runs: Runs) -> NDArray[np.uint8]:
         """Return concatenated ranges of a file, a new 1-D uint8 array. The GIL is released during the read.
-
-        Args:
-            file: index of the file.
-            runs: the ranges.
 
         Raises:
             ReaderError: the file is absent, cannot be read, or is too short.

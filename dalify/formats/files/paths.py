@@ -22,9 +22,6 @@ _SLASH = ord("/")
 class JoinedBytes:
     """Many byte strings in two arrays, which need a fraction of the memory of a list.
 
-    Args:
-        parts: the byte strings.
-
     Attributes:
         arrays: the joined bytes, and where each string ends, with a leading 0, int64 ``[N + 1]``.
         has_null: whether a string contains a null byte.

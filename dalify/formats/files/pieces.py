@@ -59,9 +59,6 @@ class Pieces:
 
     Attributes:
         data: all pieces, uint8 ``[size_bytes]``.
-        starts: see the argument.
-        stops: see the argument.
-        has_one_file: see the argument.
     """
 
     __slots__ = ("data", "has_one_file", "starts", "stops")

@@ -151,12 +151,7 @@ def opened(open_once: Callable[[], T]) -> T:
 
 
 def opening_hint(path: str, error: OSError) -> str:
-    """Return what to do about a path that cannot be opened, or "".
-
-    Args:
-        path: path of a file or folder.
-        error: why it cannot be opened.
-    """
+    """Return what to do about a path that cannot be opened, or ""."""
     if error.errno in _TOO_MANY:
         return "Raise the limit of the process, for example with: ulimit -n 4096"
     if error.errno != errno.ENOENT:

@@ -146,10 +146,6 @@ def folder_of(path: str) -> str:
 def read_text(path: str, what: str) -> str:
     """Return the contents of a text file, UTF-8, local or remote. A byte order mark at its start is omitted.
 
-    Args:
-        path: path of the file.
-        what: kind of file, for error messages.
-
     Raises:
         ReaderError: the file is absent, cannot be read, or is encoded in UTF-16.
     """
@@ -161,10 +157,6 @@ def read_text(path: str, what: str) -> str:
 
 def read_copy(path: str, what: str) -> bytes:
     """Return the contents of a file, read from its local copy if it is remote.
-
-    Args:
-        path: path of the file.
-        what: kind of file, for error messages.
 
     Raises:
         ReaderError: the file is absent or cannot be read.

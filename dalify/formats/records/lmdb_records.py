@@ -206,11 +206,6 @@ def _invalid(path: str, reason: str) -> ReaderError:
 class _Index:
     """The offsets of the values of a database, found by traversing its pages from the root.
 
-    Args:
-        files: open files.
-        number: index of the file of the database.
-        meta: meta page of the database.
-
     Raises:
         ReaderError: a page is out of bounds or damaged.
 

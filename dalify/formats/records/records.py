@@ -67,15 +67,7 @@ class Record(NamedTuple):
 
 
 class ContainerEntries(Entries[T_co]):
-    """Entries of several container files, concatenated in order.
-
-    Args:
-        paths: paths of the files.
-        counts: number of entries in each file.
-
-    Attributes:
-        files: all files.
-    """
+    """Entries of several container files, concatenated in order."""
 
     __slots__ = ("_firsts", "_starts", "files")
 
@@ -163,10 +155,6 @@ def paired(paths: Sequence[str], index_paths: Sequence[str] | None, name: str) -
 
 def read_pairs(path: str, what: str) -> NDArray[np.int64]:
     """Read a text file with two integers on each line: a million lines in 0.1 s.
-
-    Args:
-        path: path of the file.
-        what: kind of file, for error messages.
 
     Returns:
         int64 ``[lines, 2]``.

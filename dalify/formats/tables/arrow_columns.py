@@ -296,11 +296,6 @@ def _storage(kind: Any) -> tuple[Any, tuple[int, ...] | None]:
 def check_type(kind: Any, name: str, where: str) -> None:
     """Check that the values of a column can be converted to arrays.
 
-    Args:
-        kind: its pyarrow type.
-        name: of the column.
-        where: the file, for the error message.
-
     Raises:
         DTypeError: the type cannot be converted to arrays.
     """

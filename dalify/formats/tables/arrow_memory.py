@@ -80,15 +80,7 @@ class Values:
 
 
 class ValuesInFile(Values):
-    """Contiguous values in a file.
-
-    Args:
-        files: open files.
-        number: index of the file.
-        offset: of the first value in the file.
-        count: number of values.
-        dtype: dtype of the values.
-    """
+    """Contiguous values in a file."""
 
     def __init__(self, files: OpenFiles, number: int, offset: int, count: int, dtype: np.dtype[Any]) -> None:
         self._files = files

@@ -255,10 +255,6 @@ def uncompressed_bytes(metadata: bytes, body: NDArray[np.uint8], is_dictionary: 
 def messages_of(files: OpenFiles, number: int) -> Messages:
     """Return the messages of a file.
 
-    Args:
-        files: open files.
-        number: index of the file.
-
     Raises:
         ReaderError: the file cannot be read, is not an Arrow file, or is damaged.
         LimitError: the file declares more rows or messages than ``max_declared_samples``.

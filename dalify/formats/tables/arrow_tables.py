@@ -85,10 +85,6 @@ class _IdleReaders:
 class TableFiles(OpenFiles):
     """Open Parquet and Arrow files.
 
-    Args:
-        paths: paths of the files.
-        memory_map: whether values of Arrow files are views of memory maps.
-
     Attributes:
         idle: pool of idle readers of these files.
     """
@@ -452,11 +448,6 @@ class TableSource:
 
 def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> ArrowSource:
     """Return the source for a file; its contents decide the format, not its name.
-
-    Args:
-        files: all files.
-        number: index of the file.
-        columns: names of the requested columns.
 
     Raises:
         ReaderError: the file is absent, damaged, or of another format.

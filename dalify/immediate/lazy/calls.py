@@ -32,9 +32,6 @@ class Template:
 
     Args:
         node: a node whose inputs are placeholders.
-
-    Attributes:
-        specs: specs of the outputs.
     """
 
     __slots__ = ("node", "specs")
@@ -65,8 +62,6 @@ class Call(BoundCall):
 
     Attributes:
         template: its node.
-        line: the user's line.
-        tape: the tape that recorded it.
         order: position in the order of all calls; a call reads calls with smaller positions.
         results: results by output; None if not computed or not kept.
         lazy_values: the lazy values of the outputs that users still reference.
@@ -164,13 +159,7 @@ class Call(BoundCall):
 
 
 class Result(Value):
-    """An output of a call as the input of another call; its kind is known, its data may be computed later.
-
-    Args:
-        call: the call.
-        output: index of the output.
-        device: required device.
-    """
+    """An output of a call as the input of another call; its kind is known, its data may be computed later."""
 
     __slots__ = ("call", "output")
 

@@ -199,11 +199,7 @@ class Tape:
 
 
 class Recorder(Evaluator):
-    """The evaluator of lazy mode: records calls on data.
-
-    Args:
-        tape: records the calls.
-    """
+    """The evaluator of lazy mode: records calls on data."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape

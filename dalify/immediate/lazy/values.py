@@ -44,10 +44,6 @@ _PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__", "
 class LazyValue(Deferred):
     """A result of a recorded call.
 
-    Args:
-        call: the call.
-        output: index of the output.
-
     Attributes:
         spec: what is known without computing.
     """

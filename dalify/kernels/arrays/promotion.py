@@ -105,10 +105,6 @@ def promote(first: DALIDataType, second: DALIDataType) -> DALIDataType:
 def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
     """Return the dtype of a function's result.
 
-    Args:
-        function: a name in FUNCTIONS.
-        operands: dtypes.
-
     Raises:
         ArgumentValueError: the function does not exist.
         ArgumentTypeError: the number of operands is wrong.

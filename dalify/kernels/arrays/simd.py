@@ -15,6 +15,7 @@ from llvmlite import ir
 from numba import types
 
 from dalify.base.compiling import intrinsic
+from dalify.base.llvm import clamp, constant, count_down, load, offset, repeat, shuffle, store
 
 __all__ = [
     "blend_four_pixels",
@@ -32,12 +33,29 @@ _FLOAT_BYTES = 4
 _LANES = 4
 _PIXELS = 16
 _RGB = 3
+_FLOAT, _INT, _BYTE = ir.FloatType(), ir.IntType(32), ir.IntType(8)
+_TWO, _FOUR = ir.VectorType(_FLOAT, 2), ir.VectorType(_FLOAT, _LANES)
 _JUST_BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))  # see `to_uint8`
 
 
 def _fused(operation: Any, left: Any, right: Any) -> Any:
     """Emit an addition or multiplication that may become part of a fused multiply-add."""
     return operation(left, right, flags=("contract",))
+
+
+def _product(builder: Any, source: Any, weight_at: Any) -> Any:
+    """Emit the product of four numbers and one weight."""
+    weight = repeat(builder, load(builder, weight_at, _FLOAT, _FLOAT_BYTES), _LANES)
+    return _fused(builder.fmul, load(builder, source, _FOUR, _FLOAT_BYTES), weight)
+
+
+def _addresses(builder: Any, source: Any, offsets: Any) -> list[Any]:
+    """Emit the addresses at four offsets, which are in memory, from an address."""
+    size = source.type.width // 8
+    return [
+        builder.add(source, load(builder, offset(builder, offsets, size * number), source.type, size))
+        for number in range(4)
+    ]
 
 
 @intrinsic
@@ -55,47 +73,17 @@ def weighted_sum_of_four(
 
 def _generate_sum(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, weights, pairs, step, target = arguments
-    float32, index = ir.FloatType(), source.type
-    lanes = ir.VectorType(float32, _LANES)
-    nothing = ir.Constant(lanes, ir.Undefined)
-    lane_zero = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
 
-    def add_product(total: Any, source_address: Any, weight_address: Any) -> Any:
-        weight = builder.load(builder.inttoptr(weight_address, float32.as_pointer()), align=_FLOAT_BYTES)
-        single = builder.insert_element(nothing, weight, ir.Constant(ir.IntType(32), 0))
-        repeated = builder.shuffle_vector(single, nothing, lane_zero)
-        values = builder.load(builder.inttoptr(source_address, lanes.as_pointer()), align=_FLOAT_BYTES)
-        product = _fused(builder.fmul, values, repeated)
-        return _fused(builder.fadd, total, product)
+    def add_pair(source_at: Any, weight_at: Any, even: Any, odd: Any) -> list[Any]:
+        second = builder.add(source_at, step)
+        even = _fused(builder.fadd, even, _product(builder, source_at, weight_at))
+        odd = _fused(builder.fadd, odd, _product(builder, second, offset(builder, weight_at, _FLOAT_BYTES)))
+        return [builder.add(second, step), offset(builder, weight_at, 2 * _FLOAT_BYTES), even, odd]
 
-    before = builder.block
-    loop = builder.append_basic_block("taps")
-    after = builder.append_basic_block("taps.end")
-    builder.branch(loop)
-    builder.position_at_end(loop)
     # Two sums, because an addition must wait for the previous one.
-    count, source_at, weight_at = builder.phi(index), builder.phi(index), builder.phi(index)
-    even, odd = builder.phi(lanes), builder.phi(lanes)
-    even_next = add_product(even, source_at, weight_at)
-    second_weight = builder.add(weight_at, ir.Constant(index, _FLOAT_BYTES))
-    odd_next = add_product(odd, builder.add(source_at, step), second_weight)
-    count_next = builder.sub(count, ir.Constant(index, 1))
-    source_next = builder.add(source_at, builder.add(step, step))
-    weight_next = builder.add(weight_at, ir.Constant(index, 2 * _FLOAT_BYTES))
-    zero = ir.Constant(lanes, [0.0] * _LANES)
-    for phi, first, following in (
-        (count, pairs, count_next),
-        (source_at, source, source_next),
-        (weight_at, weights, weight_next),
-        (even, zero, even_next),
-        (odd, zero, odd_next),
-    ):
-        phi.add_incoming(first, before)
-        phi.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_unsigned("!=", count_next, ir.Constant(index, 0)), loop, after)
-    builder.position_at_end(after)
-    total = builder.fadd(even_next, odd_next)
-    builder.store(total, builder.inttoptr(target, lanes.as_pointer()), align=_FLOAT_BYTES)
+    zero = constant(_FOUR, 0.0)
+    *_, even, odd = count_down(builder, pairs, (source, weights, zero, zero), add_pair)
+    store(builder, builder.fadd(even, odd), target, _FLOAT_BYTES)
     return context.get_dummy_value()
 
 
@@ -126,23 +114,13 @@ def _generate_short_sum(
     taps: int, context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]
 ) -> Any:
     source, weights, step, target = arguments
-    float32, index = ir.FloatType(), source.type
-    lanes = ir.VectorType(float32, _LANES)
-    nothing = ir.Constant(lanes, ir.Undefined)
-    lane_zero = ir.Constant(ir.VectorType(ir.IntType(32), _LANES), [0] * _LANES)
     sums: list[Any] = [None, None]
     for tap in range(taps):
-        address = builder.add(weights, ir.Constant(index, tap * _FLOAT_BYTES))
-        weight = builder.load(builder.inttoptr(address, float32.as_pointer()), align=_FLOAT_BYTES)
-        single = builder.insert_element(nothing, weight, ir.Constant(ir.IntType(32), 0))
-        repeated = builder.shuffle_vector(single, nothing, lane_zero)
-        values = builder.load(builder.inttoptr(source, lanes.as_pointer()), align=_FLOAT_BYTES)
-        product = _fused(builder.fmul, values, repeated)
+        product = _product(builder, source, offset(builder, weights, tap * _FLOAT_BYTES))
         total = sums[tap % 2]
         sums[tap % 2] = product if total is None else _fused(builder.fadd, total, product)
         source = builder.add(source, step)
-    total = builder.fadd(*sums)
-    builder.store(total, builder.inttoptr(target, lanes.as_pointer()), align=_FLOAT_BYTES)
+    store(builder, builder.fadd(*sums), target, _FLOAT_BYTES)
     return context.get_dummy_value()
 
 
@@ -161,46 +139,22 @@ def filter_four_values(typing_context: Any, source: Any, offsets: Any, weights: 
 
 def _generate_filter(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, offsets, weights, pairs, target = arguments
-    float32, int32, index = ir.FloatType(), ir.IntType(32), source.type
-    lanes, pair = ir.VectorType(float32, _LANES), ir.VectorType(float32, 2)
+    starts = _addresses(builder, source, offsets)
 
-    def load(address: Any, kind: Any, align: int) -> Any:
-        return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
+    def add_pair(step: Any, weights_at: Any, total: Any) -> list[Any]:
+        a, b, c, d = (load(builder, builder.add(at, step), _TWO, _FLOAT_BYTES) for at in starts)
+        left, right = shuffle(builder, a, b, range(4)), shuffle(builder, c, d, range(4))
+        for tap in range(2):
+            values = shuffle(builder, left, right, [tap, 2 + tap, 4 + tap, 6 + tap])
+            factors = load(builder, offset(builder, weights_at, tap * _LANES * _FLOAT_BYTES), _FOUR, _FLOAT_BYTES)
+            total = _fused(builder.fadd, total, _fused(builder.fmul, values, factors))
+        return [
+            offset(builder, step, 2 * _FLOAT_BYTES), offset(builder, weights_at, 2 * _LANES * _FLOAT_BYTES), total
+        ]  # fmt: skip
 
-    def shuffle(left: Any, right: Any, places: list[int]) -> Any:
-        return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(int32, len(places)), places))
-
-    size = index.width // 8
-    starts = [
-        builder.add(source, load(builder.add(offsets, ir.Constant(index, size * i)), index, size)) for i in range(4)
-    ]
-    before = builder.block
-    loop = builder.append_basic_block("filter")
-    after = builder.append_basic_block("filter.end")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    count, step, weights_at, total = builder.phi(index), builder.phi(index), builder.phi(index), builder.phi(lanes)
-    a, b, c, d = (load(builder.add(at, step), pair, _FLOAT_BYTES) for at in starts)
-    left, right = shuffle(a, b, [0, 1, 2, 3]), shuffle(c, d, [0, 1, 2, 3])
-    sums = total
-    for tap in range(2):
-        values = shuffle(left, right, [tap, 2 + tap, 4 + tap, 6 + tap])
-        at = builder.add(weights_at, ir.Constant(index, tap * _LANES * _FLOAT_BYTES))
-        sums = _fused(builder.fadd, sums, _fused(builder.fmul, values, load(at, lanes, _FLOAT_BYTES)))
-    count_next = builder.sub(count, ir.Constant(index, 1))
-    step_next = builder.add(step, ir.Constant(index, 2 * _FLOAT_BYTES))
-    weights_next = builder.add(weights_at, ir.Constant(index, 2 * _LANES * _FLOAT_BYTES))
-    for phi, first, following in (
-        (count, pairs, count_next),
-        (step, ir.Constant(index, 0), step_next),
-        (weights_at, weights, weights_next),
-        (total, ir.Constant(lanes, [0.0] * _LANES), sums),
-    ):
-        phi.add_incoming(first, before)
-        phi.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_unsigned("!=", count_next, ir.Constant(index, 0)), loop, after)
-    builder.position_at_end(after)
-    builder.store(sums, builder.inttoptr(target, lanes.as_pointer()), align=_FLOAT_BYTES)
+    begin = ir.Constant(source.type, 0), weights, constant(_FOUR, 0.0)
+    *_, total = count_down(builder, pairs, begin, add_pair)
+    store(builder, total, target, _FLOAT_BYTES)
     return context.get_dummy_value()
 
 
@@ -219,57 +173,25 @@ def blend_four_pixels(typing_context: Any, source: Any, offsets: Any, weights: A
 
 def _generate_blend(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, offsets, weights, taps, target = arguments
-    float32, int32, index = ir.FloatType(), ir.IntType(32), source.type
-    pixel, block = ir.VectorType(float32, _LANES), ir.VectorType(float32, 4 * _LANES)
-    integers = ir.VectorType(int32, 4 * _LANES)
+    lanes = 4 * _LANES
+    block, octets = ir.VectorType(_FLOAT, lanes), ir.VectorType(_BYTE, lanes)
+    starts = _addresses(builder, source, offsets)
 
-    def load(address: Any, kind: Any, align: int) -> Any:
-        return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
+    def add_tap(step: Any, weights_at: Any, total: Any) -> list[Any]:
+        a, b, c, d = (load(builder, builder.add(at, step), _FOUR, _FLOAT_BYTES) for at in starts)
+        left, right = (shuffle(builder, *pair, range(2 * _LANES)) for pair in ((a, b), (c, d)))
+        values = shuffle(builder, left, right, range(lanes))
+        product = _fused(builder.fmul, values, load(builder, weights_at, block, _FLOAT_BYTES))
+        total = _fused(builder.fadd, total, product)
+        return [offset(builder, step, _RGB * _FLOAT_BYTES), offset(builder, weights_at, lanes * _FLOAT_BYTES), total]
 
-    def join(left: Any, right: Any, lanes: int) -> Any:
-        return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(int32, lanes), list(range(lanes))))
-
-    def constant(kind: Any, value: float) -> Any:
-        return ir.Constant(kind, [value] * (4 * _LANES))
-
-    size = index.width // 8
-    pixels_at = [
-        builder.add(source, load(builder.add(offsets, ir.Constant(index, size * i)), index, size)) for i in range(4)
-    ]
-    before = builder.block
-    loop = builder.append_basic_block("blend")
-    after = builder.append_basic_block("blend.end")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    count, step, weights_at, total = builder.phi(index), builder.phi(index), builder.phi(index), builder.phi(block)
-    a, b, c, d = (load(builder.add(at, step), pixel, _FLOAT_BYTES) for at in pixels_at)
-    values = join(join(a, b, 2 * _LANES), join(c, d, 2 * _LANES), 4 * _LANES)
-    product = _fused(builder.fmul, values, load(weights_at, block, _FLOAT_BYTES))
-    total_next = _fused(builder.fadd, total, product)
-    count_next = builder.sub(count, ir.Constant(index, 1))
-    step_next = builder.add(step, ir.Constant(index, _RGB * _FLOAT_BYTES))
-    weights_next = builder.add(weights_at, ir.Constant(index, 4 * _LANES * _FLOAT_BYTES))
-    for phi, first, following in (
-        (count, taps, count_next),
-        (step, ir.Constant(index, 0), step_next),
-        (weights_at, weights, weights_next),
-        (total, constant(block, 0.0), total_next),
-    ):
-        phi.add_incoming(first, before)
-        phi.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_unsigned("!=", count_next, ir.Constant(index, 0)), loop, after)
-    builder.position_at_end(after)
+    begin = ir.Constant(source.type, 0), weights, constant(block, 0.0)
+    *_, total = count_down(builder, taps, begin, add_tap)
     rounds = builder.module.declare_intrinsic("llvm.rint.v16f32", fnty=ir.FunctionType(block, [block]))
-    whole = builder.fptosi(builder.call(rounds, [total_next]), integers)
-    least, largest = constant(integers, 0), constant(integers, 255)
-    whole = builder.select(builder.icmp_signed(">", whole, least), whole, least)
-    whole = builder.select(builder.icmp_signed("<", whole, largest), whole, largest)
-    octets = ir.VectorType(ir.IntType(8), 4 * _LANES)
-    narrow: Any = builder.trunc(whole, octets)
+    whole = builder.fptosi(builder.call(rounds, [total]), ir.VectorType(_INT, lanes))
+    narrow = builder.trunc(clamp(builder, whole, 0, 255), octets)
     kept = [_LANES * i + channel for i in range(4) for channel in range(_RGB)]
-    places = ir.Constant(ir.VectorType(int32, len(kept)), kept)
-    packed = builder.shuffle_vector(narrow, ir.Constant(octets, ir.Undefined), places)
-    builder.store(packed, builder.inttoptr(target, packed.type.as_pointer()), align=1)
+    store(builder, shuffle(builder, narrow, None, kept), target)
     return context.get_dummy_value()
 
 
@@ -302,29 +224,20 @@ def _generate_split(
     order: range, context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]
 ) -> Any:
     source, mean, multiplier, shift, *targets = arguments
-    float32, int32, index = ir.FloatType(), ir.IntType(32), source.type
-    packed = ir.VectorType(ir.IntType(8), _RGB * _PIXELS)
-    integers, floats = ir.VectorType(int32, _PIXELS), ir.VectorType(float32, _PIXELS)
-
-    def repeated(value: Any) -> Any:
-        nothing = ir.Constant(floats, ir.Undefined)
-        single = builder.insert_element(nothing, value, ir.Constant(int32, 0))
-        return builder.shuffle_vector(single, nothing, ir.Constant(integers, [0] * _PIXELS))
+    integers, floats = ir.VectorType(_INT, _PIXELS), ir.VectorType(_FLOAT, _PIXELS)
 
     def number(array: Any, channel: int) -> Any:
-        address = builder.add(array, ir.Constant(index, _FLOAT_BYTES * channel))
-        return repeated(builder.load(builder.inttoptr(address, float32.as_pointer()), align=_FLOAT_BYTES))
+        value = load(builder, offset(builder, array, _FLOAT_BYTES * channel), _FLOAT, _FLOAT_BYTES)
+        return repeat(builder, value, _PIXELS)
 
-    pixels = builder.load(builder.inttoptr(source, packed.as_pointer()), align=1)
-    shifts = repeated(shift)
+    pixels = load(builder, source, ir.VectorType(_BYTE, _RGB * _PIXELS))
+    shifts = repeat(builder, shift, _PIXELS)
     for channel, target in enumerate(targets):
-        places = ir.Constant(integers, [_RGB * pixel + channel for pixel in order])
-        narrow = builder.shuffle_vector(pixels, ir.Constant(packed, ir.Undefined), places)
+        narrow = shuffle(builder, pixels, None, [_RGB * pixel + channel for pixel in order])
         values = builder.sitofp(builder.zext(narrow, integers), floats)
         centered = builder.fsub(values, number(mean, channel))
         scaled = _fused(builder.fmul, centered, number(multiplier, channel))
-        shifted = _fused(builder.fadd, scaled, shifts)
-        builder.store(shifted, builder.inttoptr(target, floats.as_pointer()), align=_FLOAT_BYTES)
+        store(builder, _fused(builder.fadd, scaled, shifts), target, _FLOAT_BYTES)
     return context.get_dummy_value()
 
 
@@ -341,26 +254,16 @@ def mix_sixteen_pixels(typing_context: Any, source: Any, matrix: Any, target: An
 
 def _generate_mix(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, matrix, target = arguments
-    float32, int32 = ir.FloatType(), ir.IntType(32)
-    packed, octets = ir.VectorType(ir.IntType(8), _RGB * _PIXELS), ir.VectorType(ir.IntType(8), _PIXELS)
-    integers, floats = ir.VectorType(int32, _PIXELS), ir.VectorType(float32, _PIXELS)
-
-    def shuffle(left: Any, right: Any, places: list[int]) -> Any:
-        return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(int32, len(places)), places))
-
-    def constant(value: float) -> Any:
-        return ir.Constant(floats, [value] * _PIXELS)
+    octets = ir.VectorType(_BYTE, _PIXELS)
+    integers, floats = ir.VectorType(_INT, _PIXELS), ir.VectorType(_FLOAT, _PIXELS)
 
     def number(place: int) -> Any:
-        nothing = ir.Constant(floats, ir.Undefined)
-        single = builder.insert_element(nothing, builder.extract_value(matrix, place), ir.Constant(int32, 0))
-        return shuffle(single, nothing, [0] * _PIXELS)
+        return repeat(builder, builder.extract_value(matrix, place), _PIXELS)
 
-    pixels = builder.load(builder.inttoptr(source, packed.as_pointer()), align=1)
+    pixels = load(builder, source, ir.VectorType(_BYTE, _RGB * _PIXELS))
     channels: list[Any] = []
     for channel in range(_RGB):
-        places = [_RGB * pixel + channel for pixel in range(_PIXELS)]
-        narrow = shuffle(pixels, ir.Constant(packed, ir.Undefined), places)
+        narrow = shuffle(builder, pixels, None, [_RGB * pixel + channel for pixel in range(_PIXELS)])
         channels.append(builder.sitofp(builder.zext(narrow, integers), floats))
     mixed: list[Any] = []
     for channel in range(_RGB):
@@ -370,12 +273,12 @@ def _generate_mix(context: Any, builder: ir.IRBuilder, signature: Any, arguments
             product = builder.fmul(number(place), values)
             total = product if total is None else builder.fadd(total, product)
         total = builder.fadd(total, number(first + _RGB))
-        for limit, comparison in ((0.0, ">"), (255.0, "<")):
-            total = builder.select(builder.fcmp_ordered(comparison, total, constant(limit)), total, constant(limit))
-        whole = builder.fptosi(builder.fadd(total, constant(_JUST_BELOW_HALF)), integers)
+        for limit, comparison in ((constant(floats, 0.0), ">"), (constant(floats, 255.0), "<")):
+            total = builder.select(builder.fcmp_ordered(comparison, total, limit), total, limit)
+        whole = builder.fptosi(builder.fadd(total, constant(floats, _JUST_BELOW_HALF)), integers)
         mixed.append(builder.trunc(whole, octets))
-    both = shuffle(mixed[0], mixed[1], list(range(2 * _PIXELS)))
-    third = shuffle(mixed[2], ir.Constant(octets, ir.Undefined), list(range(2 * _PIXELS)))
-    result = shuffle(both, third, [_PIXELS * channel + pixel for pixel in range(_PIXELS) for channel in range(_RGB)])
-    builder.store(result, builder.inttoptr(target, packed.as_pointer()), align=1)
+    both = shuffle(builder, mixed[0], mixed[1], range(2 * _PIXELS))
+    third = shuffle(builder, mixed[2], None, range(2 * _PIXELS))
+    order = [_PIXELS * channel + pixel for pixel in range(_PIXELS) for channel in range(_RGB)]
+    store(builder, shuffle(builder, both, third, order), target)
     return context.get_dummy_value()

@@ -13,6 +13,7 @@ from numba import types
 from numba.core import cgutils
 
 from dalify.base.compiling import intrinsic
+from dalify.base.llvm import load, offset, repeat, store
 
 __all__ = ["WIDE", "sum_of_rows", "wide_sum_of_rows"]
 
@@ -51,22 +52,19 @@ def wide_sum_of_rows(
 
 def _generate(lanes: int, context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, pitch, weights, rows, target, _ = arguments
-    index, int32, float32 = source.type, ir.IntType(32), ir.FloatType()
-    floats, integers = ir.VectorType(float32, lanes), ir.VectorType(int32, lanes)
+    index, float32 = source.type, ir.FloatType()
+    floats, integers = ir.VectorType(float32, lanes), ir.VectorType(ir.IntType(32), lanes)
     is_float = signature.args[-1].dtype == types.float32
     packed = ir.VectorType(float32 if is_float else ir.IntType(8), lanes)
 
-    def constant(value: int) -> Any:
+    def number(value: int) -> Any:
         return ir.Constant(index, value)
 
     def operands(row_at: Any, weight_at: Any) -> tuple[Any, Any]:
-        values = builder.load(builder.inttoptr(row_at, packed.as_pointer()), align=_FLOAT_BYTES if is_float else 1)
+        values = load(builder, row_at, packed, _FLOAT_BYTES if is_float else 1)
         if not is_float:
             values = builder.uitofp(builder.zext(values, integers), floats)
-        weight = builder.load(builder.inttoptr(weight_at, float32.as_pointer()), align=_FLOAT_BYTES)
-        nothing = ir.Constant(floats, ir.Undefined)
-        single = builder.insert_element(nothing, weight, ir.Constant(int32, 0))
-        return builder.shuffle_vector(single, nothing, ir.Constant(integers, [0] * lanes)), values
+        return repeat(builder, load(builder, weight_at, float32, _FLOAT_BYTES), lanes), values
 
     # Fused where the processor can. Which product is rounded is given here, not left to LLVM.
     kind = ir.FunctionType(floats, [floats] * 3)
@@ -76,7 +74,7 @@ def _generate(lanes: int, context: Any, builder: ir.IRBuilder, signature: Any, a
         pairs: list[tuple[Any, Any]] = []
         for _ in range(count):
             pairs.append(operands(row_at, weight_at))
-            row_at, weight_at = builder.add(row_at, pitch), builder.add(weight_at, constant(_FLOAT_BYTES))
+            row_at, weight_at = builder.add(row_at, pitch), offset(builder, weight_at, _FLOAT_BYTES)
         if count == 1:
             return builder.fmul(*pairs[0])
         total = builder.call(fused, [*pairs[0], builder.fmul(*pairs[1])])
@@ -86,14 +84,14 @@ def _generate(lanes: int, context: Any, builder: ir.IRBuilder, signature: Any, a
             return builder.fadd(total, builder.call(fused, [*pairs[2], builder.fmul(*pairs[3])]))
         return total
 
-    first = builder.add(builder.and_(builder.sub(rows, constant(1)), constant(_GROUP - 1)), constant(1))
+    first = builder.add(builder.and_(builder.sub(rows, number(1)), number(_GROUP - 1)), number(1))
     loop, after = builder.append_basic_block("rows"), builder.append_basic_block("rows.end")
     starts: list[tuple[Any, Any]] = []
     blocks = [builder.append_basic_block(f"rows.{count}") for count in range(1, _GROUP + 1)]
     choice = builder.switch(first, blocks[-1])
     for count, block in enumerate(blocks, 1):
         if count < _GROUP:
-            choice.add_case(constant(count), block)
+            choice.add_case(number(count), block)
         builder.position_at_end(block)
         starts.append((group(source, weights, count), block))
         builder.branch(loop)
@@ -106,10 +104,10 @@ def _generate(lanes: int, context: Any, builder: ir.IRBuilder, signature: Any, a
     builder.cbranch(builder.icmp_unsigned("<", done, rows), body, after)
     builder.position_at_end(body)
     row_at = builder.add(source, builder.mul(done, pitch))
-    weight_at = builder.add(weights, builder.mul(done, constant(_FLOAT_BYTES)))
+    weight_at = builder.add(weights, builder.mul(done, number(_FLOAT_BYTES)))
     total.add_incoming(builder.fadd(total, group(row_at, weight_at, _GROUP)), body)
-    done.add_incoming(builder.add(done, constant(_GROUP)), body)
+    done.add_incoming(builder.add(done, number(_GROUP)), body)
     builder.branch(loop)
     builder.position_at_end(after)
-    builder.store(total, builder.inttoptr(target, floats.as_pointer()), align=_FLOAT_BYTES)
+    store(builder, total, target, _FLOAT_BYTES)
     return context.get_dummy_value()

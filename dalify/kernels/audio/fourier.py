@@ -24,6 +24,7 @@ from numba import types
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import intrinsic, njit
+from dalify.base.llvm import load, offset, repeat, shuffle, store
 
 __all__ = ["LANES", "Transform", "spectrum_of_lanes", "transform_of", "weighted_transpose"]
 
@@ -137,23 +138,16 @@ def _five(a: _Complex, b: _Complex, c: _Complex, d: _Complex, e: _Complex) -> li
 
 def _generate(radix: int, context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, target, source_step, target_step, twiddles = arguments
-    single, index = ir.FloatType(), source.type
+    single = ir.FloatType()
     vector = ir.VectorType(single, LANES)
-    imaginary_at = ir.Constant(index, _ROW_BYTES)
-
-    def at(address: Any, kind: Any) -> Any:
-        return builder.inttoptr(address, kind.as_pointer())
 
     def element(address: Any) -> _Complex:
-        parts = (address, builder.add(address, imaginary_at))
-        return _Complex(builder, *(builder.load(at(part, vector), align=_ROW_BYTES) for part in parts))
+        parts = (address, offset(builder, address, _ROW_BYTES))
+        return _Complex(builder, *(load(builder, part, vector, _ROW_BYTES) for part in parts))
 
     def same(position: int) -> Any:
-        number = builder.load(at(builder.add(twiddles, ir.Constant(index, position * _FLOAT_BYTES)), single), align=4)
-        undefined = ir.Constant(vector, ir.Undefined)
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-        return builder.shuffle_vector(first, undefined, zeros)
+        number = load(builder, offset(builder, twiddles, position * _FLOAT_BYTES), single, _FLOAT_BYTES)
+        return repeat(builder, number, LANES)
 
     values = []
     for _ in range(radix):
@@ -163,8 +157,8 @@ def _generate(radix: int, context: Any, builder: ir.IRBuilder, signature: Any, a
     for number, result in enumerate(results):
         if number:
             result = result.times(same(2 * number - 2), same(2 * number - 1))
-        builder.store(result.real, at(target, vector), align=_ROW_BYTES)
-        builder.store(result.imaginary, at(builder.add(target, imaginary_at), vector), align=_ROW_BYTES)
+        store(builder, result.real, target, _ROW_BYTES)
+        store(builder, result.imaginary, offset(builder, target, _ROW_BYTES), _ROW_BYTES)
         target = builder.add(target, target_step)
     return context.get_dummy_value()
 
@@ -205,16 +199,11 @@ def weighted_transpose(typing_context: Any, source: Any, step: Any, weights: Any
 
 def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, step, weights, target = arguments
-    vector, index = ir.VectorType(ir.FloatType(), LANES), source.type
-    places = ir.VectorType(ir.IntType(32), LANES)
-
-    def at(address: Any) -> Any:
-        return builder.inttoptr(address, vector.as_pointer())
-
-    factors = builder.load(at(weights), align=_FLOAT_BYTES)
+    vector = ir.VectorType(ir.FloatType(), LANES)
+    factors = load(builder, weights, vector, _FLOAT_BYTES)
     rows = []
     for _ in range(LANES):
-        rows.append(builder.fmul(builder.load(at(source), align=_FLOAT_BYTES), factors))
+        rows.append(builder.fmul(load(builder, source, vector, _FLOAT_BYTES), factors))
         source = builder.add(source, step)
     # Off-diagonal blocks are swapped: 8 by 8, then 4 by 4, and so on.
     for size in (8, 4, 2, 1):
@@ -222,11 +211,10 @@ def _generate_transpose(context: Any, builder: ir.IRBuilder, signature: Any, arg
         high = [LANES + lane if lane & size else lane | size for lane in range(LANES)]
         for first in (row for row in range(LANES) if not row & size):
             pair = rows[first], rows[first | size]
-            rows[first] = builder.shuffle_vector(*pair, ir.Constant(places, low))
-            rows[first | size] = builder.shuffle_vector(*pair, ir.Constant(places, high))
+            rows[first], rows[first | size] = shuffle(builder, *pair, low), shuffle(builder, *pair, high)
     for row in rows:
-        builder.store(row, at(target), align=_ROW_BYTES)
-        target = builder.add(target, ir.Constant(index, _ROW_BYTES))
+        store(builder, row, target, _ROW_BYTES)
+        target = offset(builder, target, _ROW_BYTES)
     return context.get_dummy_value()
 
 
@@ -243,13 +231,13 @@ def _transform(source: Any, target: Any, half: int, steps: np.ndarray, twiddles:
                 from_ = np.uintp(source + (q + done * p) * _ELEMENT_BYTES)
                 to = np.uintp(target + (q + done * radix * p) * _ELEMENT_BYTES)
                 if radix == 4:
-                    _butterfly_4(from_, to, source_step, target_step, np.uintp(twiddles))  # pyright: ignore[reportCallIssue]
+                    _butterfly_4(from_, to, source_step, target_step, np.uintp(twiddles))
                 elif radix == 2:
-                    _butterfly_2(from_, to, source_step, target_step, np.uintp(twiddles))  # pyright: ignore[reportCallIssue]
+                    _butterfly_2(from_, to, source_step, target_step, np.uintp(twiddles))
                 elif radix == 3:
-                    _butterfly_3(from_, to, source_step, target_step, np.uintp(twiddles))  # pyright: ignore[reportCallIssue]
+                    _butterfly_3(from_, to, source_step, target_step, np.uintp(twiddles))
                 else:
-                    _butterfly_5(from_, to, source_step, target_step, np.uintp(twiddles))  # pyright: ignore[reportCallIssue]
+                    _butterfly_5(from_, to, source_step, target_step, np.uintp(twiddles))
             twiddles += (radix - 1) * 2 * _FLOAT_BYTES
         remaining = count
         done *= radix

@@ -20,7 +20,7 @@ from dalify.kernels.arrays.frozen import repeated
 from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
-__all__ = ["levels_cpu", "levels_gpu", "levels_rule"]
+__all__ = ["levels", "levels_rule"]
 
 _LAYOUTS = ("FHWC", "DHWC", "HWC")
 
@@ -83,9 +83,9 @@ def _fill_lines(lines, levels, highest):
         lines[1, n] = shift * highest + bright * (center - around * center)
 
 
-def levels_cpu(
-    out: Samples,
-    x: Samples,
+def levels(
+    out: Samples | DeviceSamples,
+    x: Samples | DeviceSamples,
     spec: Spec,
     out_spec: Spec,
     *,
@@ -108,23 +108,6 @@ def levels_cpu(
     """
     layout = visual_layout(spec, _LAYOUTS)
     target, source = folded_frames(out, layout), folded_frames(x, layout)
-    levels = brightness, brightness_shift, contrast, contrast_center
-    scale_shift(target, source, *_line(x, len(source), spec, out_spec, *levels))
-
-
-def levels_gpu(
-    out: DeviceSamples,
-    x: DeviceSamples,
-    spec: Spec,
-    out_spec: Spec,
-    *,
-    brightness: Any = None,
-    brightness_shift: Any = None,
-    contrast: Any = None,
-    contrast_center: Any = None,
-) -> None:
-    """`levels_cpu` for samples on the device."""
-    layout = visual_layout(spec, _LAYOUTS)
-    target, source = folded_frames(out, layout), folded_frames(x, layout)
-    levels = brightness, brightness_shift, contrast, contrast_center
-    scale_shift_torch(target, source, *_line(x, len(source), spec, out_spec, *levels))
+    given = brightness, brightness_shift, contrast, contrast_center
+    compute: Any = scale_shift if isinstance(x, Samples) else scale_shift_torch
+    compute(target, source, *_line(x, len(source), spec, out_spec, *given))

@@ -19,7 +19,7 @@ from dalify.kernels.arrays.frozen import repeated
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch, twist_matrix
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
-__all__ = ["check_channels", "twist_cpu", "twist_gpu", "twist_matrices", "twist_rule"]
+__all__ = ["check_channels", "twist", "twist_matrices", "twist_rule"]
 
 _LAYOUTS = ("HWC", "FHWC", "DHWC")
 _CHANNELS = 3
@@ -64,7 +64,7 @@ def _wrong_channels(channels: int) -> ShapeError:
 
 
 def twist_matrices(x: Samples | DeviceSamples, spec: Spec, **arguments: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrix and the constants of each frame of `x`; see `twist_cpu` and `twist_matrix`."""
+    """Return the matrix and the constants of each frame of `x`; see `twist` and `twist_matrix`."""
     layout = visual_layout(spec, _LAYOUTS)
     rows = {name: per_frame_of_samples(values, x, layout, name) for name, values in arguments.items()}
     count = len(next(iter(rows.values())))
@@ -75,7 +75,7 @@ def twist_matrices(x: Samples | DeviceSamples, spec: Spec, **arguments: Any) -> 
     return twist_matrix(*columns, half_range=0.5 if is_float else 128.0)
 
 
-def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:
+def twist(out: Samples | DeviceSamples, x: Samples | DeviceSamples, spec: Spec, **arguments: Any) -> None:
     """Fill `out` with the color-transformed images.
 
     Args:
@@ -86,11 +86,5 @@ def twist_cpu(out: Samples, x: Samples, spec: Spec, **arguments: Any) -> None:
     """
     layout = visual_layout(spec, _LAYOUTS)
     colors = twist_matrices(x, spec, **arguments)
-    apply_matrix(folded_frames(out, layout), folded_frames(x, layout), *colors)
-
-
-def twist_gpu(out: DeviceSamples, x: DeviceSamples, spec: Spec, **arguments: Any) -> None:
-    """`twist_cpu` for samples on the device."""
-    layout = visual_layout(spec, _LAYOUTS)
-    colors = twist_matrices(x, spec, **arguments)
-    apply_matrix_torch(folded_frames(out, layout), folded_frames(x, layout), *colors)
+    apply: Any = apply_matrix if isinstance(x, Samples) else apply_matrix_torch
+    apply(folded_frames(out, layout), folded_frames(x, layout), *colors)

@@ -215,13 +215,11 @@ def _split_bytes(red, plane_bytes, source, width, means, multipliers, shift, is_
         at = source + np.uintp(3 * j)
         to = red + np.uintp(_FLOAT_BYTES * (width - PIXELS - j if is_mirrored else j))
         if is_mirrored:
-            split_sixteen_mirrored_pixels(  # pyright: ignore[reportCallIssue] -- numba gives the typing context
+            split_sixteen_mirrored_pixels(
                 at, means, multipliers, shift, to, to + plane_bytes, to + plane_bytes + plane_bytes
             )
         else:
-            split_sixteen_pixels(  # pyright: ignore[reportCallIssue]
-                at, means, multipliers, shift, to, to + plane_bytes, to + plane_bytes + plane_bytes
-            )
+            split_sixteen_pixels(at, means, multipliers, shift, to, to + plane_bytes, to + plane_bytes + plane_bytes)
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)

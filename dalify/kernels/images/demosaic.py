@@ -5,7 +5,6 @@ The pixels are those of OpenCV's bilinear algorithm. The vectors are generic LLV
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -13,6 +12,7 @@ from numba import types
 
 from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import intrinsic, njit
+from dalify.base.llvm import constant, load, offset, shuffle, store
 
 __all__ = ["MIN_WIDTH", "demosaic_images"]
 
@@ -23,12 +23,7 @@ _BYTES = ir.VectorType(ir.IntType(8), _PIXELS)
 _SHORTS = ir.VectorType(ir.IntType(16), _PIXELS)
 
 
-def _intrinsic(function: Callable[..., Any]) -> Any:
-    """Return what ``numba.extending.intrinsic`` makes; callers omit the typing context."""
-    return intrinsic(function)
-
-
-@_intrinsic
+@intrinsic
 def _demosaic_pixels(typing_context: Any, here: Any, stride: Any, out: Any, is_blue: Any, is_green: Any) -> Any:
     """Compute 32 pixels from the 34 values around them in three rows.
 
@@ -45,21 +40,16 @@ def _generate_pixels(context: Any, builder: Any, signature: Any, arguments: Any)
 
     def loaded(row: int, column: int) -> Any:
         address = add(here, builder.mul(stride, ir.Constant(stride.type, row)))
-        pointer = builder.inttoptr(add(address, ir.Constant(address.type, column)), _BYTES.as_pointer())
-        return builder.zext(builder.load(pointer, align=1), _SHORTS)
+        return builder.zext(load(builder, offset(builder, address, column), _BYTES), _SHORTS)
 
     def mean(total: Any, bits: int) -> Any:
-        half = ir.Constant(_SHORTS, [1 << (bits - 1)] * _PIXELS)
-        return builder.lshr(add(total, half), ir.Constant(_SHORTS, [bits] * _PIXELS))
+        return builder.lshr(add(total, constant(_SHORTS, 1 << (bits - 1))), constant(_SHORTS, bits))
 
     def is_true(number: Any) -> Any:
         return builder.icmp_signed("!=", number, ir.Constant(number.type, 0))
 
     def mask(first: int) -> Any:
         return ir.Constant(ir.VectorType(ir.IntType(1), _PIXELS), [(lane + first) % 2 for lane in range(_PIXELS)])
-
-    def joined(one: Any, other: Any, lanes: list[int]) -> Any:
-        return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
 
     value = loaded(0, 0)
     beside, upright = add(loaded(0, -1), loaded(0, 1)), add(loaded(-1, 0), loaded(1, 0))
@@ -71,10 +61,9 @@ def _generate_pixels(context: Any, builder: Any, signature: Any, arguments: Any)
     red = builder.select(is_true(is_blue), of_others, of_row)
     blue = builder.select(is_true(is_blue), of_row, of_others)
     red, green, blue = (builder.trunc(color, _BYTES) for color in (red, green, blue))
-    pair = joined(red, green, list(range(2 * _PIXELS)))
-    rest = joined(blue, ir.Constant(_BYTES, ir.Undefined), list(range(2 * _PIXELS)))
-    pixels = joined(pair, rest, [_PIXELS * (lane % 3) + lane // 3 for lane in range(3 * _PIXELS)])
-    builder.store(pixels, builder.inttoptr(out, pixels.type.as_pointer()), align=1)
+    pair, rest = shuffle(builder, red, green, range(2 * _PIXELS)), shuffle(builder, blue, None, range(2 * _PIXELS))
+    lanes = [_PIXELS * (lane % 3) + lane // 3 for lane in range(3 * _PIXELS)]
+    store(builder, shuffle(builder, pair, rest, lanes), out)
     return context.get_dummy_value()
 
 

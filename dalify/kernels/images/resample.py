@@ -329,7 +329,6 @@ def _filter_pixels(scratch_address, weights_address, row_address, first_column, 
     """Filter one row with three or four channels horizontally; with three, pixels overwrite the fourth lane."""
     weights_step = pairs * np.uintp(2 * _FLOAT_BYTES)
     # Common numbers of taps, for scales of at least 1/3, need no inner loop.
-    # numba provides the typing context that pyright reports as missing.
     if pairs == np.uintp(1):
         for j in range(first_column.size):
             weighted_sum_of_two_taps(
@@ -371,7 +370,7 @@ def _filter_values(row_address, scratch_address, offsets_address, blocks_address
     block_bytes = pairs * np.uintp(2 * _LANES * _FLOAT_BYTES)
     for block in range((width + 3) // 4):
         j = np.uintp(4 * block if 4 * block < width - 4 else width - 4)
-        filter_four_values(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
+        filter_four_values(
             scratch_address,
             offsets_address + j * np.uintp(8),
             blocks_address + np.uintp(block) * block_bytes,
@@ -418,7 +417,7 @@ def _filter_bytes(out, blended, offsets, blocks, taps):
     offsets_at, weights_at = np.uintp(offsets.ctypes.data), np.uintp(blocks.ctypes.data)
     for b in range((width + 3) // 4):
         j = np.uintp(smaller_of(4 * b, width - 4))
-        blend_four_pixels(  # pyright: ignore[reportCallIssue] -- the typing context is numba's to give
+        blend_four_pixels(
             source,
             offsets_at + j * np.uintp(offsets.itemsize),
             weights_at + np.uintp(b) * taps * np.uintp(16 * _FLOAT_BYTES),

@@ -6,7 +6,7 @@ The output rules need the size and the kernels need the window; both must agree 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -40,13 +40,15 @@ _MAX_EXTENT = 1 << 40
 _LARGEST = float(1 << 62)
 _MIN_SIZE = 0.1  # pixels: DALI's minimum scale is that of this size
 _MIN_ROI = 1e-3  # minimum extent of a region of interest
+# Arguments that are the same for all samples.
+_OF_CHUNK = ("mode", "max_size", "roi_relative", "subpixel_scale", "size_rounding")
 _NO_LIMITS, _CENTER = np.zeros(0), np.zeros((0, 0))
 _inner = njit(cache=True, error_model="numpy", no_cpython_wrapper=True)  # only called by `_fit`
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeGeometry:
-    """Result of `resize_geometry`.
+    """Size and source window of one sample.
 
     Attributes:
         size: size of the result along each spatial axis, pixels.
@@ -99,61 +101,23 @@ def check_resize_arguments(
         raise ArgumentValueError("roi_start and roi_end must be used together.")
 
 
-def resize_geometry(
-    extents: Sequence[int],
-    *,
-    mode: str,
-    max_size: Sequence[float] | None,
-    roi_relative: bool,
-    subpixel_scale: bool,
-    size: Any,
-    resize_shorter: Any,
-    resize_longer: Any,
-    resize_x: Any,
-    resize_y: Any,
-    resize_z: Any,
-    roi_start: Any,
-    roi_end: Any,
-) -> ResizeGeometry:
-    """Return size and source window for one sample.
+def resize_geometry(extents: Sequence[int], **arguments: Any) -> ResizeGeometry:
+    """Return size and source window for one sample; the arguments are those of `chunk_geometry`, for one sample."""
+    return _of_sample(chunk_geometry, extents, arguments)
 
-    Args:
-        extents: source pixels along each spatial axis, outermost first.
-        mode: handling of the aspect ratio, one of `MODES`.
-        max_size: maximum extents of the result, one for all axes or one each; 0 or less for no limit.
-        roi_relative: whether the region of interest is in fractions of the extents.
-        subpixel_scale: if the size was rounded, adjust the window about its center to keep the scale.
-        size: extents, one for all axes or one each; 0 is determined by the others; negative mirrors.
-        resize_shorter: extent of the shortest axis; 0 keeps it.
-        resize_longer: extent of the longest axis.
-        resize_x: extent of W, and the same for `resize_y`, H, and `resize_z`, D.
-        resize_y: see `resize_x`.
-        resize_z: see `resize_x`.
-        roi_start: start of the region of interest, one number per axis, or None for the whole source.
-        roi_end: end of the region of interest; before the start mirrors.
 
-    Raises:
-        ArgumentValueError: a list has the wrong length, or a size is not a number.
-    """
-    shaping = {
-        "size": size,
-        "resize_shorter": resize_shorter,
-        "resize_longer": resize_longer,
-        "resize_x": resize_x,
-        "resize_y": resize_y,
-        "resize_z": resize_z,
-        "roi_start": roi_start,
-        "roi_end": roi_end,
+def tensor_geometry(extents: Sequence[int], **arguments: Any) -> ResizeGeometry:
+    """Return the same for the arguments of `chunk_tensor_geometry`."""
+    return _of_sample(chunk_tensor_geometry, extents, arguments)
+
+
+def _of_sample(compute: Callable[..., Any], extents: Sequence[int], arguments: dict[str, Any]) -> ResizeGeometry:
+    rows = {
+        name: value if value is None or name in _OF_CHUNK else np.array([value], np.float64)
+        for name, value in arguments.items()
     }
-    sizes, starts, ends = chunk_geometry(
-        np.array([extents], np.int64),
-        mode=mode,
-        max_size=max_size,
-        roi_relative=roi_relative,
-        subpixel_scale=subpixel_scale,
-        **{name: None if values is None else np.array([values], np.float64) for name, values in shaping.items()},
-    )
-    return ResizeGeometry(tuple(sizes[0].tolist()), tuple(starts[0].tolist()), tuple(ends[0].tolist()))
+    size, start, end = (tuple(values[0].tolist()) for values in compute(np.array([extents], np.int64), **rows))
+    return ResizeGeometry(size, start, end)
 
 
 def chunk_geometry(
@@ -168,18 +132,24 @@ def chunk_geometry(
     """Return size and source window of the samples of a chunk.
 
     Args:
-        extents: int64 [N, axes], source pixels along each spatial axis.
-        mode: as in `resize_geometry`.
-        max_size: as in `resize_geometry`.
-        roi_relative: as in `resize_geometry`.
-        subpixel_scale: as in `resize_geometry`.
-        shaping: the other arguments of `resize_geometry`: None, [N], [N, k] or a list of N vectors.
+        extents: int64 [N, axes], source pixels along each spatial axis, outermost first.
+        mode: handling of the aspect ratio, one of `MODES`.
+        max_size: maximum extents of the result, one for all axes or one each; 0 or less for no limit.
+        roi_relative: whether the region of interest is in fractions of the extents.
+        subpixel_scale: if the size was rounded, adjust the window about its center to keep the scale.
+        shaping: the following arguments, each None, [N], [N, k] or a list of N vectors:
+            size: extents, one for all axes or one each; 0 is determined by the others; negative mirrors.
+            resize_shorter: extent of the shortest axis; 0 keeps it.
+            resize_longer: extent of the longest axis.
+            resize_x: extent of W; resize_y: of H; resize_z: of D.
+            roi_start: start of the region of interest, one number per axis, or None for the whole source.
+            roi_end: end of the region of interest; before the start mirrors.
 
     Returns:
         size, int64 [N, axes]; start and end, float64 [N, axes].
 
     Raises:
-        ArgumentValueError: as in `resize_geometry`, with the sample.
+        ArgumentValueError: a list has the wrong length, or a size is not a number, with the sample.
         LimitError: an extent exceeds the limits.
     """
     count, axes = extents.shape
@@ -249,24 +219,6 @@ def _region(extents: np.ndarray, start: Any, end: Any, roi_relative: bool) -> tu
     return first, last
 
 
-def tensor_geometry(
-    extents: Sequence[int],
-    *,
-    sizes: Any,
-    scales: Any,
-    roi_start: Any,
-    roi_end: Any,
-    alignment: Any,
-    **options: Any,
-) -> ResizeGeometry:
-    """Return size and source window for the resized axes of one sample of any data; see `chunk_tensor_geometry`."""
-    shaping = {"sizes": sizes, "scales": scales, "roi_start": roi_start, "roi_end": roi_end, "alignment": alignment}
-    rows = {name: None if values is None else np.array([values], np.float64) for name, values in shaping.items()}
-    found = chunk_tensor_geometry(np.array([extents], np.int64), **rows, **options)
-    size, start, end = (tuple(values[0].tolist()) for values in found)
-    return ResizeGeometry(size, start, end)
-
-
 def chunk_tensor_geometry(
     extents: np.ndarray,
     *,
@@ -287,12 +239,12 @@ def chunk_tensor_geometry(
         extents: int64 [N, axes], of the sources along each resized axis; an empty axis stays empty.
         sizes: requested extents, [N, k] or a list of N vectors; None with `scales`.
         scales: factors of the source's extents, like `sizes`.
-        mode: as in `resize_geometry`.
-        max_size: as in `resize_geometry`.
+        mode: as in `chunk_geometry`.
+        max_size: as in `chunk_geometry`.
         roi_start: start of the region of interest, like `sizes`, or None for the whole source.
         roi_end: end of the region of interest.
-        roi_relative: as in `resize_geometry`.
-        subpixel_scale: as in `resize_geometry`.
+        roi_relative: as in `chunk_geometry`.
+        subpixel_scale: as in `chunk_geometry`.
         size_rounding: rounding of the size, one of `ROUNDINGS`.
         alignment: fixed point of the window when the size is rounded, 0 (start) to 1 (end), like `sizes`.
 

@@ -59,43 +59,43 @@ def _binary(a: Value, b: Value, dtype: str | None, operation: Callable[[Any, Any
 
 
 @operator()
-def Add(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def Add(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Add two batches; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x + y)
 
 
 @operator()
-def Sub(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def Sub(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Subtract the second batch; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x - y)
 
 
 @operator()
-def Mult(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def Mult(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Multiply two batches; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
     return _binary(a, b, dtype, lambda x, y: x * y)
 
 
 @operator()
-def BitwiseAnd(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def BitwiseAnd(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Compute the bitwise AND of two integers."""
     return _binary(a, b, dtype, lambda x, y: x & y)
 
 
 @operator()
-def BitwiseOr(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def BitwiseOr(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Compute the bitwise OR of two integers."""
     return _binary(a, b, dtype, lambda x, y: x | y)
 
 
 @operator()
-def BitwiseXor(_: Lowering, a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+def BitwiseXor(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
     """Compute the bitwise XOR of two integers."""
     return _binary(a, b, dtype, lambda x, y: x ^ y)
 
 
 @operator()
-def Neg(_: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
+def Neg(x: Value, /, *, dtype: str | None = None) -> Value:
     """Negate numbers."""
     x = cast(x, dtype)
     return x.with_node(-x.node)
@@ -103,7 +103,6 @@ def Neg(_: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
 
 @operator()
 def Clamp(
-    _: Lowering,
     x: Value,
     low: Value | None = None,
     high: Value | None = None,
@@ -124,7 +123,7 @@ def Clamp(
 
 
 @operator()
-def Cast(_: Lowering, x: Value, /, *, dtype: str, round_mode: int = 0) -> Value:
+def Cast(x: Value, /, *, dtype: str, round_mode: int = 0) -> Value:
     """Convert to another dtype: rounded to nearest, halves away from zero, and saturated.
 
     ``BFLOAT16`` is computed in float32 and rounded at the output of the pipeline. `round_mode`: 0 only.
@@ -135,7 +134,7 @@ def Cast(_: Lowering, x: Value, /, *, dtype: str, round_mode: int = 0) -> Value:
 
 
 @operator(inputs=(1, 10))
-def Concat(_: Lowering, /, *xs: Value, axis: int, dtype: str | None = None) -> Value:
+def Concat(*xs: Value, axis: int, dtype: str | None = None) -> Value:
     """Concatenate data along a dimension, counted from the fastest; not along the batch."""
     values = [cast(each, dtype) for each in xs]
     if axis < 0 or (values[0].layout and axis >= len(values[0].layout)):
@@ -147,7 +146,7 @@ def Concat(_: Lowering, /, *xs: Value, axis: int, dtype: str | None = None) -> V
 
 
 @operator(outputs="num_outputs")
-def Split(_: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
+def Split(x: Value, /, *, axis: int, num_outputs: int) -> Any:
     """Split data into parts along a dimension, counted from the fastest; not along the batch.
 
     The parts are equal if the extent is a multiple of their number; otherwise they differ by one element.
@@ -162,7 +161,6 @@ def Split(_: Lowering, x: Value, /, *, axis: int, num_outputs: int) -> Any:
 
 @operator()
 def Slice(
-    _: Lowering,
     x: Value,
     /,
     *,
@@ -202,9 +200,6 @@ def Reshape(
         tensorDim: number of dimensions to use; all by default.
         layout: letters of the dimensions, fastest first.
         dtype: dtype to convert to.
-
-    Returns:
-        the same elements.
     """
     wanted = list(size)[: tensorDim or len(size)]
     if not wanted or wanted[-1] != context.batch_size:
@@ -219,7 +214,6 @@ def Reshape(
 
 @operator()
 def Transpose(
-    _: Lowering,
     x: Value,
     /,
     *,
@@ -253,7 +247,7 @@ def Transpose(
 
 
 @operator()
-def MemCpy(_: Lowering, x: Value, /, *, dtype: str | None = None) -> Value:
+def MemCpy(x: Value, /, *, dtype: str | None = None) -> Value:
     """Return the data unchanged."""
     return cast(x, dtype)
 

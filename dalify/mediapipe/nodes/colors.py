@@ -10,7 +10,7 @@ from typing import Any
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, LayoutError, option_error_text
 from dalify.data import DALIImageType
-from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.node import Value, operator
 from dalify.mediapipe.nodes.arithmetic import cast
 
 __all__ = ["Brightness", "ColorSpaceConversion", "Contrast", "Hue", "Saturation"]
@@ -22,7 +22,6 @@ def _amount(given: float, tensor: Value | None) -> Any:
 
 @operator()
 def Brightness(
-    _: Lowering,
     images: Value,
     amount: Value | None = None,
     /,
@@ -37,7 +36,6 @@ def Brightness(
 
 @operator()
 def Contrast(
-    _: Lowering,
     images: Value,
     amount: Value | None = None,
     /,
@@ -55,7 +53,6 @@ def Contrast(
 
 @operator()
 def Saturation(
-    _: Lowering,
     images: Value,
     amount: Value | None = None,
     /,
@@ -73,7 +70,6 @@ def Saturation(
 
 @operator()
 def Hue(
-    _: Lowering,
     images: Value,
     amount: Value | None = None,
     /,
@@ -88,7 +84,6 @@ def Hue(
 
 @operator()
 def ColorSpaceConversion(
-    _: Lowering,
     images: Value,
     /,
     *,

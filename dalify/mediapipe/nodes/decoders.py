@@ -122,7 +122,6 @@ def _files(value: Value) -> DataNode:
 
 @operator()
 def CropWindowGen(
-    context: Lowering,
     files: Value,
     /,
     *,
@@ -136,7 +135,6 @@ def CropWindowGen(
     As torchvision's ``RandomResizedCrop``: area, logarithm of the aspect ratio, and position are uniform.
 
     Args:
-        context: the graph.
         files: paths or files of images.
         resize_width: accepted and ignored: the decoder determines the size.
         resize_height: accepted and ignored.
@@ -146,7 +144,7 @@ def CropWindowGen(
     Returns:
         float32 ``[4]`` for each image: x, y, width, height as fractions of the image's width and height.
     """
-    del context, resize_width, resize_height
+    del resize_width, resize_height
     if type not in RANDOM_CROPS:
         options = ["RANDOMIZED_AREA_AND_ASPECT_RATIO_CROP", "RANDOMIZED_ASPECT_RATIO_CROP"]
         raise ArgumentValueError(option_error_text("type", type, options))

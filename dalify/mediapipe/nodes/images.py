@@ -17,7 +17,7 @@ from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.node import Value, operator
 from dalify.mediapipe.nodes.arithmetic import cast, named
 
 __all__ = [
@@ -52,7 +52,6 @@ def _window(x: Value, width: int, height: int, depth: int, places: tuple[float, 
 
 @operator()
 def Crop(
-    _: Lowering,
     images: Value,
     /,
     *,
@@ -75,9 +74,6 @@ def Crop(
         crop_pos_y: position, 0 (top) to 1.
         crop_pos_z: position, 0 (front) to 1.
         dtype: dtype of the result; that of the images by default.
-
-    Returns:
-        the windows.
     """
     options = _window(images, crop_w, crop_h, crop_d, (crop_pos_x, crop_pos_y, crop_pos_z))
     return cast(_applied(images, lambda image: dali.crop(image, **options)), dtype)
@@ -85,7 +81,6 @@ def Crop(
 
 @operator()
 def CropMirrorNorm(
-    _: Lowering,
     images: Value,
     mean: Value,
     inv_std: Value,
@@ -158,7 +153,6 @@ def _mirrored(x: Value, flags: dict[str, Any]) -> Value:
 
 @operator()
 def RandomFlip(
-    _: Lowering,
     images: Value,
     predicate: Value,
     /,
@@ -177,9 +171,6 @@ def RandomFlip(
         vertical: 1 flips top to bottom.
         depthwise: 1 flips front to back, for volumes.
         dtype: dtype of the result; that of the images by default.
-
-    Returns:
-        images.
     """
     chosen = dali.cast(predicate.node, dtype=to_dalify_type(types.INT32))
     flags = _flags(horizontal, vertical, depthwise)
@@ -188,7 +179,6 @@ def RandomFlip(
 
 @operator()
 def Flip(
-    _: Lowering,
     images: Value,
     /,
     *,
@@ -224,7 +214,6 @@ _RESIZE_MODES = {
 
 @operator()
 def Resize(
-    _: Lowering,
     images: Value,
     /,
     *,
@@ -272,7 +261,6 @@ def Resize(
 
 @operator()
 def Normalize(
-    _: Lowering,
     x: Value,
     /,
     *,
@@ -291,9 +279,6 @@ def Normalize(
         axis: bit mask of the dimensions to reduce; bit 0 is the fastest dimension.
         batch: normalize over the whole batch; not supported.
         dtype: dtype of the result; FLOAT32 by default.
-
-    Returns:
-        data with the same extents.
     """
     if batch:
         raise ArgumentValueError("batch=True is not supported: each sample is normalized separately.")
@@ -307,7 +292,6 @@ def Normalize(
 
 @operator()
 def GaussianBlur(
-    _: Lowering,
     x: Value,
     sigmas: Value,
     /,
@@ -326,9 +310,6 @@ def GaussianBlur(
         minSigma: accepted and ignored.
         shape: accepted and ignored.
         dtype: dtype of the result.
-
-    Returns:
-        data with the same extents.
     """
     del minSigma, shape
     window = 2 * int(np.ceil(3 * maxSigma)) + 1
@@ -340,7 +321,6 @@ _PAD_POLICIES = {0: "pad", 1: "reflect_101", 2: "edge", 3: "reflect"}
 
 @operator()
 def Pad(
-    _: Lowering,
     x: Value,
     /,
     *,
@@ -357,9 +337,6 @@ def Pad(
         mode: 0 `value`, 1 reflect without the border, 2 repeat the border, 3 reflect with the border.
         value: padding value of mode 0.
         dtype: dtype of the result.
-
-    Returns:
-        padded data.
     """
     count = len(named(x, "Pad"))
     half = len(pads) // 2

@@ -14,7 +14,7 @@ import numpy as np
 from dalify import fn as dali
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.graph import DataNode
-from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.node import Value, operator
 from dalify.mediapipe.nodes.arithmetic import axis_of
 
 __all__ = ["Gather", "GatherND", "ReduceMax", "ReduceMin", "Where"]
@@ -32,7 +32,7 @@ def _check_integers(numbers: _Array, name: str) -> None:
 
 
 @operator()
-def Gather(_: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> Value:
+def Gather(x: Value, indices: Value, /, *, axis: int = 0) -> Value:
     """Gather elements along a dimension, counted from the fastest, by per-sample or constant indices.
 
     As in ONNX: the dimensions of `indices` replace the indexed dimension; negative indices count from the end.
@@ -50,7 +50,7 @@ def Gather(_: Lowering, x: Value, indices: Value, /, *, axis: int = 0) -> Value:
 
 
 @operator()
-def GatherND(_: Lowering, x: Value, indices: Value, /) -> Value:
+def GatherND(x: Value, indices: Value, /) -> Value:
     """Gather elements or slices of each sample by index tuples.
 
     As in ONNX: the last dimension of `indices` contains indices for the first dimensions of a sample, in NumPy's order.
@@ -70,7 +70,7 @@ def GatherND(_: Lowering, x: Value, indices: Value, /) -> Value:
 
 
 @operator()
-def Where(_: Lowering, condition: Value, a: Value, b: Value, /) -> Value:
+def Where(condition: Value, a: Value, b: Value, /) -> Value:
     """Select elements of the first data where the condition is not 0, else of the second, with the first's dtype.
 
     Not computed by sums of products, which would return NaN for unselected infinities.
@@ -93,7 +93,7 @@ def _extremum_indices(x: Value, dimension: int, find: Callable[..., _Array]) -> 
 
 
 @operator(outputs=2)
-def ReduceMin(_: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
+def ReduceMin(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
     """Return the minimum along a dimension, which is kept with extent 1, and its indices, int32.
 
     The first of equal elements is used. Unused indices are not computed.
@@ -104,7 +104,7 @@ def ReduceMin(_: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Val
 
 
 @operator(outputs=2)
-def ReduceMax(_: Lowering, x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
+def ReduceMax(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
     """Return the maximum along a dimension, which is kept with extent 1, and its indices, int32.
 
     The first of equal elements is used. Unused indices are not computed.

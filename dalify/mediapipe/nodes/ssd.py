@@ -19,7 +19,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_err
 from dalify.data import DALIDataType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import MetadataOps
-from dalify.mediapipe.node import Lowering, Value, operator, seed_of
+from dalify.mediapipe.node import Value, operator, seed_of
 
 __all__ = ["MAX_BOXES", "SSDBBoxFlip", "SSDCropWindowGen", "SSDEncode", "SSDMetadata", "default_boxes"]
 
@@ -68,7 +68,6 @@ def _with_padding(node: DataNode) -> DataNode:
 
 @operator(outputs=4)
 def SSDCropWindowGen(
-    context: Lowering,
     sizes: Value,
     boxes: Value,
     labels: Value,
@@ -89,7 +88,6 @@ def SSDCropWindowGen(
     Boxes whose center is outside are dropped; the others are clipped and made relative to the window.
 
     Args:
-        context: the graph.
         sizes: height and width of each image.
         boxes: left, top, right, bottom, as fractions of the image.
         labels: one for each box.
@@ -106,7 +104,6 @@ def SSDCropWindowGen(
         remaining boxes, labels and lengths; windows for ``ImageDecoder``, float32 ``[N, 4]``: x, y, width, height
         as fractions of the image, aligned to pixels.
     """
-    del context
     if num_iterations < 1:
         raise ArgumentValueError(f"num_iterations must be at least 1; got {num_iterations}.")
     anchor, extent, kept, kept_labels = dali.random_bbox_crop(
@@ -135,19 +132,14 @@ def SSDCropWindowGen(
 
 
 @operator()
-def SSDBBoxFlip(context: Lowering, is_flip: Value, boxes: Value, lengths: Value, /) -> Value:
+def SSDBBoxFlip(is_flip: Value, boxes: Value, lengths: Value, /) -> Value:
     """Flip boxes left to right, for images whose `is_flip` is not 0.
 
     Args:
-        context: the graph.
         is_flip: one number for each image; the same as for ``RandomFlip``.
         boxes: left, top, right, bottom, as fractions of the image.
         lengths: number of boxes.
-
-    Returns:
-        boxes.
     """
-    del context
     chosen = dali.cast(is_flip.node, dtype=DALIDataType.INT32)
     return boxes.with_node(
         _with_padding(dali.bb_flip(_without_padding(boxes.node, lengths), ltrb=True, horizontal=chosen))
@@ -155,16 +147,13 @@ def SSDBBoxFlip(context: Lowering, is_flip: Value, boxes: Value, lengths: Value,
 
 
 @operator(outputs=2)
-def SSDEncode(
-    context: Lowering, boxes: Value, labels: Value, lengths: Value, /, *, criteria: float = 0.5
-) -> tuple[Value, Value]:
+def SSDEncode(boxes: Value, labels: Value, lengths: Value, /, *, criteria: float = 0.5) -> tuple[Value, Value]:
     """Match boxes to the 8732 anchors of SSD300.
 
     An anchor is matched to the box with the largest overlap if that is above `criteria`; the best anchor of each box is
     always matched to it. Other anchors keep their own position, with label 0.
 
     Args:
-        context: the graph.
         boxes: left, top, right, bottom, as fractions of the image.
         labels: one for each box.
         lengths: number of boxes.
@@ -173,7 +162,6 @@ def SSDEncode(
     Returns:
         boxes, float32 ``[N, 8732, 4]``: x and y of the center, width, height; labels ``[N, 8732]``.
     """
-    del context
     encoded, classes = dali.box_encoder(
         _without_padding(boxes.node, lengths),
         dali.cast(_without_padding(labels.node, lengths), dtype=DALIDataType.INT32),
@@ -189,7 +177,6 @@ def _results(arguments: Mapping[str, Any]) -> int:
 
 @operator(inputs=(5, 6), outputs=_results)
 def SSDMetadata(
-    context: Lowering,
     ids: Value,
     sizes: Value,
     boxes: Value,
@@ -205,7 +192,6 @@ def SSDMetadata(
     """Apply several steps to boxes and labels: ``SSDCropWindowGen``, ``SSDBBoxFlip``, ``SSDEncode``.
 
     Args:
-        context: the graph.
         ids: returned unchanged.
         sizes: height and width of each image; returned unchanged.
         boxes: left, top, right, bottom, as fractions of the image.
@@ -229,12 +215,11 @@ def SSDMetadata(
     windows = []
     for step in serialize:
         if step == MetadataOps.crop:
-            boxes, labels, lengths, window = SSDCropWindowGen.operator.rule(
-                context, sizes, boxes, labels, lengths, seed=seed
-            )
+            crop = SSDCropWindowGen.operator.rule
+            boxes, labels, lengths, window = crop(sizes, boxes, labels, lengths, seed=seed)
             windows.append(window)
         elif step == MetadataOps.flip:
-            boxes = SSDBBoxFlip.operator.rule(context, flip, boxes, lengths)
+            boxes = SSDBBoxFlip.operator.rule(flip, boxes, lengths)
         else:
-            boxes, labels = SSDEncode.operator.rule(context, boxes, labels, lengths)
+            boxes, labels = SSDEncode.operator.rule(boxes, labels, lengths)
     return (ids, sizes, boxes, labels, lengths, *windows[-1:])

@@ -165,9 +165,9 @@ def registered_reader(spec: OperatorSpec) -> type[Operation]:
     lower.__doc__ = spec.node_class.__doc__
     lower.__annotations__ = {"context": Lowering, **dict.fromkeys(spec.params, object)}
     kind = inspect.Parameter.KEYWORD_ONLY
-    lower.__signature__ = inspect.Signature(
-        [inspect.Parameter(name, kind, default=default) for name, default in spec.params.items()]
-    )
+    arguments = [inspect.Parameter(name, kind, default=default) for name, default in spec.params.items()]
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_ONLY)
+    lower.__signature__ = inspect.Signature([context, *arguments])
     return operator(outputs=spec.num_outputs, inputs=(0, 0))(lower)
 
 
@@ -239,9 +239,6 @@ def MediaFunc(
         seed: passed to the class; that of the pipe by default.
         priv_params: passed to the class.
         layout: letters of the dimensions, in the same order.
-
-    Returns:
-        its result.
     """
     to_dalify_type(dtype)
     extents = np.array(shape, np.uint32)
@@ -272,9 +269,6 @@ def ExtCpuOp(
         dtype: dtype of the results; that of the arrays by default.
         seed: passed to the class; that of the pipe by default.
         priv_params: passed to the class.
-
-    Returns:
-        its results.
     """
     params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
     function = _create(impl, params, FrameworkParams(context.batch_size))

@@ -38,9 +38,6 @@ def MediaConst(
         dtype: their dtype.
         batch_broadcast: use the same numbers for every sample; otherwise the last dimension of `shape` is the batch.
         layout: letters of the dimensions, fastest first.
-
-    Returns:
-        the numbers.
     """
     kind = to_dalify_type(dtype)
     extents = [int(extent) for extent in shape][::-1]
@@ -62,15 +59,12 @@ def MediaConst(
 
 
 @operator()
-def Constant(_: Lowering, /, *, constant: float, dtype: str = types.FLOAT32) -> Value:
+def Constant(*, constant: float, dtype: str = types.FLOAT32) -> Value:
     """Return one number, the same for every sample.
 
     Args:
         constant: the number.
         dtype: its dtype.
-
-    Returns:
-        the number.
     """
     kind = to_dalify_type(dtype)
     value = np.asarray(constant).astype(kind.numpy)
@@ -87,16 +81,13 @@ def _sample_shape(shape: Sequence[int] | None, context: Lowering, dims: int | No
 
 
 @operator()
-def CoinFlip(_: Lowering, probability: Value, /, *, seed: int | None = 100, dtype: str = types.UINT8) -> Value:
+def CoinFlip(probability: Value, /, *, seed: int | None = 100, dtype: str = types.UINT8) -> Value:
     """Return 1 with a given probability, otherwise 0, for each sample.
 
     Args:
         probability: probability of 1; a constant, or one number per sample.
         seed: seed of the random numbers.
         dtype: dtype of the result.
-
-    Returns:
-        one number per sample.
     """
     chance: Any = probability.node
     if probability.constant is not None:
@@ -129,9 +120,6 @@ def RandomUniform(
         dtype: dtype of the result.
         shape: extents, fastest dimension first and batch last; one number per sample by default.
         dims: number of dimensions to use.
-
-    Returns:
-        the numbers.
     """
     extents = _sample_shape(shape, context, dims)
     options: dict[str, Any] = {} if extents is None else {"shape": extents}
@@ -163,9 +151,6 @@ def RandomNormal(
         dtype: dtype of the result.
         shape: extents, fastest dimension first and batch last; one number per sample by default.
         dims: number of dimensions to use.
-
-    Returns:
-        the numbers.
     """
     extents = _sample_shape(shape, context, dims)
     deviation: Any = stddev.node if stddev.constant is None else float(stddev.constant.reshape(-1)[0])

@@ -192,8 +192,6 @@ def ReadVideoDatasetFromDir(
 
 @operator(inputs=(1, 3))
 def VideoDecoder(
-    _: Lowering,
-    /,
     *xs: Value,
     resize: Sequence[int],
     output_format: str = imgtype.RGB_P,

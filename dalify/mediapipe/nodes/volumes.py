@@ -10,7 +10,7 @@ from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, extents, operator, seed_of
+from dalify.mediapipe.node import Value, extents, operator, seed_of
 
 __all__ = ["BasicCrop", "RandomBiasedCrop", "Zoom"]
 
@@ -25,7 +25,6 @@ def _check(*values: Value) -> None:
 
 @operator()
 def BasicCrop(
-    _: Lowering,
     volume: Value,
     /,
     *,
@@ -40,9 +39,6 @@ def BasicCrop(
         patch_size: [width, height, depth].
         num_channels: accepted and ignored.
         center_crop: crop the center; otherwise the first corner.
-
-    Returns:
-        patches.
     """
     del num_channels
     _check(volume)
@@ -54,7 +50,6 @@ def BasicCrop(
 
 @operator(outputs=2)
 def RandomBiasedCrop(
-    _: Lowering,
     images: Value,
     labels: Value,
     /,
@@ -76,9 +71,6 @@ def RandomBiasedCrop(
         over_sampling: probability of a patch that contains an object.
         seed: seed of the random numbers.
         num_channels: accepted and ignored.
-
-    Returns:
-        patches of the images and of the labels.
     """
     del num_channels
     _check(images, labels)
@@ -101,7 +93,6 @@ def RandomBiasedCrop(
 
 @operator(outputs=2)
 def Zoom(
-    _: Lowering,
     images: Value,
     labels: Value,
     crop_size: Value,
@@ -118,9 +109,6 @@ def Zoom(
         crop_size: ``[N, 3]``: depth, height, width of the crop.
         patch_size: [width, height, depth].
         num_channels: accepted and ignored.
-
-    Returns:
-        volumes and labels of size `patch_size`.
     """
     del num_channels
     _check(images, labels)

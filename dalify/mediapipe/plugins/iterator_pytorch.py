@@ -37,11 +37,7 @@ _LAST_BATCH = ("pad", "partial")
 
 
 class ProxyDevice:
-    """Finds the tensors of the last batch by address, for iterators derived by programs.
-
-    Args:
-        pipe: the pipe.
-    """
+    """Finds the tensors of the last batch by address, for iterators derived by programs."""
 
     def __init__(self, pipe: MediaPipe) -> None:
         self._pipe = pipe

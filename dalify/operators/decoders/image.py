@@ -102,6 +102,7 @@ image.substitute(blank_image)
 
 
 _KEPT = ("on_error", *argument_names(DecodeOptions, HardwareDecoder))
+_BEFORE_RESIZE = {"into": "_decode_for_resize", "takes": argument_names(ResizeSize, CropWindow), "keeps": _KEPT}
 
 
 @image.before(
@@ -111,20 +112,8 @@ _KEPT = ("on_error", *argument_names(DecodeOptions, HardwareDecoder))
     takes=("size", *argument_names(RandomCrop)),
     keeps=_KEPT,
 )
-@image.before(
-    "_resize_crop",
-    "narrows",
-    into="_decode_for_resize",
-    takes=argument_names(ResizeSize, CropWindow),
-    keeps=_KEPT,
-)
-@image.before(
-    "resize_crop_mirror",
-    "narrows",
-    into="_decode_for_resize",
-    takes=argument_names(ResizeSize, CropWindow),
-    keeps=_KEPT,
-)
+@image.before("_resize_crop", "narrows", **_BEFORE_RESIZE)
+@image.before("resize_crop_mirror", "narrows", **_BEFORE_RESIZE)
 def _(decoder: Mapping[str, Any], crop: Mapping[str, Any], source: Spec, device: str) -> bool:
     is_cached = decoder.get("cache_size") and decoder.get("cache_type")  # then, whole images are needed
     return device in ("cpu", "mixed") and not is_cached

@@ -74,10 +74,6 @@ class RayStages:
 
     The thread of the consumer submits batches. Another thread waits for their results.
 
-    Args:
-        parts: the stages to compute.
-        pool: number and resources of the actors.
-
     Attributes:
         plan: the part of the plan that they compute.
     """

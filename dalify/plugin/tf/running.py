@@ -86,12 +86,7 @@ def _completed(value: Any, node: Node) -> Input:
 
 
 class Fitting:
-    """Converts outputs to the declared types and shapes of a dataset.
-
-    Args:
-        dtypes: TensorFlow types, one per output.
-        shapes: TensorFlow shapes of batches, one per output.
-    """
+    """Converts outputs to the declared types and shapes of a dataset."""
 
     def __init__(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> None:
         self._dtypes = dtypes

@@ -39,11 +39,7 @@ def collates_as_torch(loader: Any) -> bool:
 
 
 def default_collate(samples: list[Any]) -> Any:
-    """Return the result of ``torch.utils.data.default_collate``.
-
-    Args:
-        samples: samples of a batch.
-    """
+    """Return the result of ``torch.utils.data.default_collate``."""
     images = [sample[0] for sample in samples if type(sample) is tuple and len(sample) == 2]
     if len(images) < len(samples) or not _are_alike(images):
         return torch.utils.data.default_collate(samples)

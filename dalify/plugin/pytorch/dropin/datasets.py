@@ -51,11 +51,7 @@ def _parts(dataset: Any) -> list[Any] | None:
 
 
 class ChangeMonitor:
-    """Detects that the user has assigned other parts, transforms, parameters of transforms, or data.
-
-    Args:
-        dataset: the dataset.
-    """
+    """Detects that the user has assigned other parts, transforms, parameters of transforms, or data."""
 
     def __init__(self, dataset: Any) -> None:
         self._attributes: list[tuple[dict[str, Any], str, Any]] = []

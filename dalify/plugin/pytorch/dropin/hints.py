@@ -45,13 +45,7 @@ def note_failed_file(error: Exception, path: Any) -> None:
 
 
 def note_failed_sample(error: Exception, index: Any, dataset: Any) -> None:
-    """Add the index of the sample that could not be loaded.
-
-    Args:
-        error: the error.
-        index: an element of the sampler.
-        dataset: the user's dataset.
-    """
+    """Add the index of the sample that could not be loaded."""
     count = len(dataset)
     try:
         index = operator.index(index)
@@ -61,9 +55,8 @@ def note_failed_sample(error: Exception, index: Any, dataset: Any) -> None:
         text = (
             f"raised while sample {index} was loaded. To reproduce it: dataset[{index}]"
             if -count <= index < count
-            else f"the sampler yielded index {index}, but the dataset has {counted(count, 'sample')}. If the "
-            "dataset was "
-            "shortened, create a new sampler and loader."
+            else f"the sampler yielded index {index}, but the dataset has {counted(count, 'sample')}. If the dataset "
+            "was shortened, create a new sampler and loader."
         )
     _add(error, text)
 

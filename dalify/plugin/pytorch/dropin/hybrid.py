@@ -46,11 +46,7 @@ def _compile(plan: TransformPlan) -> None:
 
 
 class AcceleratedDataset:
-    """Replaces the user's dataset in torch's loader, with the same samples. It can be pickled if the dataset can.
-
-    Args:
-        dataset: the user's dataset.
-    """
+    """Replaces the user's dataset in torch's loader, with the same samples. It can be pickled if the dataset can."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset

@@ -34,12 +34,7 @@ __all__ = ["CallerIterator", "ThreadIterator"]
 
 
 class CallerIterator(_BaseDataLoaderIter):
-    """Computes each batch when it is requested, with torch's default generator.
-
-    Args:
-        loader: a loader without workers.
-        fetcher: for its dataset.
-    """
+    """Computes each batch when it is requested, with torch's default generator."""
 
     def __init__(self, loader: Any, fetcher: Fetcher) -> None:
         super().__init__(loader)
@@ -70,14 +65,7 @@ class _Task:
 
 
 class _Worker:
-    """The counterpart of a worker process of torch: index, queue and generators.
-
-    Args:
-        number: index of the worker.
-        count: number of workers.
-        base_seed: seed of the epoch.
-        fetcher: for the dataset.
-    """
+    """The counterpart of a worker process of torch: index, queue and generators."""
 
     def __init__(self, number: int, count: int, base_seed: int, fetcher: Fetcher) -> None:
         self.number = number
@@ -137,12 +125,7 @@ def _close(workers: list[_Worker], tasks: dict[int, _Task]) -> None:
 
 
 class ThreadIterator(_BaseDataLoaderIter):
-    """Computes batches in advance, in one thread per worker of the loader.
-
-    Args:
-        loader: a loader with workers.
-        fetcher: for its dataset.
-    """
+    """Computes batches in advance, in one thread per worker of the loader."""
 
     def __init__(self, loader: Any, fetcher: Fetcher) -> None:
         super().__init__(loader)

@@ -206,14 +206,7 @@ class NoWindowError(Exception):
 
 
 class Windows:
-    """Windows of images of one size, one for each sample of a batch.
-
-    Args:
-        samples: number of samples.
-        height: height of the images.
-        width: width of the images.
-        channels: number of channels of the images.
-    """
+    """Windows of images of one size, one for each sample of a batch."""
 
     def __init__(self, samples: int, height: int, width: int, channels: int) -> None:
         self.height, self.width = height, width

@@ -233,7 +233,6 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
         self.on_fallback = on_fallback
         _BACKEND.of(self)
         _ON_FALLBACK.of(self)
-        newer: dict[str, Any] = {} if in_order else {"in_order": in_order}  # torch 2.4 does not have it
         super().__init__(
             dataset,
             batch_size,
@@ -251,5 +250,5 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
             prefetch_factor=prefetch_factor,
             persistent_workers=persistent_workers,
             pin_memory_device=pin_memory_device,
-            **newer,
+            in_order=in_order,
         )

@@ -180,13 +180,7 @@ class TransformPlan:
     def write(
         self, image: LazyImage | Image.Image, draws: TorchDraws, allocate: Callable[[tuple[int, ...], Any], _Array]
     ) -> None:
-        """Write the result of `sample`, a tensor of a complete plan, into given memory.
-
-        Args:
-            image: the image.
-            draws: random numbers.
-            allocate: returns an array of a shape and a NumPy dtype.
-        """
+        """Write the result of `sample`, a tensor of a complete plan, into given memory."""
         assert self.table is not None
         if self.tensor_transforms or isinstance(image, Image.Image):
             result = self.sample(image, draws).as_subclass(torch.Tensor).numpy()

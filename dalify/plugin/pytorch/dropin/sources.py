@@ -72,10 +72,6 @@ class Source(ABC):
     def sample(self, index: Any, draws: TorchDraws) -> tuple[Any, ...]:
         """Compute one sample: the result of all transforms, and the label.
 
-        Args:
-            index: index of the sample.
-            draws: random numbers.
-
         Raises:
             Exception: the errors of the user's dataset.
         """
@@ -245,13 +241,6 @@ class ArraySource(Source):
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage, Any]:
         """Return one sample.
-
-        Args:
-            index: index of the sample.
-            draws: not used.
-
-        Returns:
-            the image and the label.
 
         Raises:
             IndexError: there is no such sample.

@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba import types
 
 from dalify.base.compiling import intrinsic
+from dalify.base.llvm import clamp, constant, count_down, load, offset, repeat, shuffle, store
 
 __all__ = ["COLUMNS", "FRACTION_BITS", "weighted_columns", "weighted_pixel"]
 
@@ -42,17 +43,14 @@ def _generate_pixel(context: Any, builder: ir.IRBuilder, signature: Any, argumen
     wide, half = ir.VectorType(_INT32, _PAIR_LANES), ir.VectorType(_INT32, _PAIR_LANES // 2)
 
     def product(source: Any, weights: Any) -> Any:
-        pixels = _load(builder, source, ir.VectorType(_BYTE, _PAIR_LANES), 1)
-        order = ir.Constant(wide, [0, 1, 2, 2, 3, 4, 5, 5])
-        spread = builder.shuffle_vector(pixels, ir.Constant(pixels.type, ir.Undefined), order)
-        return builder.mul(builder.zext(spread, wide), _load(builder, weights, wide, _INT32_BYTES))
+        pixels = load(builder, source, ir.VectorType(_BYTE, _PAIR_LANES))
+        spread = shuffle(builder, pixels, None, [0, 1, 2, 2, 3, 4, 5, 5])
+        return builder.mul(builder.zext(spread, wide), load(builder, weights, wide, _INT32_BYTES))
 
     strides = ir.Constant(source.type, _PIXEL_PAIR_BYTES), _PAIR_LANES * _INT32_BYTES
-    total = _sum(builder, product, pairs, _splat(wide, 0), (source, weights), strides)
-    undefined = ir.Constant(wide, ir.Undefined)
-    even = builder.shuffle_vector(total, undefined, ir.Constant(half, [0, 1, 2, 3]))
-    odd = builder.shuffle_vector(total, undefined, ir.Constant(half, [4, 5, 6, 7]))
-    _store_bytes(builder, builder.add(builder.add(even, odd), _splat(half, _HALF)), target)
+    total = _sum(builder, product, pairs, constant(wide, 0), (source, weights), strides)
+    even, odd = shuffle(builder, total, None, range(4)), shuffle(builder, total, None, range(4, 8))
+    _store_bytes(builder, builder.add(builder.add(even, odd), constant(half, _HALF)), target)
     return context.get_dummy_value()
 
 
@@ -72,25 +70,14 @@ def weighted_columns(
 def _generate_columns(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
     source, stride, weights, count, target = arguments
     wide = ir.VectorType(_INT32, COLUMNS)
-    undefined = ir.Constant(wide, ir.Undefined)
 
     def product(source: Any, weights: Any) -> Any:
-        weight = _load(builder, weights, _INT32, _INT32_BYTES)
-        single = builder.insert_element(undefined, weight, ir.Constant(_INT32, 0))
-        factors = builder.shuffle_vector(single, undefined, _splat(wide, 0))
-        return builder.mul(builder.zext(_load(builder, source, ir.VectorType(_BYTE, COLUMNS), 1), wide), factors)
+        factors = repeat(builder, load(builder, weights, _INT32, _INT32_BYTES), COLUMNS)
+        return builder.mul(builder.zext(load(builder, source, ir.VectorType(_BYTE, COLUMNS)), wide), factors)
 
-    total = _sum(builder, product, count, _splat(wide, _HALF), (source, weights), (stride, _INT32_BYTES))
+    total = _sum(builder, product, count, constant(wide, _HALF), (source, weights), (stride, _INT32_BYTES))
     _store_bytes(builder, total, target)
     return context.get_dummy_value()
-
-
-def _splat(kind: ir.VectorType, value: int) -> ir.Constant:
-    return ir.Constant(kind, [value] * kind.count)
-
-
-def _load(builder: ir.IRBuilder, address: Any, kind: Any, align: int) -> Any:
-    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=align)
 
 
 def _sum(
@@ -102,33 +89,16 @@ def _sum(
     strides: tuple[Any, int],
 ) -> Any:
     """Generate a loop that adds `count` products, of the values at two addresses, to a constant; return the sum."""
-    index = count.type
-    before = builder.block
-    loop, after = builder.append_basic_block("taps"), builder.append_basic_block("taps.end")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    number, source, weights, total = (builder.phi(kind) for kind in (index, index, index, start.type))
-    total_next = builder.add(total, product(source, weights))
-    number_next = builder.sub(number, ir.Constant(index, 1))
-    for phi, first, following in (
-        (number, count, number_next),
-        (source, addresses[0], builder.add(source, strides[0])),
-        (weights, addresses[1], builder.add(weights, ir.Constant(index, strides[1]))),
-        (total, start, total_next),
-    ):
-        phi.add_incoming(first, before)
-        phi.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_unsigned("==", number_next, ir.Constant(index, 0)), after, loop)
-    builder.position_at_end(after)
-    return total_next
+
+    def add_product(source: Any, weights: Any, total: Any) -> list[Any]:
+        total = builder.add(total, product(source, weights))
+        return [builder.add(source, strides[0]), offset(builder, weights, strides[1]), total]
+
+    return count_down(builder, count, (*addresses, start), add_product)[-1]
 
 
 def _store_bytes(builder: ir.IRBuilder, total: Any, target: Any) -> None:
     """Round sums down to integers, clamp them to bytes, and store them."""
     wide = total.type
-    shifted = builder.ashr(total, _splat(wide, FRACTION_BITS))
-    low, high = _splat(wide, 0), _splat(wide, 255)
-    shifted = builder.select(builder.icmp_signed("<", shifted, low), low, shifted)
-    shifted = builder.select(builder.icmp_signed(">", shifted, high), high, shifted)
-    packed = ir.VectorType(_BYTE, wide.count)
-    builder.store(builder.trunc(shifted, packed), builder.inttoptr(target, packed.as_pointer()), align=1)
+    shifted = clamp(builder, builder.ashr(total, constant(wide, FRACTION_BITS)), 0, 255)
+    store(builder, builder.trunc(shifted, ir.VectorType(_BYTE, wide.count)), target)

@@ -241,7 +241,7 @@ def _rows_simd(source, starts, counts, weights, target):
         row = source_address + uintp(y) * row_bytes
         to = target_address + uintp(y) * target_bytes
         for x in range(len(starts)):
-            weighted_pixel(  # pyright: ignore[reportCallIssue]  # numba passes the context
+            weighted_pixel(
                 row + uintp(3 * starts[x]),
                 weights_address + uintp(x) * weights_bytes,
                 uintp((counts[x] + 1) // 2),
@@ -284,7 +284,7 @@ def _columns_simd(source, starts, counts, weights, target, row):
         top = source_address + uintp(starts[y]) * source_bytes
         factors = weights_address + uintp(y) * weights_bytes
         for x in range(0, whole, COLUMNS):
-            weighted_columns(  # pyright: ignore[reportCallIssue]  # numba passes the context
+            weighted_columns(
                 top + uintp(x),
                 source_bytes,
                 factors,
