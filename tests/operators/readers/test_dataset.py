@@ -119,6 +119,21 @@ def test_kinds_of_items(item: Any, expected: list[np.ndarray]) -> None:
             np.testing.assert_array_equal(value, wanted)
 
 
+@pytest.mark.parametrize(
+    ("items", "message"), [([(1, None)], "is or contains None"), ([(1, 2, 3)], "has 3 values; expected 2")]
+)
+def test_items_that_cannot_be_used(items: list[Any], message: str) -> None:
+    """Threads and processes raise the same error, without a traceback of code that does not belong to the user."""
+    texts = []
+    for processes in (0, 1):
+        pipe = pipe_of(items, batch_size=1, processes=processes)
+        with pytest.raises(ReaderError, match=message) as caught:
+            pipe.run()
+        texts.append("".join([str(caught.value), *getattr(caught.value, "__notes__", ())]))
+        pipe.close()
+    assert texts[0] == texts[1]
+
+
 def test_tensor_dataset_and_torchvision_labels() -> None:
     data = TensorDataset(torch.arange(24).reshape(12, 2), torch.arange(12))
     assert [values[1].item() for values in epoch(pipe_of(data))] == list(range(12))
