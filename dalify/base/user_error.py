@@ -12,28 +12,21 @@ from typing import Any
 
 from dalify.base.errors import SourceError
 
-__all__ = ["as_runtime_error"]
+__all__ = ["as_runtime_error", "without_stop_iteration"]
 
 
 def as_runtime_error(error: Exception) -> Exception:
     """Return an exception that is a RuntimeError and an instance of the exception's class.
 
-    Text, attributes, notes and traceback are those of the exception. ``StopIteration`` would silently end the loop over
-    an iterator, so it becomes a ``SourceError``, as in generators.
+    Text, attributes, notes and traceback are those of the exception. ``StopIteration`` becomes a ``SourceError``.
 
     Args:
         error: what the function raised; returned unchanged if it is a RuntimeError, or if no other
             instance of its class can be created.
     """
+    error = without_stop_iteration(error, "the function")
     if isinstance(error, RuntimeError):
         return error
-    if isinstance(error, (StopIteration, StopAsyncIteration)):
-        ended = SourceError(
-            f"the function raised {type(error).__name__}.", hint="Only external sources can end an epoch with it."
-        )
-        ended.__dict__.update(error.__dict__)
-        ended.__cause__ = error
-        return ended.with_traceback(error.__traceback__)
     try:
         made = _again(*_parts(error))
     except Exception:  # a class with a __reduce__ or __new__ of its own
@@ -41,6 +34,26 @@ def as_runtime_error(error: Exception) -> Exception:
     made.__cause__, made.__context__ = error.__cause__, error.__context__
     made.__suppress_context__ = error.__suppress_context__
     return made.with_traceback(error.__traceback__)
+
+
+def without_stop_iteration(error: Exception, code: str) -> Exception:
+    """Return a ``SourceError`` instead of a ``StopIteration``, and other exceptions unchanged.
+
+    ``StopIteration`` would silently end the loop over an iterator, without the rest of the epoch. Generators convert it
+    for the same reason.
+
+    Args:
+        error: what code of the user raised.
+        code: the code, for the message: ``the function``.
+    """
+    if not isinstance(error, (StopIteration, StopAsyncIteration)):
+        return error
+    ended = SourceError(
+        f"{code} raised {type(error).__name__}.", hint="Only external sources can end an epoch with it."
+    )
+    ended.__dict__.update(error.__dict__)
+    ended.__cause__ = error
+    return ended.with_traceback(error.__traceback__)
 
 
 def _parts(error: Exception) -> tuple[type[Exception], tuple[Any, ...], dict[str, Any]]:

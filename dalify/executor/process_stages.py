@@ -6,16 +6,14 @@ views, and that is reused after the last view is released. A batch whose worker 
 
 from __future__ import annotations
 
-import traceback
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
-from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
+from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.fork_hook import Owner
-from dalify.base.source_line import is_own
 from dalify.executor.batch_source import Reply
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
@@ -227,11 +225,4 @@ class _Worker:
             finally:
                 calls.end()
         except Exception as error:
-            return failure_of(error, "" if _needs_no_traceback(error) else trace_of(error, __file__))
-
-
-def _needs_no_traceback(error: Exception) -> bool:
-    """Return whether an error needs no traceback: dalify raised it, without user code or another error as its cause."""
-    if not isinstance(error, DalifyError) or error.__cause__ is not None:
-        return False
-    return all(is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__))
+            return failure_of(error, trace_of(error, __file__))

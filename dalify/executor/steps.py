@@ -20,7 +20,7 @@ from dalify.base.fork_gate import working
 from dalify.base.interrupts import is_main_thread, kept_interrupts
 from dalify.base.optional import is_loaded, torch
 from dalify.base.processors import thread_seconds
-from dalify.base.user_error import as_runtime_error
+from dalify.base.user_error import as_runtime_error, without_stop_iteration
 from dalify.data import Batch, array_dtype
 from dalify.executor.frame import Frame
 from dalify.graph import Node
@@ -98,12 +98,15 @@ def located(error: Exception, node: Node, sample: int | None = None, origin: str
 
     An exception of a library becomes an error of dalify: ``ReaderError`` for readers, ``DecodeError`` for decoders,
     ``OperatorError`` for other operators. An exception of a user's function keeps its class and is also a RuntimeError;
-    exceptions of sources and data sets do not change. Raise it ``from cause(error, node)``.
+    exceptions of sources and data sets do not change, except for ``StopIteration`` of data sets, which would end the
+    epoch. Raise it ``from cause(error, node)``.
     """
     if is_foreign(error, node):
         error = _translated(error, node)
     elif node.operator.runs_user_code and not isinstance(node.operator, Source):
         error = as_runtime_error(error)
+    elif isinstance(node.operator, Reader):
+        error = without_stop_iteration(error, "the dataset")
     if failure_context(error).failure is None:
         is_dropped = False
         if isinstance(error, (DecodeError, ReaderError)):

@@ -61,7 +61,8 @@ class CustomOperator(KernelOperator):
         self, rule: Callable[..., Any], name: str, *, outputs: int = 1, allocating: bool = False, random: bool = False
     ) -> None:
         if not isinstance(rule, FunctionType):
-            raise _invalid(f"an operator is defined by a function; got {rule!r}.", None)
+            hint = f"To name it, write @operator(name={rule!r})." if isinstance(rule, str) else ""
+            raise _invalid(f"an operator is defined by a function; got {rule!r}.", None, hint)
         self.place = SourceLine.of_code(rule.__code__)
         self.is_allocating = allocating
         _check_name(name, self.place)

@@ -19,6 +19,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.narrow import is_integer
 from dalify.base.optional import is_loaded, torch
+from dalify.base.user_error import without_stop_iteration
 from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.sources.permutation import mixed_key, permute, uniform
@@ -288,7 +289,11 @@ class _UserSampler(BoundSampler):
     def entries(self, epoch: int, positions: Numbers) -> Numbers:
         with self._lock:  # all threads share the user's sampler and torch's random generator
             if self._order is None or self._order[0] != epoch:
-                order = _checked_entries(self._indices_of_epoch(epoch), self._entry_count)
+                try:
+                    indices = self._indices_of_epoch(epoch)
+                except StopIteration as error:
+                    raise without_stop_iteration(error, "the sampler") from error
+                order = _checked_entries(indices, self._entry_count)
                 if len(order) != self.size:
                     raise ArgumentValueError(
                         f"the sampler has length {self.size} but yielded {len(order)} items in epoch {epoch}."

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import WorkerError
+from dalify.base.errors import DalifyError, WorkerError
 from dalify.base.fork_hook import at_fork
 from dalify.base.optional import LazyModule, is_loaded, torch
-from dalify.base.source_line import SourceLine
+from dalify.base.source_line import SourceLine, is_own
 from dalify.sources.shared_memory import Slot
 
 __all__ = [
@@ -283,10 +283,16 @@ def failure_of(error: Exception, trace: str) -> Failure:
 def trace_of(error: Exception, *own_files: str) -> str:
     """Format the traceback, from the user's first frame on if there is one.
 
+    It is empty for an error of dalify without user code or another error as its cause: the message says what is wrong,
+    and where.
+
     Args:
         error: the exception.
         own_files: files of dalify whose leading frames are omitted.
     """
+    is_explained = isinstance(error, DalifyError) and error.__cause__ is None
+    if is_explained and all(is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)):
+        return ""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename in (__file__, *own_files):
         frame = frame.tb_next

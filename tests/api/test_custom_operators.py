@@ -465,6 +465,11 @@ def test_refused_signatures(rule: Any, problem: str) -> None:
         _ = fn.mylab.refused
 
 
+def test_a_name_without_its_keyword() -> None:
+    with pytest.raises(OperatorDefinitionError, match=r"To name it, write @operator\(name='mylab\.named'\)"):
+        operator("mylab.named")
+
+
 @pytest.mark.parametrize("outputs", [0, -1, "two", True])
 def test_refused_counts(outputs: Any) -> None:
     with pytest.raises(OperatorDefinitionError, match=r"outputs must be a positive integer"):

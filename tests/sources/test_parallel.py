@@ -348,8 +348,9 @@ def test_unusable_data_are_named_with_sample_and_line(make_pool):
     def text(info):
         return ["text"] if info.idx_in_batch == 3 else np.zeros(2)
 
-    with pytest.raises(DTypeError, match=r"(?s)strings cannot be used.*sample 3 of the batch.*in text\(\)"):
+    with pytest.raises(DTypeError, match=r"(?s)strings cannot be used.*sample 3 of the batch.*in text\(\)") as caught:
         parallel_source(make_pool(), text, batch=False, batch_size=5).next_batch()
+    assert not hasattr(caught.value, "__notes__")  # a traceback would contain no code of the user
     with pytest.raises(SourceError, match=r"(?s)returned None.*<lambda>\(\)"):
         parallel_source(make_pool(), lambda info: None, batch_size=5).next_batch()
     with pytest.raises(SourceError, match="returned 3 outputs"):

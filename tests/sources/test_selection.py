@@ -16,7 +16,7 @@ from scipy import stats
 from torch.utils.data import DistributedSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 
 from dalify import samplers
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, SourceError
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
 from dalify.sources.selection import bind_sampler
@@ -202,6 +202,17 @@ def test_distributed_sampler_keeps_its_part() -> None:
 def test_mistakes(sampler: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         epoch_of(sampler, Index([0, 0, 1, 1, 2, 2]))
+
+
+def test_a_sampler_does_not_end_the_epoch() -> None:
+    """A loop over the batches would have no batch, and no error."""
+
+    class Ending(RandomSampler):
+        def __iter__(self) -> Any:
+            return iter([next(iter([]))])
+
+    with pytest.raises(SourceError, match="the sampler raised StopIteration"):
+        epoch_of(Ending(range(4)), Index([0] * 4))
 
 
 def test_sampler_of_another_length_than_it_says() -> None:

@@ -15,7 +15,7 @@ from PIL import Image
 from torch.utils.data import Dataset, IterableDataset, TensorDataset, WeightedRandomSampler
 
 from dalify import Pipeline, fn, samplers
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, WorkerError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError, SourceError, WorkerError
 from tests.helpers.processes import children
 from tests.helpers.programs import LIMIT_S, running
 
@@ -37,6 +37,13 @@ class Squares(Dataset):
         if number in self.fails:
             raise OSError(f"item {number} is broken")
         return Image.new("RGB", (4 + number, 3), (number,) * 3), number * number
+
+
+class Ending(Squares):
+    """Calls ``next`` on an iterator that has ended."""
+
+    def __getitem__(self, number: int) -> Any:
+        return np.array(number), next(iter([number] if number != 5 else []))
 
 
 class Drawing(Squares):
@@ -112,6 +119,21 @@ def test_kinds_of_items(item: Any, expected: list[np.ndarray]) -> None:
             np.testing.assert_array_equal(value, wanted)
 
 
+@pytest.mark.parametrize(
+    ("items", "message"), [([(1, None)], "is or contains None"), ([(1, 2, 3)], "has 3 values; expected 2")]
+)
+def test_items_that_cannot_be_used(items: list[Any], message: str) -> None:
+    """Threads and processes raise the same error, without a traceback of code that does not belong to the user."""
+    texts = []
+    for processes in (0, 1):
+        pipe = pipe_of(items, batch_size=1, processes=processes)
+        with pytest.raises(ReaderError, match=message) as caught:
+            pipe.run()
+        texts.append("".join([str(caught.value), *getattr(caught.value, "__notes__", ())]))
+        pipe.close()
+    assert texts[0] == texts[1]
+
+
 def test_tensor_dataset_and_torchvision_labels() -> None:
     data = TensorDataset(torch.arange(24).reshape(12, 2), torch.arange(12))
     assert [values[1].item() for values in epoch(pipe_of(data))] == list(range(12))
@@ -160,6 +182,23 @@ def test_items_that_fail(processes: int) -> None:
     assert 25 not in squares
     assert len(squares) == 12
     assert next(sample.source for sample in skipping.bad_samples()) == "item 5 of the dataset"
+    skipping.close()
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_an_item_does_not_end_the_epoch(processes: int) -> None:
+    """StopIteration would end a loop over the batches, and the other items would be missing without an error."""
+    pipe = pipe_of(Ending(), processes=processes)
+    pipe.run()
+    with pytest.raises(SourceError, match="the dataset raised StopIteration") as caught:
+        pipe.run()
+    assert "sample 1 of the batch, from item 5 of the dataset" in str(caught.value)
+    assert pipe.run()[1].as_array().tolist() == [8, 9, 10, 11]
+    pipe.close()
+    skipping = pipe_of(Ending(), processes=processes, on_error="skip")
+    numbers = [int(number) for _, number in epoch(skipping)]
+    assert 5 not in numbers
+    assert len(numbers) == 12
     skipping.close()
 
 
