@@ -190,6 +190,10 @@ class TensorCPU(Tensor):
         """Return a NumPy array of the same memory; a copy if requested or for another ``dtype``."""
         return converted(self._array, dtype, copy)
 
+    def __bytes__(self) -> bytes:
+        """Return the bytes of all elements, in C order."""
+        return self._array.tobytes()
+
     def as_cpu(self) -> TensorCPU:
         """Return self."""
         return self

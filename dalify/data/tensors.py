@@ -47,16 +47,24 @@ class _TensorList(Generic[_T]):
     """The samples of a batch.
 
     Args:
-        source: a Batch, an array with a leading sample axis, or a list of arrays or tensors.
-        layout: layout of a sample, or "".
+        source: a Batch, a list like this, an array with a leading sample axis, or a list of arrays or tensors.
+        layout: layout of a sample; "" keeps that of the tensors.
+        contiguous: copy the tensors of a list, as in DALI, so that later changes of them have no effect.
     """
 
     device = "cpu"
     _tensor: type[_T]
     _converted: Callable[[Any], Array]
 
-    def __init__(self, source: Any, layout: str = "", **_: Any) -> None:
-        self._batch = source if isinstance(source, Batch) else _batch_of(source, layout, self.device, self._converted)
+    def __init__(self, source: Any, layout: str = "", contiguous: bool = True, **_: Any) -> None:
+        if isinstance(source, type(self)):
+            source = source._batch.with_layout(layout or source._batch.layout)
+        if isinstance(source, Batch):
+            self._batch = source
+            return
+        self._batch = _batch_of(source, layout, self.device, self._converted)
+        if contiguous and is_list_or_tuple(source):
+            self._batch = self._batch.copied()
 
     def __len__(self) -> int:
         return len(self._batch)
@@ -196,8 +204,9 @@ class TensorListCPU(_TensorList[TensorCPU]):
     """Samples on the CPU.
 
     Args:
-        source: a Batch, an array with a leading sample axis, or a list of arrays or TensorCPU.
-        layout: layout of a sample, or "".
+        source: a Batch, a TensorListCPU, an array with a leading sample axis, or a list of arrays or TensorCPU.
+        layout: layout of a sample; "" keeps that of the tensors.
+        contiguous: copy the tensors of a list.
     """
 
     _tensor = TensorCPU
@@ -237,7 +246,7 @@ class TensorListCPU(_TensorList[TensorCPU]):
             layout: layout of a sample.
             contiguous: copy all samples to one block; False: no copies.
         """
-        found = TensorListCPU(list(list_of_objects), layout or "")
+        found = TensorListCPU(list(list_of_objects), layout or "", contiguous=False)
         if contiguous and found.is_dense_tensor():
             found._dense()
         return found
@@ -247,8 +256,9 @@ class TensorListGPU(_TensorList[TensorGPU]):
     """Samples on the GPU.
 
     Args:
-        source: a Batch, a tensor with a leading sample axis, or a list of tensors or TensorGPU.
-        layout: layout of a sample, or "".
+        source: a Batch, a TensorListGPU, a tensor with a leading sample axis, or a list of tensors or TensorGPU.
+        layout: layout of a sample; "" keeps that of the tensors.
+        contiguous: copy the tensors of a list.
     """
 
     device = "gpu"
@@ -285,7 +295,7 @@ class TensorListGPU(_TensorList[TensorGPU]):
             stream: accepted but ignored.
             contiguous: copy all samples to one block; False: no copies.
         """
-        found = TensorListGPU(list(list_of_objects), layout or "")
+        found = TensorListGPU(list(list_of_objects), layout or "", contiguous=False)
         if contiguous and found.is_dense_tensor():
             found._dense()
         return found

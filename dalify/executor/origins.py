@@ -14,14 +14,24 @@ __all__ = ["Origins", "joined_origins", "origins_of"]
 
 
 class Origins(Sequence[str | None]):
-    """The origins of entries of a reader."""
+    """The origins of entries of a reader.
 
-    __slots__ = ("entries", "numbers", "origin")
+    Args:
+        entries: the index of the reader.
+        origin: function from an entry and the index of an output to the origin.
+        numbers: numbers of the entries.
+        output: index of the reader's output.
+    """
 
-    def __init__(self, entries: Sequence[Any], origin: Callable[[Any], str], numbers: NDArray[Any]) -> None:
+    __slots__ = ("entries", "numbers", "origin", "output")
+
+    def __init__(
+        self, entries: Sequence[Any], origin: Callable[[Any, int], str], numbers: NDArray[Any], output: int
+    ) -> None:
         self.entries = entries
         self.origin = origin
         self.numbers = numbers
+        self.output = output
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -34,8 +44,8 @@ class Origins(Sequence[str | None]):
     def __getitem__(self, position: int | slice) -> str | Origins | None:
         """Return one origin, or several as they are."""
         if isinstance(position, slice):
-            return Origins(self.entries, self.origin, self.numbers[position])
-        return self.origin(self.entries[int(self.numbers[position])])
+            return Origins(self.entries, self.origin, self.numbers[position], self.output)
+        return self.origin(self.entries[int(self.numbers[position])], self.output)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the data to pickle: strings without the index."""
@@ -61,7 +71,7 @@ def joined_origins(parts: Sequence[tuple[int, Sequence[str | None] | None]]) -> 
         if isinstance(origins, Origins) and isinstance(first, Origins) and origins.entries is first.entries
     ]
     if isinstance(first, Origins) and len(alike) == len(parts):
-        return Origins(first.entries, first.origin, np.concatenate(alike))
+        return Origins(first.entries, first.origin, np.concatenate(alike), first.output)
     return [origin for count, origins in parts for origin in (origins or [None] * count)]
 
 

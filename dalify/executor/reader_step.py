@@ -57,7 +57,7 @@ class ReaderStep(Step):
         super().__init__(node, (), outputs)
         self._index = index
         self._read = operator.read_function.function
-        self._origin = operator.origin_function
+        self._origin = None if operator.origin_function is None else operator.origin_of
         self._identity = operator.entry_identity
         given = rule_arguments(node)
         specs = operator.apply_rule((), given)
@@ -119,9 +119,9 @@ class ReaderStep(Step):
         """Return the function that reads an entry, without per-sample arguments."""
         return partial(self._read, **{**self._constants, **dict.fromkeys(self._arguments)})
 
-    def origins_of(self, numbers: NDArray[Any]) -> Origins | None:
-        """Return the function from entries to origins; None if the reader has none."""
-        return None if self._origin is None else Origins(self._index, self._origin, numbers)
+    def origins_of(self, numbers: NDArray[Any], output: int = 0) -> Origins | None:
+        """Return the origins of entries, with the ``source_info`` of an output; None if the reader has none."""
+        return None if self._origin is None else Origins(self._index, self._origin, numbers, output)
 
     def identity_of(self, number: int) -> tuple[str, str] | None:
         """Return key and state of an entry, see ``Reader.identity``; None if its data cannot be found."""
@@ -142,7 +142,6 @@ class ReaderStep(Step):
         """Read the samples of the chunk: together if the reader supports it, otherwise one after the other."""
         numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
         substitutes = frame.substitutes.get(self.node, ()) if frame.substitutes else ()
-        origins = self.origins_of(numbers)
         columns: Any = None
         if self._read_many is not None and self._ahead is None and not substitutes:
             try:
@@ -151,7 +150,9 @@ class ReaderStep(Step):
                 columns = None  # reading one by one determines the bad sample
         if columns is None:
             columns = self._read_each(frame, numbers.tolist(), substitutes)
-        for slot, column, layout, is_open in zip(self.outputs, columns, self._layouts, self._is_open, strict=True):
+        kinds = zip(self.outputs, columns, self._layouts, self._is_open, strict=True)
+        for output, (slot, column, layout, is_open) in enumerate(kinds):
+            origins = self.origins_of(numbers, output)
             if is_open:
                 column = self._agreed(column, slot, frame, origins)
             frame.values[slot] = _batch_of(column, layout, origins)
@@ -205,7 +206,7 @@ class ReaderStep(Step):
                     if arrays is None:
                         arrays = self._read(entry, **named)
             except Exception as error:
-                origin = None if entry is None or self._origin is None else self._origin(entry)
+                origin = None if entry is None or self._origin is None else self._origin(entry, 0)
                 raise located(error, self.node, frame.start + offset, origin) from cause(error, self.node)
             for column, array in zip(columns, arrays, strict=True):
                 column.append(array)

@@ -138,9 +138,15 @@ class Replies:
 
         return batch.map(copy)
 
-    def origins_of(self, slot: int, numbers: np.ndarray[Any, Any]) -> Origins:
-        """Return the origins of samples of a reader."""
-        found = self._parts.plan.remote.readers[slot].origins_of(numbers)
+    def origins_of(self, slot: int, numbers: np.ndarray[Any, Any], output: int) -> Origins:
+        """Return the origins of samples of a reader.
+
+        Args:
+            slot: slot of the reader's first output.
+            numbers: numbers of entries.
+            output: index of the output.
+        """
+        found = self._parts.plan.remote.readers[slot].origins_of(numbers, output)
         assert found is not None, "dalify bug: origins of a reader without them"
         return found
 

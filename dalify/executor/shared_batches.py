@@ -36,8 +36,8 @@ _HEADER_BYTES = 1 << 24
 # A `Slot()` without chunks has two regions: one for each direction.
 _WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES
 
-# From the slot of a reader's output and numbers of entries to the origins of samples.
-OriginsOf = Callable[[int, NDArray[Any]], Origins]
+# From the slot of a reader's first output, numbers of entries and the index of an output to the origins of samples.
+OriginsOf = Callable[[int, NDArray[Any], int], Origins]
 
 
 class _Arrays(NamedTuple):
@@ -49,7 +49,7 @@ class _Arrays(NamedTuple):
         is_dense: whether one array contains all samples.
         dtype: name of the element type.
         layout: layout of the samples.
-        origins: None, strings, or the slot of a reader and numbers of entries.
+        origins: None, strings, or the slot of a reader, numbers of entries and the index of an output.
     """
 
     starts: list[int]
@@ -133,7 +133,7 @@ class SlotMemory(BufferPool):
 
 def _sent_origins(origins: Sequence[str | None] | None, indices: Mapping[int, int]) -> Any:
     if isinstance(origins, Origins) and id(origins.entries) in indices:
-        return indices[id(origins.entries)], origins.numbers
+        return indices[id(origins.entries)], origins.numbers, origins.output
     return None if origins is None else list(origins)
 
 

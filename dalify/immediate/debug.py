@@ -82,7 +82,7 @@ class Interpreter(Evaluator):
         """
         if len(samples) != self._count:
             raise OtherBatchSize(len(samples))
-        batch = batch_of(TensorListCPU(list(samples)))
+        batch = batch_of(TensorListCPU(list(samples), contiguous=False))
         first = batch.samples[0]
         edge = new_edge(Role.LITERAL, (), {"value": first, "layout": batch.layout}, line=SourceLine.capture())
         self._values[edge] = batch

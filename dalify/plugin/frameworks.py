@@ -38,6 +38,12 @@ def of_equal_shape(source: Any, target: Any) -> TensorCPU | TensorGPU:
     Raises:
         TargetShapeError: the shapes differ.
     """
+    if isinstance(source, (TensorListCPU, TensorListGPU)) and not source.is_dense_tensor():
+        shapes = ", ".join(map(str, dict.fromkeys(source.shape())))
+        raise TargetShapeError(
+            f"samples of different shapes, {shapes}, cannot be copied into one tensor {tuple(target.shape)}.",
+            hint="Make their shapes equal in the pipeline (fn.resize, fn.crop, fn.pad), or copy single samples.",
+        )
     source = as_one_tensor(source)
     if list(target.shape) != list(source.shape()):
         raise TargetShapeError(

@@ -67,8 +67,8 @@ How a reader is called
     names)`` returns a tuple of arrays for each sample. Readers of many small records also have ``read_many(index,
     numbers, *, names)``, which reads a chunk in one call: it returns an array ``[N, ...]`` or a list of N arrays per
     output, or None if a sample needs special handling; ``read`` is then called for each entry and reports the failing
-    one. ``origin(entry)`` is called only on demand. ``substitute(entry, *, names)`` returns a placeholder for a bad
-    sample; None: zeros shaped like a good one.
+    one. ``origin(entry)`` and ``source_info(entry, output)`` are called only on demand. ``substitute(entry, *,
+    names)`` returns a placeholder for a bad sample; None: zeros shaped like a good one.
 
 How a rule is called
     ``rule(spec, ..., name=value)`` receives all parameters of the signature, normalized. A per-sample argument that is

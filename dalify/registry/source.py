@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Unpack
 
 from dalify.data.entries import Entries
+from dalify.data.origin import Origin
 from dalify.data.spec import Spec
 from dalify.registry.operator import Operator, OperatorFunction, OperatorOptions, declaration_of
 from dalify.registry.parameter_group import packing
@@ -34,6 +35,7 @@ class Reader(Source):
         read_many_function: see ``read_many``.
         arrange_function: see ``arrange``.
         origin_function: see ``origin``.
+        source_info_function: see ``source_info``.
         entry_identity: see ``identity``.
         substitute_function: see ``substitute``.
     """
@@ -43,6 +45,7 @@ class Reader(Source):
     read_many_function: OperatorFunction | None = None
     arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
     origin_function: Callable[[Any], str] | None = None
+    source_info_function: Callable[[Any, int], str] | None = None
     entry_identity: EntryIdentity | None = None
     substitute_function: OperatorFunction | None = None
 
@@ -94,6 +97,21 @@ class Reader(Source):
         """Attach the function that returns the origin of an entry: its file name or key."""
         self.origin_function = function
         return function
+
+    def source_info(self, function: Callable[[Any, int], str]) -> Callable[[Any, int], str]:
+        """Attach the function that returns DALI's ``source_info`` of an output, from an entry and the output's index.
+
+        By default all outputs have that of the origin.
+        """
+        self.source_info_function = function
+        return function
+
+    def origin_of(self, entry: Any, output: int) -> str:
+        """Return the origin of an entry, with the ``source_info`` of an output."""
+        assert self.origin_function is not None, f"dalify bug: {self!r} has no origins"
+        found = self.origin_function(entry)
+        info = self.source_info_function
+        return found if info is None else Origin(found, info(entry, output))
 
     def identity(self, *names: str) -> Callable[[Callable[[Any], tuple[str, str]]], Callable[[Any], tuple[str, str]]]:
         """Attach the function that identifies an entry, as a key for caches.

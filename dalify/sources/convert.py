@@ -127,6 +127,8 @@ def to_batch(
     """
     wrapped = _wrapped_batch(data)
     if wrapped is not None:
+        if not len(wrapped):
+            raise _no_samples_error()
         return (_copy_of(wrapped, allocate) if copy else wrapped).with_layout(layout or wrapped.layout)
     if isinstance(data, (list, tuple)) or _is_foreign_tensor_list(data):
         return _from_samples(data, copy, layout, allocate)

@@ -14,6 +14,7 @@ from dalify.base.errors import (
     ConditionError,
     DivergentBranchesError,
     DTypeError,
+    IndexingError,
     ShapeError,
 )
 from tests.auto_aug.running import augmented
@@ -142,8 +143,8 @@ class TestAugmentation:
     @pytest.mark.parametrize(
         ("level", "count", "error", "text"),
         [
-            (11, 11, ArgumentValueError, "between 0 and 10; got 11"),
-            (-1, 11, ArgumentValueError, "between 0 and 10"),
+            (11, 11, IndexingError, "between 0 and 10; got 11"),  # IndexError is what DALI raises
+            (-1, 11, IndexingError, "between 0 and 10"),
             (1.5, 11, ArgumentTypeError, "1.5 of type float"),
             (True, 11, ArgumentTypeError, "True"),
             (0, 0, ArgumentValueError, "num_magnitude_bins must be at least 1; got 0"),
@@ -300,7 +301,7 @@ class TestPolicy:
         [
             ([(a.rotate, 1.5, 3)], ArgumentValueError, "probability of rotate must be between 0 and 1; got 1.5"),
             ([(a.rotate, "a", 3)], ArgumentTypeError, "probability of rotate must be a number; got 'a'"),
-            ([(a.rotate, 0.5, 11)], ArgumentValueError, "bin of rotate must be between 0 and 10"),
+            ([(a.rotate, 0.5, 11)], IndexingError, "bin of rotate must be between 0 and 10"),
             ([(a.rotate, 0.5, 3.0)], ArgumentTypeError, "bin of rotate must be an integer"),
             (
                 [(a.rotate, 0.5, None)],

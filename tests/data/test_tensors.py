@@ -91,6 +91,13 @@ EXPRESSIONS = [
     "T.TensorListCPU.broadcast(T.TensorCPU(A, 'HWC'), 3).layout()",
     "T.TensorListCPU.from_dlpack_list([A, A]).shape()",
     "T.TensorListCPU.from_dlpack_list([A, A], 'HWC').layout()",
+    "T.TensorListCPU(T.TensorListCPU(A, 'HW')).layout()",
+    "T.TensorListCPU(T.TensorListCPU(A, 'HW'), 'AB').layout()",
+    "T.TensorListCPU(TL('HW')).shape()",
+    "changed_later(lambda a: T.TensorListCPU([T.TensorCPU(a)]))",
+    "changed_later(lambda a: T.TensorListCPU([T.TensorCPU(a)], contiguous=False))",
+    "changed_later(lambda a: T.TensorListCPU(a))",
+    "bytes(T.TensorCPU(A)) == A.tobytes()",
 ]
 FAILING = [
     "T.TensorCPU(A, 'HW')",
@@ -120,8 +127,14 @@ def evaluated(expression: str, module: Any, type_module: Any) -> Any:
     def ragged_list(layout: str = "") -> Any:
         return module.TensorListCPU([module.TensorCPU(sample) for sample in RAGGED], layout)
 
+    def changed_later(make: Callable[[Any], Any]) -> Any:
+        array = CUBE.copy()
+        tensors = make(array)
+        array.fill(7)
+        return tensors.as_array().tolist()
+
     names = {"T": module, "TL": ragged_list, "A": CUBE, "R": RAGGED, "np": np, "types": type_module, "after": after}
-    return eval(expression, names)
+    return eval(expression, {**names, "changed_later": changed_later})
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

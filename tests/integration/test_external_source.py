@@ -535,6 +535,7 @@ def check_mistake(
         ([np.int32([1]), np.float32([1]), np.int32([1])], DTypeError, "sample 1 has dtype float32"),
         (batch_of(1, 4), BatchSizeError, r"the batch has 4 samples, but the pipeline's batch_size is 3"),
         ([], SourceError, "a batch without samples"),
+        (dalify.tensors.TensorListCPU(np.zeros((0, 1), np.int32)), SourceError, "a batch without samples"),
         (None, SourceError, r"(?s)the source .*returned None.*raise StopIteration"),
         ([None] * 3, SourceError, r"(?s)None cannot be used as data.*sample 0 of the batch"),
         ([object()] * 3, SourceError, "a value of type object cannot be used"),

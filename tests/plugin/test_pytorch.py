@@ -33,6 +33,7 @@ from dalify.plugin.pytorch import (
     feed_ndarray,
     to_torch_type,
 )
+from dalify.tensors import TensorListCPU
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +151,9 @@ def test_feed_ndarray() -> None:
         feed_ndarray(outputs, torch.empty(3, 2))
     with pytest.raises(TargetTypeError, match=r"torch\.float32"):
         feed_ndarray(outputs, torch.empty(2, 3, dtype=torch.int32))
+    ragged = TensorListCPU([np.zeros(2, np.float32), np.zeros(3, np.float32)])
+    with pytest.raises(AssertionError, match=r"different shapes, \(2,\), \(3,\)"):  # the class is that of DALI
+        feed_ndarray(ragged, torch.empty(2, 3))
 
 
 # -- samples of different shapes ---------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalify import types
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, IndexingError
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, apply
 
@@ -118,4 +118,4 @@ def check_bin(magnitude_bin: object, count: int | None, name: str = "magnitude_b
         )
     if magnitude_bin < 0 or (count is not None and magnitude_bin >= count):
         limit = "at least 0" if count is None else f"between 0 and {count - 1}"
-        raise ArgumentValueError(f"{name} must be {limit}; got {magnitude_bin}.", line=SourceLine.capture())
+        raise IndexingError(f"{name} must be {limit}; got {magnitude_bin}.", line=SourceLine.capture())

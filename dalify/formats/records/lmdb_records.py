@@ -21,6 +21,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 from dalify.base.wording import counted
 from dalify.data.entries import Entries
+from dalify.data.origin import Origin
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import local_copy
@@ -65,10 +66,11 @@ class LmdbRecord(NamedTuple):
     number: int
 
     @property
-    def origin(self) -> str:
-        """Database and key, for error messages."""
+    def origin(self) -> Origin:
+        """Database and key; ``source_info`` has the words of DALI."""
         key = self.records.key(self.number).decode(errors="backslashreplace")
-        return f"{self.records.paths[self.database]}, key {key}"
+        path = self.records.paths[self.database]
+        return Origin(f"{path}, key {key}", f"{path} at key {key}")
 
     @property
     def place(self) -> tuple[str, bytes]:

@@ -17,6 +17,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.base.wording import counted
 from dalify.data.entries import Entries
+from dalify.data.origin import Origin
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import read_copy
@@ -61,9 +62,10 @@ class Record(NamedTuple):
         return self.files.read(self.file, self.offset, self.size)
 
     @property
-    def origin(self) -> str:
-        """File and offset, for error messages."""
-        return f"{self.files.paths[self.file]} at byte {self.offset}"
+    def origin(self) -> Origin:
+        """File and offset; ``source_info`` has the words of DALI."""
+        path = self.files.paths[self.file]
+        return Origin(f"{path} at byte {self.offset}", f"{path} at index {self.offset}")
 
 
 class ContainerEntries(Entries[T_co]):

@@ -7,7 +7,7 @@ names, large sizes) and pax (paths and sizes). Source: POSIX.1-2001, pax Interch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +17,12 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 from dalify.formats.files.forward_file import ForwardFile
 
-__all__ = ["BLOCK_BYTES", "Member", "member_rows", "members"]
+__all__ = ["BLOCK_BYTES", "Member", "member_name", "member_rows", "members"]
 
 BLOCK_BYTES = 512
 _ROWS = 4096
 _NAMES_BYTES = 1 << 20
+_MAX_BLOCKS_BEFORE = 17  # of a header: a long name, which has a header of its own
 _MAX_HEADER_BYTES = 1 << 24  # of pax headers; long names are limited to a quarter of the memory for names
 _FULL, _AT_END, _READS_ON, _DAMAGED, _TRUNCATED = 0, 1, 2, -1, -2
 # Columns of a row.
@@ -95,6 +96,35 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
         raise ReaderError(
             f"the archive {path!r} is truncated: the member at byte {state[_PLACE]} is incomplete.", hint=hint
         )
+
+
+def member_name(read: Callable[[int, int], NDArray[np.uint8]], offset: int) -> bytes | None:
+    """Return the name of the file whose contents start at an offset; None if no header is before it.
+
+    Args:
+        read: returns a part of the archive, from its offset and its size.
+        offset: of the contents.
+    """
+    first = max(0, offset - (1 + _MAX_BLOCKS_BEFORE) * BLOCK_BYTES)
+    try:
+        window = read(first, offset - first)
+    except ReaderError:
+        return None
+    header = window.size - BLOCK_BYTES
+    if header < 0 or not _is_header(window, header):
+        return None
+    state, row = np.zeros(6, np.int64), np.zeros(6, np.int64)
+    names = np.empty(4 * window.size, np.uint8)
+    for place in range(header - 2 * BLOCK_BYTES, -1, -BLOCK_BYTES):
+        if window[place + 156] in (_LONG_NAME, _PAX) and _is_header(window, place):
+            start = place + BLOCK_BYTES
+            size = _octal(window, place + 124, 12)
+            if start + -(-size // BLOCK_BYTES) * BLOCK_BYTES == header:
+                _keep_extension(window, window[place + 156], start, start + size, names, state)
+                break
+    _keep_name(window, header, names, state, row)
+    name, prefix = (names[row[first] : row[first + 1]].tobytes() for first in (_NAME, _PREFIX))
+    return prefix + b"/" + name if prefix else name
 
 
 def _names_after(names: NDArray[np.uint8], state: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -11,6 +11,7 @@ import warnings
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from dalify.data.batch import Batch
 from dalify.formats.files.pieces import SMALL_BYTES, copy_rows, samples_in
 from dalify.formats.files.storage import read_copy
 from dalify.formats.records.records import ContainerEntries, paired
-from dalify.formats.records.tar import BLOCK_BYTES, members
+from dalify.formats.records.tar import BLOCK_BYTES, member_name, members
 from dalify.formats.records.webdataset_places import Extensions, PiecesByOutput, places_in_archive, places_in_index
 
 __all__ = ["Sample", "Samples", "samples_of", "write_index"]
@@ -48,6 +49,12 @@ class Sample(NamedTuple):
         """Archive and offset, for error messages."""
         last = max(self.samples.places[self.number, :, 0].tolist())
         return f"{self.samples.files.paths[self.file]}" + (f" at byte {last}" if last >= 0 else "")
+
+    def source_info(self, output: int) -> str:
+        """Return archive, offset and name of the file of an output, as in DALI; "" if it is missing."""
+        offset = int(self.samples.places[self.number, output, 0])
+        name = None if offset < 0 else member_name(partial(self.samples.files.read, self.file), offset)
+        return "" if name is None else f"{self.samples.files.paths[self.file]}:{offset}:{os.fsdecode(name)}"
 
     def read(self) -> tuple[NDArray[Any], ...]:
         """Return the contents of its files, one array ``[n]`` per output; empty if a file is missing.

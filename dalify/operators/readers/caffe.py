@@ -116,6 +116,11 @@ def _(record: LmdbRecord) -> tuple[str, str]:
 caffe.origin(attrgetter("origin"))
 
 
+@caffe.source_info
+def _(record: LmdbRecord, output: int) -> str:
+    return "" if output else record.origin.name  # labels have none
+
+
 @caffe.substitute
 def _(record: LmdbRecord, *, image_available: bool, label_available: bool) -> tuple[np.ndarray[Any, Any], ...]:
     return (np.empty(0, np.uint8),) * image_available + (np.zeros(1, np.int32),) * label_available

@@ -183,6 +183,11 @@ def _(record: LmdbRecord) -> tuple[str, str]:
 caffe2.origin(attrgetter("origin"))
 
 
+@caffe2.source_info
+def _(record: LmdbRecord, output: int) -> str:
+    return "" if output else record.origin.name  # labels have none
+
+
 @caffe2.substitute
 def _(record: LmdbRecord, *, contents: _Contents) -> tuple[np.ndarray[Any, Any], ...]:
     results: list[np.ndarray[Any, Any]] = [np.empty(0, np.uint8)] if contents.image_available else []

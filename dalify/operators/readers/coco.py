@@ -14,7 +14,6 @@ from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.wording import counted
 from dalify.data import Batch, DALIDataType
 from dalify.data.entries import Entries
-from dalify.data.origin import Origin
 from dalify.formats.annotations.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.annotations.coco_masks import pixelwise_mask, pycocotools
 from dalify.formats.annotations.coco_rows import boxes_and_labels
@@ -325,4 +324,9 @@ def _(image: _Image) -> tuple[str, str]:
 
 @coco.origin
 def _(image: _Image) -> str:
-    return Origin(_path(image), image.images.annotations.names[image.number])
+    return _path(image)
+
+
+@coco.source_info
+def _(image: _Image, output: int) -> str:
+    return "" if output else image.images.annotations.names[image.number]  # boxes and labels have none

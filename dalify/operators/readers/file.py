@@ -118,6 +118,11 @@ def _(entry: FileEntry) -> tuple[str, str]:
 file.origin(attrgetter("origin"))
 
 
+@file.source_info
+def _(entry: FileEntry, output: int) -> str:
+    return "" if output else entry.origin.name  # labels have none
+
+
 @file.substitute
 def _(entry: FileEntry) -> tuple[np.ndarray[Any, Any], ...]:
     return np.empty(0, np.uint8), np.array([entry.label], np.int32)

@@ -60,6 +60,11 @@ def _(record: Record) -> tuple[str, str]:
 mxnet.origin(attrgetter("origin"))
 
 
+@mxnet.source_info
+def _(record: Record, output: int) -> str:
+    return "" if output else record.origin.name  # labels have none
+
+
 @mxnet.substitute
 def _(record: Record) -> tuple[np.ndarray[Any, Any], ...]:
     return np.empty(0, np.uint8), np.zeros(1, np.float32)

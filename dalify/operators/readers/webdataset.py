@@ -126,6 +126,7 @@ def _(
 webdataset.read(Sample.read)
 webdataset.read_many(Samples.read_many)
 webdataset.origin(attrgetter("origin"))
+webdataset.source_info(Sample.source_info)
 webdataset.substitute(Sample.substitute)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 import dalify
 from dalify.base.errors import DecodeError
 from dalify.data.origin import Origin, source_info
+from tests.helpers.containers import caffe_datum, example, write_lmdb, write_recordio, write_tfrecord
 
 
 @pytest.fixture(name="folder")
@@ -34,7 +37,33 @@ def _folder(tmp_path: Path, photo_folder: Path) -> Path:
         "categories": [{"id": 1, "name": "thing"}],
     }
     (tmp_path / "coco" / "all.json").write_text(json.dumps(described))
+    features = {"image": [photo], "label": [3]}
+    write_tfrecord(tmp_path / "a.tfrecord", [example(features)] * 2, tmp_path / "a.idx")
+    write_recordio(tmp_path / "a.rec", tmp_path / "a.ridx", [(photo, 1.0), (photo, 2.0)])
+    (tmp_path / "lmdb").mkdir()
+    write_lmdb(tmp_path / "lmdb", [caffe_datum(data=photo, label=3)] * 2)
+    _write_tar(
+        tmp_path / "a.tar", tarfile.USTAR_FORMAT, ["a/0.jpg", "a/0.cls", "a/1.jpg", f"a/{'n' * 40}/{'m' * 90}.jpg"]
+    )
     return tmp_path
+
+
+def _write_tar(path: Path, form: int, names: list[str]) -> dict[str, int]:
+    """Write files of one byte; return the offsets of their contents."""
+    with tarfile.open(path, "w", format=form) as archive:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            archive.addfile(member, io.BytesIO(b"1"))
+    with tarfile.open(path) as archive:
+        return {member.name: member.offset_data for member in archive}
+
+
+def _records(fn: Any, at: Path) -> Any:
+    library = __import__(fn.__name__.removesuffix(".fn"), fromlist=["tfrecord"])
+    feature = library.tfrecord.FixedLenFeature
+    kinds = {"image": feature([], library.tfrecord.string, ""), "label": feature([1], library.tfrecord.int64, 0)}
+    return fn.readers.tfrecord(path=str(at / "a.tfrecord"), index_path=str(at / "a.idx"), features=kinds)
 
 
 READERS: dict[str, Callable[[Any, Path], Any]] = {
@@ -54,6 +83,18 @@ READERS: dict[str, Callable[[Any, Path], Any]] = {
     "coco": lambda fn, at: fn.readers.coco(file_root=str(at / "coco"), annotations_file=str(at / "coco" / "all.json"))[
         0
     ],
+    "labels of files": lambda fn, at: fn.readers.file(file_root=str(at / "photos"))[1],
+    "boxes": lambda fn, at: fn.readers.coco(file_root=str(at / "coco"), annotations_file=str(at / "coco" / "all.json"))[
+        1
+    ],
+    "records": lambda fn, at: _records(fn, at)["image"],
+    "labels of records": lambda fn, at: _records(fn, at)["label"],
+    "mxnet": lambda fn, at: fn.readers.mxnet(path=str(at / "a.rec"), index_path=str(at / "a.ridx"))[0],
+    "labels of mxnet": lambda fn, at: fn.readers.mxnet(path=str(at / "a.rec"), index_path=str(at / "a.ridx"))[1],
+    "caffe": lambda fn, at: fn.readers.caffe(path=str(at / "lmdb"))[0],
+    "labels of caffe": lambda fn, at: fn.readers.caffe(path=str(at / "lmdb"))[1],
+    "archive": lambda fn, at: fn.readers.webdataset(paths=str(at / "a.tar"), ext=["jpg", "cls"])[0],
+    "labels of an archive": lambda fn, at: fn.readers.webdataset(paths=str(at / "a.tar"), ext=["jpg", "cls"])[1],
 }
 
 
@@ -74,6 +115,31 @@ def names(library: Any, make: Callable[[Any, Path], Any], at: Path) -> list[str]
 def test_names_are_dalis(name: str, folder: Path, oracle: Any) -> None:
     __import__("nvidia.dali.fn")
     assert names(dalify, READERS[name], folder) == names(oracle, READERS[name], folder)
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_names_in_archives(form: int, tmp_path: Path) -> None:
+    """Long names have headers of their own; the expected names and offsets are those of Python's tarfile."""
+    path = tmp_path / "a.tar"
+    long = f"{'f' * 60}/{'n' * 60}.jpg" if form == tarfile.USTAR_FORMAT else f"{'f' * 150}/{'n' * 1100}.jpg"
+    places = _write_tar(path, form, ["a.jpg", long, "b/c.jpg", "b/\u00e4.jpg"])
+
+    @dalify.pipeline_def(batch_size=4, num_threads=1, device_id=None)
+    def graph() -> Any:
+        return dalify.fn.readers.webdataset(paths=str(path), ext=["jpg"])
+
+    (found,) = graph().run()
+    assert [found[index].source_info() for index in range(4)] == [f"{path}:{places[name]}:{name}" for name in places]
+
+
+def test_outputs_of_worker_processes_have_their_own_names(folder: Path) -> None:
+    @dalify.pipeline_def(batch_size=2, num_threads=1, device_id=None, processes=1)
+    def graph() -> Any:
+        return tuple(dalify.fn.readers.webdataset(paths=str(folder / "a.tar"), ext=["jpg", "cls"]))
+
+    pipe = graph()
+    names = [[output[index].source_info().rpartition(":")[2] for index in range(2)] for output in pipe.run()]
+    assert names == [["a/0.jpg", "a/1.jpg"], ["a/0.cls", ""]]
 
 
 def test_names_begin_below_the_root(folder: Path) -> None:
