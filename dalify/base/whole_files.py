@@ -9,14 +9,8 @@ from pathlib import Path
 
 __all__ = ["write_whole"]
 
-_FLAGS = (
-    os.O_WRONLY
-    | os.O_CREAT
-    | os.O_EXCL
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+_EXTRA_FLAGS = ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in _EXTRA_FLAGS)
 _NAME_CHARACTERS = 100  # of the file name, in the name of the unfinished file
 
 

@@ -29,7 +29,7 @@ from dalify.data.tensor import check_layout, layout_of, origin_of, shared_layout
 from dalify.graph import DataNode, Expression
 from dalify.graph.constants import constant_array
 from dalify.registry import Role
-from dalify.sources.convert import to_array, to_batch
+from dalify.sources.convert import to_array, to_batch, writable
 
 __all__ = ["Deferred", "Kind", "Source", "Value", "batch", "is_batch", "is_value", "tensor", "to_user_data", "value_of"]
 
@@ -139,7 +139,7 @@ def value_of(item: Any) -> Value:
         DTypeError: an unsupported element type.
     """
     if type(item) is np.ndarray:
-        return Value(Batch(_owned(to_array(item))[None]), "numpy")
+        return Value(Batch(writable(to_array(item))[None]), "numpy")
     if isinstance(item, (TensorListCPU, TensorListGPU)):
         if not len(item):
             raise _empty_batch()
@@ -148,7 +148,7 @@ def value_of(item: Any) -> Value:
         return value_of(item.get())
     if isinstance(item, (TensorCPU, TensorGPU)):
         origin, array = origin_of(item), memory_of(item)
-        array = _owned(to_array(array)) if item.device == "cpu" else array
+        array = writable(to_array(array)) if item.device == "cpu" else array
         origins = None if origin is None else [origin]
         return Value(Batch(array[None], None, layout_of(item), item.device, origins), "tensor")
     if is_loaded("torch") and isinstance(item, torch.Tensor):
@@ -169,7 +169,7 @@ def value_of(item: Any) -> Value:
     if _has_array_interface(item):
         array = to_array(item)
         device = "cpu" if isinstance(array, np.ndarray) else "gpu"
-        return Value(Batch((_owned(array) if device == "cpu" else array)[None], None, "", device), "numpy")
+        return Value(Batch((writable(array) if device == "cpu" else array)[None], None, "", device), "numpy")
     raise ArgumentTypeError(
         f"a value of type {type(item).__name__} cannot be used as data.",
         hint="Pass an array, a tensor, bytes, numbers, or a batch: eager.batch([...]).",
@@ -202,7 +202,7 @@ def _constant(item: Expression) -> Value:
             "eager operators cannot be used on graph values, which have no value while the pipeline is defined.",
             hint="Inside a pipeline, use dalify.fn instead of dalify.eager.",
         )
-    array = _owned(node.arguments["value"])
+    array = writable(node.arguments["value"])
     return Value(Batch(array[None], None, node.arguments.get("layout", "")), "numpy", is_array=False)
 
 
@@ -231,11 +231,6 @@ def _is_sample(item: object) -> bool:
 def _bytes(item: Any) -> np.ndarray[Any, Any]:
     data = item if isinstance(item, (bytes, bytearray, memoryview)) else os.fsencode(item)
     return np.array(np.frombuffer(data, np.uint8))
-
-
-def _owned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    # A copy, because kernels would be compiled a second time for read-only arrays, such as Pillow's.
-    return array if array.flags.writeable else array.copy()
 
 
 def _empty_batch() -> BatchSizeError:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dalify.registry import Spec, operator
+from dalify.sources.convert import writable
 from dalify.sources.user_function import (
     as_array,
     as_tensor,
     calls_user_function,
     output_count,
     output_specs,
-    writable,
 )
 
 

@@ -22,7 +22,7 @@ from dalify.data.tensor import shared_layout
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
 from dalify.sources.declaration import Declaration
 
-__all__ = ["BatchConverter", "to_array", "to_batch"]
+__all__ = ["BatchConverter", "to_array", "to_batch", "writable"]
 
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
 _NUMBER_DTYPES: dict[type, type] = {int: np.int64, float: np.float64, bool: np.bool_}
@@ -87,6 +87,11 @@ def _foreign_array(value: Any) -> Any:
                 hint="Pass one array per sample; their shapes may differ.",
             ) from None
     raise SourceError(f"a value of type {type(value).__name__} cannot be used as data.", hint=_ACCEPTED)
+
+
+def writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array, or a copy if it is read-only; kernels would be compiled a second time for read-only arrays."""
+    return array if array.flags.writeable else array.copy()
 
 
 def _from_torch(tensor: Any) -> Any:

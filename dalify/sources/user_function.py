@@ -20,7 +20,7 @@ from dalify.base.wording import counted
 from dalify.data import Batch, array_dtype, from_numpy
 from dalify.data.spec import Spec
 
-__all__ = ["as_array", "as_tensor", "calls_user_function", "layout_of", "output_count", "output_specs", "writable"]
+__all__ = ["as_array", "as_tensor", "calls_user_function", "layout_of", "output_count", "output_specs"]
 
 Convert = Callable[[Any], Any]
 
@@ -219,8 +219,3 @@ def as_tensor(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach()
     return torch.from_dlpack(value) if hasattr(value, "__dlpack__") else torch.as_tensor(value)
-
-
-def writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the array, or a copy if it is read-only, like a constant of the graph."""
-    return array if array.flags.writeable else array.copy()
