@@ -122,7 +122,7 @@ def apply_rand_augment(
         )
     check_augmentations(augmentations)
     check_bin_count(num_magnitude_bins)
-    check_bin(m, num_magnitude_bins, "m")
+    check_bin(m, num_magnitude_bins, "m", ArgumentValueError)
     check_keywords(augmentations, kwargs, "RandAugment")
     if n == 0:
         return data

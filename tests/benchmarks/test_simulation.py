@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def test_files_that_a_simulated_call_would_close_are_closed(tmp_path: Path, monk
         return fn.readers.numpy(file_root=str(tmp_path))
 
     pipe, done = pipeline(), Simulated()
-    with pipe:
+    with closing(pipe):
         pipe.run()
         with recording() as made:
             for _ in range(3):

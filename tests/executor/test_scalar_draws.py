@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def pipeline(calls: list[Any], *, are_outputs: bool, **options: Any) -> Any:
 
 
 def batches(pipe: Any, count: int = 3) -> list[list[np.ndarray]]:
-    with pipe:
+    with closing(pipe):
         found = [[np.array(out.as_array()) for out in pipe.run()] for _ in range(count)]
     return [[numbers.reshape(BATCH_SIZE, -1) for numbers in outputs] for outputs in found]
 
@@ -95,7 +96,7 @@ def test_the_position_in_the_run_counts():
     calls = [JOINED["a range"], JOINED["coin"]]
     whole = batches(pipeline(calls, are_outputs=False), 6)
     pipe = pipeline(calls, are_outputs=False, enable_checkpointing=True)
-    with pipe:
+    with closing(pipe):
         for _ in range(4):
             pipe.run()
         state = pipe.checkpoint()
@@ -124,7 +125,7 @@ def test_sizes_of_single_operators_are_measured():
     """Measuring needs the result of each operator, so the steps run one by one."""
     pipe = pipeline([JOINED["coin"], JOINED["a range"]], are_outputs=False, enable_memory_stats=True)
     assert joined_sizes(pipe) == [2]
-    with pipe:
+    with closing(pipe):
         pipe.run()
         sizes = pipe.executor_statistics()
     drawn = {name: size for name, size in sizes.items() if "random" in name}

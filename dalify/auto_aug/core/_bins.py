@@ -108,8 +108,13 @@ def check_bin_count(count: object) -> None:
         raise ArgumentValueError(f"num_magnitude_bins must be at least 1; got {count}.", line=SourceLine.capture())
 
 
-def check_bin(magnitude_bin: object, count: int | None, name: str = "magnitude_bin") -> None:
-    """Raise if a bin is not an integer in [0, count)."""
+def check_bin(
+    magnitude_bin: object,
+    count: int | None,
+    name: str = "magnitude_bin",
+    error: type[ArgumentValueError | IndexingError] = IndexingError,
+) -> None:
+    """Raise if a bin is not an integer in [0, count); `error` is raised for other integers."""
     if isinstance(magnitude_bin, bool) or not isinstance(magnitude_bin, (int, np.integer)):
         raise ArgumentTypeError(
             f"{name} must be an integer or a graph value of integers; got {magnitude_bin!r} of type "
@@ -118,4 +123,4 @@ def check_bin(magnitude_bin: object, count: int | None, name: str = "magnitude_b
         )
     if magnitude_bin < 0 or (count is not None and magnitude_bin >= count):
         limit = "at least 0" if count is None else f"between 0 and {count - 1}"
-        raise IndexingError(f"{name} must be {limit}; got {magnitude_bin}.", line=SourceLine.capture())
+        raise error(f"{name} must be {limit}; got {magnitude_bin}.", line=SourceLine.capture())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +182,7 @@ def damaged_pipeline(reader: str, paths: list[Path], stride: int = 1, **options:
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("policy", ["skip", "replace"])
 def test_videos_that_cannot_be_opened_are_bad_samples(damaged, reader, policy):
-    pipe = damaged_pipeline(reader, damaged, on_error=policy)
-    with pipe:
+    with closing(damaged_pipeline(reader, damaged, on_error=policy)) as pipe:
         batches = [np.array(frames.at(index)) for (frames,) in (pipe.run() for _ in range(4)) for index in range(2)]
         bad = {sample.source for sample in pipe.bad_samples()}
     assert bad == {str(damaged[1]), str(damaged[3])}
@@ -207,7 +207,7 @@ def test_parts_of_videos_that_cannot_be_opened(damaged, tmp_path):
     def graph():
         return dalify.fn.readers.video(file_list=str(tmp_path / "list.txt"), sequence_length=2, step=100)
 
-    with graph() as pipe:
+    with closing(graph()) as pipe:
         frames, labels = pipe.run()
         assert [int(label) for label in np.asarray(labels.as_array()).ravel()] == [0, 0, 1, 1, 2, 2, 3, 3]
         is_blank = [not np.array(frames.at(index)).any() for index in range(8)]
@@ -224,8 +224,7 @@ def test_a_run_needs_one_video_that_is_long_enough(damaged):
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_videos_that_cannot_be_opened_in_processes(damaged, method):
-    pipe = damaged_pipeline("video", damaged, on_error="skip", processes=2, py_start_method=method)
-    with pipe:
+    with closing(damaged_pipeline("video", damaged, on_error="skip", processes=2, py_start_method=method)) as pipe:
         batches = [np.array(frames.at(index)) for (frames,) in (pipe.run() for _ in range(4)) for index in range(2)]
         assert {sample.source for sample in pipe.bad_samples()} == {str(damaged[1]), str(damaged[3])}
     assert all(frames.any() for frames in batches)
