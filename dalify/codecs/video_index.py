@@ -46,6 +46,7 @@ FRAME_NUM_KINDS = ("none", "scalar", "sequence")
 _OPEN_PER_THREAD = 4
 # Memory for tables of frames: those of 9,000 videos with 300 frames, or of 25 videos of an hour.
 _MAX_TABLE_BYTES = 64 << 20
+# Attributes that are not pickled: locks, open videos, and what other processes do not need.
 _OF_PROCESS = ("_tables", "_in_progress", "_local", "_first_error")
 
 

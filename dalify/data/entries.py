@@ -55,8 +55,8 @@ class Entries(Sequence[T_co]):
     def first_error(self) -> Exception | None:
         """The first error of a file whose entries could not be counted; None without one.
 
-        It is raised when the pipeline is built, unless ``on_error`` applies to its entries: there is one for such a
-        file, and reading it fails.
+        Such a file has one entry, and reading it fails. With ``on_error="raise"``, the error is raised when the
+        pipeline is built.
         """
         return None
 

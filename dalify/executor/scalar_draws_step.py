@@ -23,12 +23,13 @@ class ScalarDrawsStep(Step):
 
     def __init__(self, steps: Sequence[SamplesStep], draws: Sequence[ScalarDraw]) -> None:
         super().__init__(steps[0].node, (), tuple(step.outputs[0] for step in steps), steps)
-        self.is_awaited = True
+        self.is_awaited = True  # as a whole: none of the steps runs user code
         self._dtypes = [DALIDataType.INT32 if draw.is_flip else DALIDataType.FLOAT for draw in draws]
         self._draws = ScalarDraws(draws, [step.random_stream for step in steps])
 
     def run(self, frame: Frame) -> None:
         """Draw the numbers of all steps."""
+        # In lazy mode and with Ray Data the numbers have other streams or positions; an observer measures each step.
         if frame.drawing or frame.rows is not None or self.steps[0].observer is not None:
             run_steps(self.steps, frame)
             return

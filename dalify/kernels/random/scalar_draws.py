@@ -63,6 +63,7 @@ class ScalarDraws:
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
 def _fill(floats, flips, is_flip, limits, keys, samples, step):
+    """Fill the row of each operator in `floats` or `flips`, which are the same memory."""
     low_32 = np.uint64(0xFFFFFFFF)
     for row in range(keys.shape[0]):
         low, high = limits[row, 0], limits[row, 1]

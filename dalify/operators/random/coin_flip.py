@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dalify.base.optional import torch
@@ -60,7 +62,8 @@ def _(out: Samples, _like: Samples | None, *, probability: np.ndarray, draws: Sa
 def _(*, dtype: DALIDataType | None, probability: np.ndarray, shape: np.ndarray | None) -> ScalarDraw | None:
     is_int = dtype is None or dtype == DALIDataType.INT32
     limit = float(probability[0])
-    return ScalarDraw(True, 0.0, limit) if is_int and shape is None and limit == limit else None
+    is_scalar = is_int and shape is None and not math.isnan(limit)
+    return ScalarDraw(is_flip=True, low=0.0, high=limit) if is_scalar else None
 
 
 @coin_flip.gpu_samples

@@ -103,7 +103,8 @@ def _(
 ) -> ScalarDraw | None:
     low, high = range[0].tolist()
     is_float = dtype is None or dtype == DALIDataType.FLOAT
-    return ScalarDraw(False, low, high) if is_float and shape is None and values is None and low < high else None
+    is_scalar = is_float and shape is None and values is None and low < high
+    return ScalarDraw(is_flip=False, low=low, high=high) if is_scalar else None
 
 
 @uniform.gpu_samples
