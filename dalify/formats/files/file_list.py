@@ -63,16 +63,17 @@ _MIN_BATCH = 2  # files read in one call; a single file is read faster separatel
 
 
 class FileEntry(NamedTuple):
-    """One file: its path, its label, and the root folder of all paths, or ""."""
+    """One file: its path, its label, the root folder of all paths or "", and what replaces it in ``source_info``."""
 
     path: str
     label: int
     root: str = ""
+    root_name: str = ""
 
     @property
     def origin(self) -> Origin:
         """The path; for DALI, the part relative to the root."""
-        return Origin(self.path, self.path.removeprefix(self.root))
+        return Origin(self.path, self.root_name + self.path.removeprefix(self.root))
 
 
 class FileList(Entries[FileEntry]):
@@ -84,9 +85,10 @@ class FileList(Entries[FileEntry]):
         names: file names (or paths, for the folder "").
         labels: label of each file; None if the label is the index of the folder.
         root: the root folder given by the user, with its separator at the end, or "".
+        root_name: what replaces the root in the ``source_info`` of files directly in it.
     """
 
-    __slots__ = ("_firsts", "_folders", "_labels", "_names", "_prefixes", "_root", "_typical_bytes")
+    __slots__ = ("_firsts", "_folders", "_labels", "_names", "_prefixes", "_root", "_root_name", "_typical_bytes")
 
     def __init__(
         self,
@@ -95,8 +97,10 @@ class FileList(Entries[FileEntry]):
         names: Iterable[str],
         labels: Sequence[int] | None = None,
         root: str = "",
+        root_name: str = "",
     ) -> None:
         self._root = root
+        self._root_name = root_name
         self._names = JoinedBytes(map(os.fsencode, names))
         self._folders = list(folders)
         self._prefixes = JoinedBytes(os.fsencode(joined(folder, "")) for folder in folders)
@@ -112,7 +116,9 @@ class FileList(Entries[FileEntry]):
         folder = bisect_right(self._firsts, number) - 1
         label = folder if self._labels is None else int(self._labels[number])
         path = joined(self._folders[folder], name)
-        return FileEntry(path, label, "" if path == name else self._root)
+        if path == name:
+            return FileEntry(path, label)
+        return FileEntry(path, label, self._root, self._root_name if self._folders[folder] == self._root else "")
 
     def read_many(self, numbers: NDArray[np.int64]) -> Batch | None:
         """Return the contents of files, read in one call; None if each must be read separately."""

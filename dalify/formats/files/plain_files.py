@@ -74,7 +74,9 @@ def _in_folders(file_root: str, file_filter: str) -> FileList:
             f"no file in {file_root!r} and its subfolders matches file_filter={file_filter!r}.",
             hint=f"Files there: {', '.join(files[:8])}." if files else "",
         )
-    return FileList(prefixes, list(map(len, groups)), [name for group in groups for name in group], root=prefixes[0])
+    names = [name for group in groups for name in group]
+    # DALI lists the folder as a subfolder "." of itself.
+    return FileList(prefixes, list(map(len, groups)), names, root=prefixes[0], root_name="./")
 
 
 def _list_sorted(folder: str) -> tuple[list[str], list[str]]:

@@ -27,8 +27,9 @@ def _folder(tmp_path: Path, photo_folder: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(photo)
     (tmp_path / "photos" / "list.txt").write_text(f"a/0.jpg 1\n{tmp_path}/photos/b/1.jpg 2\n")
-    (tmp_path / "arrays").mkdir()
+    (tmp_path / "arrays" / "more").mkdir(parents=True)
     np.save(tmp_path / "arrays" / "x.npy", np.zeros(3))
+    np.save(tmp_path / "arrays" / "more" / "y.npy", np.zeros(3))
     (tmp_path / "arrays" / "list.txt").write_text("x.npy\n")
     box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 3, 3], "iscrowd": 0, "area": 9}
     described = {
@@ -76,6 +77,9 @@ READERS: dict[str, Callable[[Any, Path], Any]] = {
     "files": lambda fn, at: fn.readers.file(files=[str(at / "photos" / "a" / "0.jpg")])[0],
     "files and root": lambda fn, at: fn.readers.file(file_root=str(at / "photos"), files=["a/0.jpg"])[0],
     "arrays": lambda fn, at: fn.readers.numpy(files=[str(at / "arrays" / "x.npy")]),
+    "arrays of a folder": lambda fn, at: fn.readers.numpy(file_root=str(at / "arrays")),
+    "arrays of a folder, separator": lambda fn, at: fn.readers.numpy(file_root=f"{at}/arrays/"),
+    "arrays, relative to the root": lambda fn, at: fn.readers.numpy(file_root=str(at / "arrays"), files=["./x.npy"]),
     "arrays and root": lambda fn, at: fn.readers.numpy(file_root=str(at / "arrays"), files=["x.npy"]),
     "arrays of a list": lambda fn, at: fn.readers.numpy(
         file_root=str(at / "arrays"), file_list=str(at / "arrays" / "list.txt")
@@ -144,6 +148,11 @@ def test_outputs_of_worker_processes_have_their_own_names(folder: Path) -> None:
 
 def test_names_begin_below_the_root(folder: Path) -> None:
     assert names(dalify, READERS["class folders"], folder) == ["a/0.jpg", "b/1.jpg"]
+
+
+def test_names_of_arrays_in_folders(folder: Path) -> None:
+    """DALI lists a folder as a subfolder "." of itself."""
+    assert names(dalify, READERS["arrays of a folder"], folder) == ["./x.npy", "more/y.npy"]
 
 
 def test_a_message_names_the_whole_path(folder: Path) -> None:
