@@ -14,6 +14,7 @@ from PIL import Image, ImageOps
 from dalify.base.errors import ArgumentTypeError
 from dalify.plugin.pytorch import DataLoader, lower, register_dataset, register_transform
 from dalify.plugin.pytorch.dropin import registration
+from tests.helpers.torchvision_import import import_torchvision
 from tests.plugin.dropin.torch_reference import (
     Brighten,
     TorchLoader,
@@ -76,6 +77,22 @@ def test_arrays_are_taken_as_images():
         same(lower(STAYING)(array).tobytes(), STAYING(image).tobytes())
     tensor = torch.zeros(3, 30, 40, dtype=torch.uint8)
     same(lower(STAYING)(tensor), STAYING(tensor))
+
+
+@pytest.mark.parametrize("version", [transforms, import_torchvision("torchvision.transforms.v2")], ids=["v1", "v2"])
+def test_arrays_become_images_once(version):
+    """ToPILImage takes arrays, and no images."""
+    pixels = np.asarray(images()["RGB"])
+    first = version.Compose([version.ToPILImage(), version.Resize((8, 9))])
+    cases = [(transform, array) for transform in (version.ToPILImage(), first) for array in (pixels, pixels[..., :1])]
+    cases += [(version.Compose([version.ToPILImage(mode), version.Resize(8)]), pixels) for mode in ("RGB", "YCbCr")]
+    for transform, array in cases:
+        found, expected = lower(transform)(array), transform(array)
+        assert found.mode == expected.mode
+        same(found.tobytes(), expected.tobytes())
+    if version is transforms:  # version 2 ignores images
+        with pytest.raises(TypeError, match="should be Tensor or ndarray"):
+            lower(first)(images()["RGB"])
 
 
 def test_says_what_runs_where():

@@ -65,6 +65,7 @@ _POINTWISE = frozenset(
 )
 _TABLE_TYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 _BYTE_VALUES = 256
+_MODES = {1: "L", 3: "RGB"}  # Pillow's modes by number of channels
 
 
 def lower_transform(transform: Any, channels: int) -> TransformPlan:
@@ -290,6 +291,11 @@ def _children(transform: Any) -> Sequence[Any] | None:
     return None
 
 
+def _is_to_image(transform: Any) -> bool:
+    """Return whether a transform is torchvision's ToPILImage."""
+    return type(transform).__name__ == "ToPILImage" and module_of(transform) is not None and not is_changed(transform)
+
+
 def check_settings() -> None:
     """Check global settings of torch that change random numbers.
 
@@ -309,7 +315,9 @@ class Lowered:
 
     def __init__(self, transform: Any) -> None:
         self.transform = transform
-        self._plans: dict[int, TransformPlan] = {}
+        self._plans: dict[tuple[int, bool], TransformPlan] = {}
+        first = next((item for _, item in _flat(transform, "transform")), None)
+        self._first = first if _is_to_image(first) else None  # it takes arrays
 
     def __call__(self, image: Any) -> Any:
         """Transform an image.
@@ -318,20 +326,30 @@ class Lowered:
             image: a Pillow image, or an array uint8 ``[height, width, channels]``, converted by
                 ``PIL.Image.fromarray``. Other values are passed to the original transform.
         """
-        if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] in (1, 3):
-            return self(image_of(image))
+        mode = None
+        if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3:
+            mode = _MODES.get(image.shape[2])
+        if mode is not None and not self._is_other_image(mode):
+            image = image_of(image)
         channels = channels_of(image)
         if not channels:
             return self.transform(image)
-        return self._plan(channels).convert(image, TorchDraws(torch.default_generator))
+        return self._plan(channels, mode is not None).convert(image, TorchDraws(torch.default_generator))
 
-    def _plan(self, channels: int) -> TransformPlan:
-        if channels not in self._plans:
-            self._plans[channels] = lower_transform(self.transform, channels)
-        return self._plans[channels]
+    def _is_other_image(self, mode: str) -> bool:
+        """Return whether ToPILImage makes images of another mode from arrays."""
+        return self._first is not None and self._first.mode not in (None, mode)
+
+    def _plan(self, channels: int, is_array: bool) -> TransformPlan:
+        """Return the plan for images, or for arrays, which are images before ToPILImage is applied."""
+        key = channels, is_array
+        if key not in self._plans:
+            transforms = list(_flat(self.transform, "transform"))
+            self._plans[key] = _plan(transforms[is_array and self._first is not None :], channels)
+        return self._plans[key]
 
     def __repr__(self) -> str:
-        return f"Lowered({self._plan(3).describe()})"
+        return f"Lowered({self._plan(3, False).describe()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Lowered, (self.transform,)
@@ -340,7 +358,8 @@ class Lowered:
 def lower(transform: Any) -> Lowered:
     """Return a faster version of a torchvision transform, with identical results and random numbers.
 
-    For datasets that the loader does not support: ``dataset.transform = lower(dataset.transform)``.
+    For datasets that the loader does not support: ``dataset.transform = lower(dataset.transform)``. Arrays uint8
+    ``[height, width, channels]`` are taken as images, which torchvision's transforms reject or return unchanged.
 
     Args:
         transform: a transform of ``torchvision.transforms`` or a Compose. Unsupported parts run as Python code.
