@@ -382,17 +382,27 @@ def short_repr(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+_ACCELERATORS = ("cuda", "mps", "xpu", "hpu", "hip")  # torch's names of what is "gpu" here
+
+
 def option_error_text(argument: str, value: object, options: Iterable[object]) -> str:
     """Return ``argument must be one of a, b, c; got 'd'.`` with a suggestion if one is similar."""
     names = [str(option) for option in options]
     members = {_member(name): name for name in names}
     # A member of an enumeration is not misspelled.
-    closest = None if isinstance(value, Enum) else _closest(_member(str(value)), members)
+    closest = None if isinstance(value, Enum) else _closest_member(_member(str(value)), members)
     text = f"{argument} must be one of {', '.join(names)}; got {value!r}."
     if closest is None:
         return text
     similar = members[closest]  # types.FLOAT or skip; the latter is a string
     return f"{text} Did you mean {similar if '.' in similar else repr(similar)}?"
+
+
+def _closest_member(name: str, members: Iterable[str]) -> str | None:
+    """Return the device that torch's name stands for, or the most similar option."""
+    if name.partition(":")[0] in _ACCELERATORS and "gpu" in members:
+        return "gpu"
+    return _closest(name, members)
 
 
 def _member(option: str) -> str:

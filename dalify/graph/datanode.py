@@ -291,9 +291,10 @@ def constant(value: Any, dtype: DALIDataType | None = None, layout: str = "", de
             lists of Python numbers follow the rule for numbers.
         dtype: element type, instead of that rule.
         layout: layout of an array.
-        device: device of the result.
+        device: device of the result, ``cpu`` or ``gpu``.
 
     Raises:
+        ArgumentValueError: another device.
         IntegerRangeError: an integer does not fit 32 bits and there is no dtype.
         GraphError: not a number, an array, or a nested list of numbers.
     """

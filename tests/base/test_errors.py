@@ -13,6 +13,10 @@ from dalify.base.errors import DecodeError, option_error_text
     [
         ("skp", ["raise", "skip"], " Did you mean 'skip'?"),
         ("Skip", ["raise", "skip"], " Did you mean 'skip'?"),
+        ("cuda", ["cpu", "gpu", "mixed"], " Did you mean 'gpu'?"),
+        ("CUDA:0", ["cpu", "gpu"], " Did you mean 'gpu'?"),
+        ("mps", ["cpu", "gpu"], " Did you mean 'gpu'?"),
+        ("cuda", ["raise", "skip"], ""),
         ("linear", ["types.INTERP_NN", "types.INTERP_LINEAR"], " Did you mean types.INTERP_LINEAR?"),
         ("float32", ["types.INT32", "types.FLOAT"], " Did you mean types.FLOAT?"),
         ("zebra", ["raise", "skip"], ""),

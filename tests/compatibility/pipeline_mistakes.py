@@ -292,6 +292,8 @@ mistakes(
     constant_of_an_object=of_graph(lambda dali: dali.types.Constant(object())),
     constant_of_ragged_lists=of_graph(lambda dali: dali.types.Constant([[1], [2, 3]], device="cpu")),
     constant_of_another_shape=of_graph(lambda dali: dali.types.Constant([1, 2, 3], shape=[2], device="cpu")),
+    constant_on_a_device_of_nonsense=of_graph(lambda dali: dali.types.Constant([1, 2], device="cuda")),
+    constant_on_mixed_device=of_graph(lambda dali: dali.types.Constant([1, 2], device="mixed")),
     constant_of_data_and_more=of_graph(lambda dali: dali.fn.constant(idata=[1], fdata=[2.0])),
     constant_of_nothing=of_graph(lambda dali: dali.fn.constant()),
     condition_of_a_row=_condition_of_a_row,
