@@ -13,7 +13,7 @@ from dalify.base.errors import DecodeError, option_error_text
     [
         ("skp", ["raise", "skip"], " Did you mean 'skip'?"),
         ("Skip", ["raise", "skip"], " Did you mean 'skip'?"),
-        ("cuda", ["cpu", "gpu", "mixed"], " Did you mean 'gpu'?"),
+        ("cuda", ["cpu", "gpu"], " Did you mean 'gpu'?"),
         ("CUDA:0", ["cpu", "gpu"], " Did you mean 'gpu'?"),
         ("mps", ["cpu", "gpu"], " Did you mean 'gpu'?"),
         ("cuda", ["raise", "skip"], ""),
