@@ -34,9 +34,10 @@ _LUMA = (0.299, 0.587, 0.114)
 _LUMA_OF_BYTES = (19595, 38470, 7471)
 _LUMA_BY_FORMAT = {
     "PNG": (19594, 38468, 7474),
-    **dict.fromkeys(("BMP", "PNM"), (19596, 38468, 7472)),
+    **dict.fromkeys(("BMP", "CMYK", "PNM"), (19596, 38468, 7472)),
     **dict.fromkeys(("WebP", "JPEG 2000"), (19596, 38470, 7470)),
 }
+_WORDS_AS_INTEGERS = ("JPEG 2000", "PNG")
 _YCBCR = np.array(
     [
         [0.25678824, 0.50412941, 0.09790588],
@@ -74,7 +75,7 @@ def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType, *, k
         pixels: HWC, uint8, uint16 or float32 (0..1), 1, 2 (gray, alpha), 3 or 4 (RGB, alpha) channels. Alpha is
             dropped, not blended.
         output_type: requested color space; YCbCr only for uint8 or float32.
-        kind: format of the image, which determines how DALI rounds gray.
+        kind: format of the image, which determines how DALI rounds gray; CMYK: a TIFF with inks.
 
     Returns:
         HWC of the same dtype; a view if no arithmetic is needed.
@@ -95,7 +96,7 @@ def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType, *, k
         return pixels[..., 2::-1]
     is_gray = output_type == DALIImageType.GRAY
     is_byte = pixels.dtype == np.uint8
-    if is_gray and (is_byte or kind == "PNG"):
+    if is_gray and (is_byte or kind in _WORDS_AS_INTEGERS):
         result = np.empty((*pixels.shape[:2], 1), pixels.dtype)
         rounding = 0 if is_byte and kind == "PNG" else 1 << 15
         _gray_of_integers(pixels, _LUMA_BY_FORMAT.get(kind, _LUMA_OF_BYTES), rounding, result)

@@ -52,13 +52,15 @@ def image_shape(
     data = as_bytes_array(data)
     kind = "JPEG" if jpeg_header is not None else image_format(data)
     if kind == "JPEG":
-        jpeg = read_jpeg_header(data) if jpeg_header is None else jpeg_header
-        height, width, stored, orientation = jpeg.height, jpeg.width, jpeg.components, jpeg.orientation
-        check_image(height, width, "the JPEG")
+        header = read_jpeg_header(data) if jpeg_header is None else jpeg_header
+        stored = header.components
+        check_image(header.height, header.width, "the JPEG")
     else:
-        height, width, stored, _, orientation = read_raster_header(data, kind)
+        header = read_raster_header(data, kind)
+        stored = header.channels
+    height, width = header.height, header.width
     if adjust_orientation:
-        height, width = oriented_extents(height, width, orientation)
+        height, width = oriented_extents(height, width, header.orientation)
     return height, width, channels_of(output_type, stored)
 
 
@@ -109,6 +111,7 @@ def decode_image(
     else:
         header, strips = decode_raster(data, kind)
         channels = header.channels
+        kind = "CMYK" if header.is_cmyk else kind
     orientation = header.orientation if adjust_orientation else 1
     stored_window = _checked_window(window, header.height, header.width, orientation)
     y, x, rows, columns = stored_window or (0, 0, header.height, header.width)

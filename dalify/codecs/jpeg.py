@@ -15,11 +15,11 @@ import numpy as np
 import simplejpeg
 
 from dalify.base import scratch
-from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 from dalify.base.limits import current
 from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.image_format import Bytes
+from dalify.codecs.inks import mix_inks
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow
 
 __all__ = [
@@ -164,7 +164,7 @@ def decode_jpeg(
         inks = decode_jpeg(data, header, "CMYK", use_fast_idct=use_fast_idct, out=memory, rows=rows)
         shape = (*inks.shape[:2], 1 if colors == "GRAY" else 3)
         mixed = np.empty(shape, np.uint8) if out is None else out.reshape(-1)[: math.prod(shape)].reshape(shape)
-        _mix_inks(inks, colors == "BGR", mixed)
+        mix_inks(inks, colors == "BGR", mixed)
         return mixed
     if rows < header.height:
         found = decode_first_rows(data, header, colors, use_fast_idct, out, rows)
@@ -312,21 +312,3 @@ def decode_shortened_jpeg(
         # All rows are decoded before the library finds the remaining rows superfluous.
         return "extraneous bytes before marker 0xd9" in str(error)
     return True
-
-
-@njit(nogil=True, cache=True)
-def _mix_inks(inks: Any, is_bgr: bool, out: Any) -> None:
-    """Convert CMYK: (1 - ink) * (1 - black), rounded; gray is BT.601 luma."""
-    height, width, channels = out.shape
-    for y in range(height):
-        for x in range(width):
-            black = np.int32(255) - np.int32(inks[y, x, 3])
-            red = (2 * (np.int32(255) - np.int32(inks[y, x, 0])) * black + 255) // 510
-            green = (2 * (np.int32(255) - np.int32(inks[y, x, 1])) * black + 255) // 510
-            blue = (2 * (np.int32(255) - np.int32(inks[y, x, 2])) * black + 255) // 510
-            if channels == 1:
-                out[y, x, 0] = (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16
-            else:
-                out[y, x, 0] = blue if is_bgr else red
-                out[y, x, 1] = green
-                out[y, x, 2] = red if is_bgr else blue

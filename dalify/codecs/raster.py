@@ -19,6 +19,7 @@ from dalify.base.wording import counted
 from dalify.codecs.declared_size import check_declared_size, gif_screen, webp_chunks
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
 from dalify.codecs.image_format import Bytes
+from dalify.codecs.inks import mix_inks
 from dalify.codecs.opencv import decode_by_opencv, reordered
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow, strips_of
 from dalify.codecs.png import PngFile, decode_deep_png, read_png
@@ -46,6 +47,7 @@ class RasterHeader(NamedTuple):
             count as color.
         bits: bits per sample.
         orientation: EXIF orientation, 1 to 8.
+        is_cmyk: whether the colors are mixed from inks.
     """
 
     height: int
@@ -53,6 +55,7 @@ class RasterHeader(NamedTuple):
     channels: int
     bits: int
     orientation: int
+    is_cmyk: bool = False
 
 
 def read_raster_header(data: Bytes, kind: str) -> RasterHeader:
@@ -140,9 +143,20 @@ def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
         return _open_tiff_of_channels(data, tiff, tiff.as_gray())
     bits = 32 if image.mode == "F" else 16 if image.mode.startswith("I;16") else max(8, tiff.bits)
     header = RasterHeader(tiff.height, tiff.width, _channels_of(image), bits, tiff.orientation)
+    if image.mode == "CMYK":
+        header = header._replace(is_cmyk=True)
+        return header, _mixed(_strips_of_pillow(image, data, kind, header, "CMYK"))
     if bits > 8:
         return header, _strips_of_opencv(np.frombuffer(tiff.data, np.uint8), data, kind, header)
     return header, _strips_of_pillow(image, data, kind, header)
+
+
+def _mixed(strips: Iterator[Strip]) -> Iterator[Strip]:
+    """Yield strips of inks as colors."""
+    for top, inks in strips:
+        colors = np.empty((*inks.shape[:2], 3), np.uint8)
+        mix_inks(inks, False, colors)
+        yield top, colors
 
 
 def _open_unusual_tiff(data: Bytes, tiff: TiffFile) -> tuple[RasterHeader, Iterator[Strip]]:
@@ -195,8 +209,8 @@ def _open_by_pillow(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Stri
 _OPENERS = {"PNG": _open_png, "PNM": _open_pnm, "TIFF": _open_tiff, "WebP": _open_webp}
 
 
-def _strips_of_pillow(image: Any, data: Bytes, kind: str, header: RasterHeader) -> Iterator[Strip]:
-    mode = _MODES.get(header.channels, "RGB")
+def _strips_of_pillow(image: Any, data: Bytes, kind: str, header: RasterHeader, mode: str = "") -> Iterator[Strip]:
+    mode = mode or _MODES.get(header.channels, "RGB")
     try:
         yield from rows_of_pillow(image, mode, header.height, header.width)
     except (MemoryError, LimitError):

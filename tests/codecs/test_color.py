@@ -23,7 +23,8 @@ def test_gray_is_luma() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extension", "dtype"), [(".png", np.uint8), (".png", np.uint16), (".bmp", np.uint8), (".ppm", np.uint8)]
+    ("extension", "dtype"),
+    [(".png", np.uint8), (".png", np.uint16), (".bmp", np.uint8), (".ppm", np.uint8), (".jp2", np.uint16)],
 )
 def test_gray_of_files_is_that_of_the_libraries_of_dali(extension: str, dtype: type) -> None:
     """OpenCV, which DALI decodes them with, rounds by format: half of the noise in a PNG differs from Pillow."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,38 @@ def test_batches_equal_dali(files: list[str], output_type: str) -> None:
     theirs = run_dali("decoders.image", encoded_of(files), output_type=output_type)
     for image, expected in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(image, expected)
+
+
+def inks() -> dict[str, np.ndarray]:
+    """CMYK in squares of one color, which JPEG preserves; once without Adobe's segment, and once called YCCK there."""
+    colors = np.random.default_rng(5).integers(0, 256, (20, 20, 4), np.uint8)
+    image = Image.frombytes("CMYK", (160, 160), colors.repeat(8, 0).repeat(8, 1).tobytes())
+    files = {}
+    for kind in ("JPEG", "TIFF"):
+        file = io.BytesIO()
+        image.save(file, kind, quality=100)
+        files[kind] = file.getvalue()
+    data = files["JPEG"]
+    start = data.index(b"\xff\xee")
+    end = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
+    files["without segment"] = data[:start] + data[end:]
+    files["YCCK"] = data[: end - 1] + b"\2" + data[end:]
+    return {name: np.frombuffer(data, np.uint8) for name, data in files.items()}
+
+
+@pytest.mark.parametrize("output_type", ["RGB", "BGR", "GRAY"])
+@pytest.mark.parametrize("name", ["JPEG", "TIFF", "without segment", "YCCK"])
+def test_inks_equal_dali(name: str, output_type: str) -> None:
+    data = inks()[name]
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def graph() -> Any:
+        encoded = fn.external_source(lambda: [data])
+        return fn.decoders.image(encoded, output_type=getattr(types, output_type))
+
+    (expected,) = run_dali("decoders.image", [data], output_type=output_type)
+    with closing(graph()) as pipe:
+        np.testing.assert_array_equal(np.asarray(pipe.run()[0][0]), expected)
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT", "UINT16", "INT16"])
