@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import json
 import sys
 import tempfile
@@ -72,7 +73,8 @@ def warm_up(target: str) -> None:
         target: ``module:function``, or the name of a group of common pipelines.
 
     Raises:
-        ArgumentValueError: there is no such group, module or function, or the function does not return a pipeline.
+        ArgumentValueError: there is no such group, module or function, or the function requires arguments or does not
+            return a pipeline.
     """
     if target in _COMMON:
         with tempfile.TemporaryDirectory() as folder:
@@ -86,6 +88,15 @@ def warm_up(target: str) -> None:
         function = getattr(importlib.import_module(module), name)
     except (ModuleNotFoundError, AttributeError) as error:
         raise ArgumentValueError(f"{target!r} cannot be imported: {error}.") from error
+    if not callable(function):
+        raise ArgumentValueError(f"{target!r} must be a function; it is {type(function).__name__}.")
+    try:
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise ArgumentValueError(
+            f"{target!r} is called without arguments: {error}.",
+            hint=f"Write a function that calls it: def warmed(): return {name}(...).",
+        ) from None
     pipeline = function()
     if not isinstance(pipeline, Pipeline):
         raise ArgumentValueError(f"{target!r} must return a pipeline; got {type(pipeline).__name__}.")

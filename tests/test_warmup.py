@@ -26,6 +26,10 @@ from dalify import fn, pipeline_def
 def brighter():
     return fn.brightness(fn.external_source(lambda: [np.zeros((4, 5, 3), np.uint8)] * 2), brightness=1.5)
 
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def of_folder(folder, *, size=3):
+    return fn.readers.file(file_root=folder)[0]
+
 def no_pipeline():
     return 3
 """
@@ -81,6 +85,8 @@ def test_what_was_compiled_is_not_compiled_again(tmp_path: Path) -> None:
         ("no_such_module:function", "No module named 'no_such_module'"),
         ("program:no_such_function", "no_such_function"),
         ("program:no_pipeline", "got int"),
+        ("program:np", "must be a function; it is module"),
+        ("program:of_folder", "missing a required argument: 'folder'"),
     ],
 )
 def test_mistakes_are_named(

@@ -21,6 +21,7 @@ from dalify.auto_aug._translations import (
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin, check_bin_count, derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
+from dalify.base.deprecation import warn_at_line
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.source_line import SourceLine
 from dalify.data import DALIInterpType
@@ -55,7 +56,7 @@ def rand_augment(
 
     Args:
         data: uint8 images HWC or sequences FHWC.
-        n: number of augmentations, drawn with repetition.
+        n: number of augmentations, drawn with repetition; 0 returns the data unchanged, with a warning.
         m: bin of the magnitude, 0 to `num_magnitude_bins` - 1.
         num_magnitude_bins: number of bins of the magnitude ranges.
         shape: height and width of the images, as a graph value (further extents are ignored) or two numbers;
@@ -101,14 +102,14 @@ def apply_rand_augment(
     Args:
         augmentations: the augmentations to draw from, at least one.
         data: input of the augmentations.
-        n: number of augmentations, drawn with repetition; 0 returns the data unchanged.
+        n: number of augmentations, drawn with repetition; 0 returns the data unchanged, with a warning.
         m: bin of the magnitude, 0 to `num_magnitude_bins` - 1.
         num_magnitude_bins: number of bins of the magnitude ranges.
         seed: seed of all draws; by default that of the pipeline.
         kwargs: further arguments for the augmentations that accept them.
 
     Raises:
-        ArgumentValueError: no augmentations, or a number is out of range.
+        ArgumentValueError: no augmentations, unless `n` is 0, or a number is out of range.
         ArgumentTypeError: an item is not an augmentation, a number is not an integer, or an argument that no
             augmentation accepts.
     """
@@ -120,12 +121,13 @@ def apply_rand_augment(
         raise ArgumentValueError(
             f"n, the number of augmentations, must be at least 0; got {n}.", line=SourceLine.capture()
         )
-    check_augmentations(augmentations)
     check_bin_count(num_magnitude_bins)
     check_bin(m, num_magnitude_bins, "m", ArgumentValueError)
-    check_keywords(augmentations, kwargs, "RandAugment")
     if n == 0:
+        warn_at_line("RandAugment with n=0 returns the data unchanged.", UserWarning)
         return data
+    check_augmentations(augmentations)
+    check_keywords(augmentations, kwargs, "RandAugment")
     level: Any = m
     if any(item.randomly_negate for item in augmentations):
         level = signed_bin(m, seed=derived_seed(seed, 1), shape=(n,))

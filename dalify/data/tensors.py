@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import accumulate
 from operator import getitem
 from operator import index as as_index
 from typing import Any, Generic, Self, SupportsIndex, TypeVar
@@ -113,13 +114,31 @@ class _TensorList(Generic[_T]):
             if not len(batch):
                 return np.empty((0,), np.uint8 if batch.dtype == DALIDataType.NO_TYPE else batch.dtype.numpy)
             batch.check_uniform(hint=_UNEQUAL_HINT)
-            batch.dense = batch.stacked()
-        batch.dense = contiguous(batch.dense)  # a broadcast constant is not contiguous
-        return batch.dense
+        dense = contiguous(batch.stacked())  # a broadcast constant is not contiguous
+        if dense is not batch.dense:  # samples are views of it from now on
+            self._batch = Batch(dense, None, batch.layout, batch.device, batch.origins, batch.dtype)
+        return dense
 
     def _elements(self) -> Array:
         """Return all elements, one sample after another: the dense tensor if the samples have the same shape."""
         return self._dense() if self.is_dense_tensor() else join_samples(self._batch.samples)
+
+    def _joined(self) -> Array:
+        """Return the first elements of samples of different shapes, after moving these to one block if necessary."""
+        batch = self._batch
+        filled = [sample for sample in batch.samples if math.prod(sample.shape)]
+        ends = [address_of(sample) + math.prod(sample.shape) * sample.dtype.itemsize for sample in filled]
+        is_joined = all(address_of(sample) == end for sample, end in zip(filled[1:], ends, strict=False))
+        if filled and is_joined and all(sample is contiguous(sample) for sample in filled):
+            return filled[0]
+        elements = join_samples(batch.samples)
+        stops = accumulate(math.prod(sample.shape) for sample in batch.samples)
+        samples = [
+            elements[stop - math.prod(sample.shape) : stop].reshape(sample.shape)
+            for sample, stop in zip(batch.samples, stops, strict=True)
+        ]
+        self._batch = Batch(None, samples, batch.layout, batch.device, batch.origins, batch.dtype)
+        return elements
 
     def _dense_layout(self) -> str:
         layout, ndim = self._batch.layout, self._batch.ndim
@@ -128,8 +147,11 @@ class _TensorList(Generic[_T]):
         return f"N{layout}" if layout or ndim == 0 else ""
 
     def data_ptr(self) -> int:
-        """Return the address of the first element of the dense tensor."""
-        return address_of(self._dense())
+        """Return the address of the first element; the samples follow one another.
+
+        Samples that do not are copied to one block first; tensors and arrays that were taken of them keep the former.
+        """
+        return address_of(self._dense() if self.is_dense_tensor() else self._joined())
 
     def copy_to_external(
         self, ptr: Any, cuda_stream: Any = None, non_blocking: bool = False, use_copy_kernel: bool = False

@@ -317,6 +317,14 @@ class TestPolicy:
         with pytest.raises(error, match=text):
             Policy("mine", 11, [steps])
 
+    def test_steps_without_effect(self):
+        """As in DALI, warnings."""
+        with pytest.warns(UserWarning, match="the probability of rotate in the policy 'mine' is 0") as caught:
+            Policy("mine", 11, [[(a.rotate, 0, 3)]])
+        assert caught[0].filename == __file__
+        with pytest.warns(UserWarning, match="invert has no magnitudes: its bin 3 in the policy 'mine' is ignored"):
+            Policy("mine", 11, [[(a.invert, 0.5, 3)]])
+
     def test_wrong_bin_counts(self):
         with pytest.raises(ArgumentValueError, match="at least 1; got 0"):
             Policy("mine", 0, [])

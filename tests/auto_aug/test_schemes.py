@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -210,8 +211,14 @@ def test_excluded():
 
 
 def test_nothing_to_do():
-    for one, other in zip(augmented(lambda x: rand_augment.rand_augment(x, 0, 3), IMAGES), IMAGES, strict=True):
-        np.testing.assert_array_equal(one, other)
+    none_listed = partial(rand_augment.apply_rand_augment, [], n=0, m=3)
+    for function in (partial(rand_augment.rand_augment, n=0, m=3), none_listed):
+        with pytest.warns(UserWarning, match="n=0 returns the data unchanged") as caught:
+            found = augmented(lambda x, f=function: f(x), IMAGES)
+        assert caught[0].filename.endswith(".py")
+        assert "dalify/" not in caught[0].filename
+        for one, other in zip(found, IMAGES, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_written_down_and_read_again():

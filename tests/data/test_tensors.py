@@ -78,6 +78,10 @@ EXPRESSIONS = [
     "after(T.TensorListCPU(A), 'set_layout', 'XY').layout()",
     "len(after(T.TensorListCPU(A), 'reset'))",
     "TL().is_dense_tensor()",
+    "distances(TL())",
+    "distances(T.TensorListCPU(TL()))",
+    "distances(T.TensorListCPU([T.TensorCPU(x) for x in A]))",
+    "distances(T.TensorListCPU([T.TensorCPU(x) for x in (A[:0], A, A[:1])]))",
     "TL().shape()",
     "TL('HW').layout()",
     "[x.tolist() for x in map(TL().at, range(2))]",
@@ -133,8 +137,15 @@ def evaluated(expression: str, module: Any, type_module: Any) -> Any:
         array.fill(7)
         return tensors.as_array().tolist()
 
+    def distances(tensors: Any) -> Any:
+        """Of the samples to the first one, and the elements from there on."""
+        size = sum(int(np.prod(shape)) for shape in tensors.shape())
+        start = tensors.data_ptr()
+        memory = (np.ctypeslib.as_ctypes_type(tensors.at(0).dtype) * size).from_address(start)
+        return [sample.data_ptr() - start for sample in tensors if all(sample.shape())], list(memory)
+
     names = {"T": module, "TL": ragged_list, "A": CUBE, "R": RAGGED, "np": np, "types": type_module, "after": after}
-    return eval(expression, {**names, "changed_later": changed_later})
+    return eval(expression, {**names, "changed_later": changed_later, "distances": distances})
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin, check_bin_count
+from dalify.base.deprecation import warn_at_line
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.source_line import SourceLine
 
@@ -26,7 +27,8 @@ class Policy:
         name: name in ``repr``.
         num_magnitude_bins: number of bins of the magnitude ranges.
         sub_policies: sequences of steps ``(augmentation, probability, magnitude bin)``: the augmentation is applied
-            with the given probability. The bin is None for augmentations without magnitudes.
+            with the given probability; 0 is a warning. The bin is None for augmentations without magnitudes, for
+            which another one is ignored with a warning.
 
     Raises:
         ArgumentTypeError: a value has the wrong type.
@@ -87,8 +89,16 @@ def _check_step(step: Any, count: int, policy: str) -> None:
         raise ArgumentValueError(
             f"the probability of {augmentation.name} must be between 0 and 1; got {probability!r}.", line=line
         )
+    if probability == 0:
+        warn_at_line(f"the probability of {augmentation.name} in the policy {policy!r} is 0.", UserWarning)
     if level is not None:
         check_bin(level, count, f"the magnitude bin of {augmentation.name}")
+        if augmentation.mag_range is None:
+            warn_at_line(
+                f"{augmentation.name} has no magnitudes: its bin {level} in the policy {policy!r} is ignored. Write "
+                "None instead.",
+                UserWarning,
+            )
     elif augmentation.mag_range is not None:
         raise ArgumentValueError(
             f"{augmentation.name} has magnitudes, but no bin in the policy {policy!r}.",

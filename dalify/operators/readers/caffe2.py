@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, ReaderError
+from dalify.base.errors import ArgumentValueError, NoOutputsError, ReaderError
 from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
@@ -60,7 +60,7 @@ def _count(given: Mapping[str, Any]) -> int:
     has_label = given["label_type"] != _NO_LABEL
     count = given["image_available"] + has_label + given["additional_inputs"] + given["bbox"]
     if not count:
-        raise ArgumentValueError("at least one of image, label, box and additional inputs must be enabled.")
+        raise NoOutputsError("at least one of image, label, box and additional inputs must be enabled.")
     return count
 
 
@@ -84,7 +84,8 @@ def caffe2(*, path: list[str], contents: _Contents) -> tuple[Spec, ...]:
 
     Raises:
         ReaderError: a missing or damaged database; a record whose tensors do not match the arguments.
-        ArgumentValueError: an unknown label type, or no outputs.
+        ArgumentValueError: an unknown label type.
+        NoOutputsError: neither images, labels, boxes nor additional inputs.
         MixedBatchError: the type or number of dimensions of a sample differs from the first one of the batch.
 
     Example:

@@ -151,6 +151,8 @@ def test_caffe_mistakes(lmdb_package: Any, tmp_path: Path):
     assert not (tmp_path / "absent").exists()
     with pytest.raises(ArgumentValueError, match="must not both be False"):
         read(dalify, "caffe", 1, path=str(tmp_path / "none"), image_available=False, label_available=False)
+    with pytest.raises(NotImplementedError, match="at least one of image, label, box"):  # DALI's
+        read(dalify, "caffe2", 1, path=str(tmp_path / "none"), image_available=False, label_type=4)
 
 
 # -- caffe2 ------------------------------------------------------------------------------------------------------------
