@@ -6,6 +6,7 @@ starts and which frames are skipped.
 
 from __future__ import annotations
 
+import errno
 import io
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -39,6 +40,7 @@ _REJECTED_FORMATS = frozenset(
 # Decoding of a frame may be retried from earlier key frames; the limit ends this in a damaged video.
 _PACKETS_PER_PACKET = 16
 _FREE_PACKETS = 10_000
+_UNSUPPORTED_HINT = "Convert the video to H.264, or install a build of PyAV with the decoder."
 
 
 class Video:
@@ -102,7 +104,7 @@ class Video:
             may_be_truncated = "" if self._container.streams else "; it may be truncated"
             raise DecodeError(f"the file has no video stream{may_be_truncated}.")
         if stream.codec_context is None:
-            raise DecodeError("there is no decoder for the format of the video.")
+            raise DecodeError("FFmpeg has no decoder for the format of the video.", hint=_UNSUPPORTED_HINT)
         stream.codec_context.thread_count = 1  # samples are decoded in parallel: one thread each suffices
         stream.codec_context.options = options  # also for frames that are larger than declared
         self._stream: Any = stream
@@ -333,8 +335,28 @@ def _decode_errors() -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, MemoryError) and not isinstance(error, av.FFmpegError):
-            raise  # FFmpeg raises the same for invalid sizes
-        raise DecodeError(f"the video is damaged: {_reason(error)}.") from None
+            raise
+        raise _decode_error(error) from None
+
+
+def _decode_error(error: Exception) -> DecodeError:
+    """Return the error for an exception of PyAV."""
+    reason = _reason(error)
+    if isinstance(error, MemoryError):  # FFmpeg's, also for invalid sizes
+        return DecodeError("FFmpeg cannot allocate memory: the video is damaged, or memory is exhausted.")
+    if isinstance(error, _unsupported()):
+        return DecodeError(f"FFmpeg does not support the video: {reason}.", hint=_UNSUPPORTED_HINT)
+    # Demuxers also report damaged data as an input/output error.
+    if isinstance(error, OSError) and error.errno != errno.EIO:
+        return DecodeError(f"cannot read the video: {reason}.")
+    return DecodeError(f"the video is damaged: {reason}.")
+
+
+@cache
+def _unsupported() -> tuple[type[Exception], ...]:
+    """Return the exceptions for what this build of FFmpeg does not implement."""
+    named = av.error.LookupError, av.error.PatchWelcomeError, av.error.ExperimentalError
+    return NotImplementedError, av.codec.codec.UnknownCodecError, *named
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -99,6 +100,34 @@ def test_a_damaged_packet_spoils_its_own_frames_only(tmp_path):
         fill_sequence(out, video, np.array([11]), [0], FrameConverter())
     fill_sequence(out, video, np.array([12]), [0], FrameConverter())
     np.testing.assert_array_equal(out[0], expected[12])
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (lambda: av.error.PermissionError(errno.EACCES, "Permission denied"), "cannot read the video: Permission"),
+        (lambda: av.error.TimeoutError(errno.ETIMEDOUT, "Connection timed out"), "cannot read the video: Connection"),
+        (lambda: OSError(errno.ESTALE, "Stale file handle"), "cannot read the video: Stale file handle"),
+        (lambda: av.error.OSError(errno.EIO, "Input/output error"), "the video is damaged: Input/output error"),
+        (lambda: av.error.InvalidDataError(1, "Invalid data"), "the video is damaged: Invalid data"),
+        (lambda: av.error.MemoryError(errno.ENOMEM, "Cannot allocate memory"), "damaged, or memory is exhausted"),
+        (lambda: av.error.DecoderNotFoundError(1, "Decoder not found"), "does not support the video: Decoder not"),
+        (lambda: av.error.PatchWelcomeError(1, "Not yet implemented"), "does not support the video: Not yet"),
+        (lambda: av.codec.codec.UnknownCodecError("abc"), "does not support the video: abc"),
+        (lambda: IndexError("list index out of range"), "the video is damaged: list index"),
+    ],
+)
+def test_not_every_error_is_damage(error, text, tmp_path, monkeypatch):
+    video = Video(str(write_video(tmp_path / "clip.mp4", "mpeg4", count=3)))
+
+    def fail(*_: object) -> None:
+        raise error()
+
+    monkeypatch.setattr(video, "_by_timestamps", fail)
+    with pytest.raises(DecodeError, match=text) as caught:
+        list(video.frames([0]))
+    assert caught.value.hint.startswith("Convert the video") is ("does not support" in text)
+    video.close()
 
 
 @pytest.mark.parametrize("form", ["closed.mp4", "open.mkv", "open.ts", "mpeg4.avi", "vp9.webm"])
