@@ -43,6 +43,7 @@ main.FUNCTIONS.update(
     fail=lambda path: 1 / 0,
     missing=missing,
     process=lambda path: os.getpid(),
+    text=lambda path: np.fromfile(path, np.uint8),
     array=lambda path: np.arange(200_000.0).reshape(2, -1),
     lists=lambda path: [np.arange(n) for n in range(4)],
     noise=lambda path: (print("noise", flush=True), os.write(1, b"noise"), sys.stderr.write("noise"))[1],
@@ -76,6 +77,21 @@ def test_results(path: str) -> None:
     assert call("array", path, out=np.empty(3)).shape == (2, 100_000)
     assert [item.tolist() for item in call("lists", path)] == [[], [0], [0, 1], [0, 1, 2]]
     assert call("process", path) == call("process", path) != os.getpid()
+
+
+def test_relative_paths_are_those_of_this_process(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A helper was started in another working folder, where there may be a file of the same name."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+        monkeypatch.chdir(tmp_path / name)
+        assert call("text", "file").tobytes().decode() == name
+    monkeypatch.chdir(tmp_path / "one")
+    with pytest.raises(ReaderError, match="SIGSEGV"):
+        call("crash", "file")
+    monkeypatch.chdir(tmp_path / "two")  # the file that crashed was another one
+    with pytest.raises(ReaderError, match="ZeroDivisionError"):
+        call("fail", "file")
 
 
 def test_what_a_library_prints_does_not_matter(path: str) -> None:

@@ -292,10 +292,10 @@ def _no_files_error(
 ) -> ReaderError:
     if not all_classes:
         count = len(list_folder(file_root)[1])
-        files = f" It directly contains {counted(count, 'file')} without a class folder." if count else ""
+        files = f" It directly contains {counted(count, 'file')} without a class folder." if count else " It is empty."
         return ReaderError(
             f"file_root {file_root!r} has no subfolders: files must be in file_root/<class>/.{files}",
-            hint="Use files=[...] or file_list=... for files that are not in class folders." if count else "",
+            hint="Use files=[...] or file_list=... for files that are not in class folders.",
         )
     if not classes:
         names = ", ".join(in_byte_order(all_classes)[:_EXTENSIONS_SHOWN])

@@ -236,7 +236,9 @@ def call(
     descriptor, size = open_file(path)  # fails for a pipe, which would block
     changed_ns = os.fstat(descriptor).st_mtime_ns
     os.close(descriptor)
-    file_key = repr((path, size, changed_ns))
+    # Helpers keep the working folder in which they were started.
+    located = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH117, PTH118
+    file_key = repr((located, size, changed_ns))
     call_key = file_key + repr((function, arguments))
     for key in (file_key, call_key):
         known = _failures.get(key)
@@ -244,7 +246,7 @@ def call(
             raise ReaderError(known)
     result_bytes = 16 * size if result_bytes is None else result_bytes
     processor_s = _PROCESSOR_S + result_bytes / _BYTES_PER_S
-    request = (function, (path, *arguments), processor_s, result_bytes)
+    request = (function, (located, *arguments), processor_s, result_bytes)
     while True:
         helper, is_new = _helpers.take()
         try:

@@ -142,6 +142,27 @@ def test_workers_draw_what_torch_draws(folder, workers, persistent):
     check(cifar(SMALL_TRAINING), epochs=2, batch_size=16, **options)
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_relative_paths_are_those_of_the_workers(persistent, tmp_path, monkeypatch):
+    """Workers of torch keep the working folder in which they were started."""
+    for number, name in enumerate(("one", "two")):
+        place = tmp_path / name / "photos" / "class"
+        place.mkdir(parents=True)
+        for index in range(20):
+            Image.new("RGB", (4, 5), (number, index, 7)).save(place / f"{index:02}.png")
+
+    def epochs(kind: Any) -> list[Any]:
+        monkeypatch.chdir(tmp_path / "one")
+        dataset = datasets.ImageFolder("photos", transforms.ToTensor())
+        loader = kind(dataset, batch_size=2, num_workers=2, persistent_workers=persistent)
+        iterator = iter(loader)
+        found = [next(iterator)]
+        monkeypatch.chdir(tmp_path / "two")
+        return [*found, *iterator, *loader]
+
+    same(epochs(DataLoader), epochs(torch.utils.data.DataLoader))
+
+
 def test_stopping_early_with_persistent_workers(folder):
     def run_twice(kind: Any) -> list[Any]:
         torch.manual_seed(0)

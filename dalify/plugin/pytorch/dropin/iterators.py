@@ -28,7 +28,7 @@ from dalify.base.threads import ends_with_program
 from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
-from dalify.plugin.pytorch.dropin.sources import ArraySource
+from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource
 
 __all__ = ["CallerIterator", "ThreadIterator"]
 
@@ -136,8 +136,11 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._prefetch_batches = loader.prefetch_factor * self._num_workers
         self._tasks: dict[int, _Task] = {}
         for source in fetcher.sources.values():
+            # torch's workers have their own copy of labels, and their own working folder.
             if isinstance(source, ArraySource):
-                source.keep_labels()  # torch's workers have their own copy
+                source.keep_labels()
+            elif isinstance(source, FileSource):
+                source.keep_folder()
         self._workers = [
             _Worker(number, self._num_workers, int(self._base_seed), fetcher) for number in range(self._num_workers)
         ]

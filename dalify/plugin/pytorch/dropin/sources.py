@@ -109,10 +109,22 @@ class FileSource(Source):
         self.slow_labels = slow_labels
         self._lookup = lookup
         self._is_rgb = is_rgb
+        self._folder: str | None = None
         if not is_rgb and any(isinstance(step, PythonContainer) for step in self.plan.steps):
             raise NotRecognizedError(
                 "images that are not all RGB are combined with transforms that draw from Python's generator"
             )
+
+    def keep_folder(self) -> None:
+        """Read relative paths in the current working folder from now on, even if the program changes to another."""
+        self._folder = _working_folder() or None
+
+    def _path_and_label(self, index: Any) -> tuple[Any, Any]:
+        path, label = self._lookup(index)
+        if self._folder is not None and self._folder != _working_folder():
+            folder: Any = os.fsencode(self._folder) if isinstance(path, bytes) else self._folder
+            path = os.path.join(folder, path)  # noqa: PTH118 -- the path may be bytes
+        return path, label
 
     def _load(self, path: Any) -> Image.Image:
         """Open an image as torchvision's datasets do."""
@@ -127,7 +139,7 @@ class FileSource(Source):
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Open one sample with Pillow; return image and label."""
-        path, label = self._lookup(index)
+        path, label = self._path_and_label(index)
         return self._load(path), label
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | Image.Image, Any]:
@@ -145,7 +157,7 @@ class FileSource(Source):
             IndexError: there is no such sample.
             OSError: the file cannot be read or is not an image; Pillow may raise other errors.
         """
-        path, label = self._lookup(index)
+        path, label = self._path_and_label(index)
         data = _contents(path)
         header = _plain_jpeg_header(data)
         gives_images = self.plan.table is None
@@ -176,6 +188,14 @@ class FileSource(Source):
             with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
                 info = image.info
         return LazyImage(decode, header.height, header.width, info), label
+
+
+def _working_folder() -> str:
+    """Return the working folder; "" if it was deleted."""
+    try:
+        return os.getcwd()  # noqa: PTH109 -- called for each sample
+    except OSError:
+        return ""
 
 
 def _contents(path: Any) -> bytes:
