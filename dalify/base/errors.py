@@ -310,7 +310,7 @@ class ErrorRateError(DalifyError, RuntimeError):
 
 
 class WorkerError(DalifyError, RuntimeError):
-    """A worker process that died or cannot be started."""
+    """A worker process that died, or a worker process or thread that cannot be started."""
 
 
 class PipelineStateError(DalifyError, RuntimeError):

@@ -16,11 +16,12 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any, Self, TypeVar
 
-from dalify.base.errors import PipelineStateError
+from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.first_error import FirstError
 from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.fork_lock import ForkLock
@@ -34,13 +35,29 @@ from dalify.base.interrupts import (
 )
 from dalify.base.processors import available_processors
 
-__all__ = ["AwaitedThreads", "HelperThreads", "ThreadPool", "ends_with_program", "in_parallel"]
+__all__ = ["AwaitedThreads", "HelperThreads", "ThreadPool", "ends_with_program", "in_parallel", "start_thread"]
 
 _T = TypeVar("_T")
 Task = Callable[[], None]
 
 # Opening a remote file is mostly waiting, so there are several threads on small machines, too.
 _MIN_SHARED_THREADS = 16
+
+
+def start_thread(thread: threading.Thread) -> None:
+    """Start a thread.
+
+    Raises:
+        WorkerError: the system allows no more threads.
+    """
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise WorkerError(
+            f"a thread cannot be started: {error}.",
+            hint="Raise the limit on processes and threads (ulimit -u, or that of the container), or use fewer "
+            "threads and worker processes.",
+        ) from error
 
 
 class _Queue:
@@ -71,6 +88,9 @@ class ThreadPool:
     Args:
         size: number of threads, at least 1.
         name: prefix of the threads' names.
+
+    Raises:
+        WorkerError: the system allows no more threads.
     """
 
     def __init__(self, size: int, name: str) -> None:
@@ -83,9 +103,14 @@ class ThreadPool:
             threading.Thread(target=_work, args=(self._queue,), name=f"{name}-{number}", daemon=True)
             for number in range(size)
         ]
-        for thread in self._threads:
-            thread.start()
         _pools.add(self)
+        try:
+            for thread in self._threads:
+                start_thread(thread)
+        except WorkerError:
+            self._threads = [thread for thread in self._threads if thread.ident is not None]
+            self.close()
+            raise
 
     def renewed(self) -> Self:
         """Return an equal pool for a process that was forked from this one: threads do not survive a fork."""
@@ -266,7 +291,8 @@ class HelperThreads:
 
         helpers = min(self.count, len(tasks)) - 1
         if helpers > 0:
-            self._started().submit(0, 0, [partial(copy_context().run, work) for _ in range(helpers)])
+            with suppress(WorkerError):  # without threads, the caller runs all tasks
+                self._started().submit(0, 0, [partial(copy_context().run, work) for _ in range(helpers)])
         try:
             work()
             for completion in ended:

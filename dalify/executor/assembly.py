@@ -7,7 +7,7 @@ that it needs take 20 ms.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
@@ -102,31 +102,39 @@ def assemble(
         here = with_staging(here, given.union(() if parts is None else parts.remote.outputs))
     if parts is not None:
         process_assembly.check_parts(parts, reading)
-    for step in here.readers.values():
-        node = step.node
-        if reading[node]:
-            process_assembly.read_by_processes(step, indices[node], reading[node], options, seeds[node.number][0])
-    feeds = Feeds(externals, readers, workers)
-    if state is not None:  # before workers start, because they need the number of items of an iterable to skip
-        feeds.restore(state["sources"])
-    if workers is not None:
-        workers.start()  # before dalify starts threads: a fork copies the locks that threads hold
-    meter = Meter(here, None if parts is None else parts.remote) if options.enable_memory_stats else None
-    remote = None
-    if parts is not None:
-        numbers = [feed.number for feed in readers.values()]
-        remote = process_assembly.remote_stages(parts, numbers, runnable, setup, pool, meter)
-    num_threads = options.num_threads if parts is None else _threads_beside(here, options.num_threads)
-    threads = ThreadPool(num_threads, setup.name)
-    resources = Resources(
-        threads=threads,
-        pool=pool,
-        pinned_pool=pinned_pool,
-        torch_device=torch_device,
-        device_id=options.device_id,
-        limits=options.limits,
-    )
-    engine = Engine(here, feeds, recovery, options.batch_size, resources, remote, meter)
+    with ExitStack() as started:  # closes what was started, if something else cannot be started
+        for step in here.readers.values():
+            node = step.node
+            if reading[node]:
+                process_assembly.read_by_processes(step, indices[node], reading[node], options, seeds[node.number][0])
+                started.callback(step.close)
+        feeds = Feeds(externals, readers, workers)
+        if state is not None:  # before workers start, because they need the number of items of an iterable to skip
+            feeds.restore(state["sources"])
+        if workers is not None:
+            for feed in externals:
+                if feed.node.arguments.get("parallel"):  # generators in this process continue in the next attempt
+                    started.callback(feed.close)
+            started.callback(workers.close)
+            workers.start()  # before dalify starts threads: a fork copies the locks that threads hold
+        meter = Meter(here, None if parts is None else parts.remote) if options.enable_memory_stats else None
+        remote = None
+        if parts is not None:
+            numbers = [feed.number for feed in readers.values()]
+            remote = process_assembly.remote_stages(parts, numbers, runnable, setup, pool, meter)
+            started.callback(remote.close)
+        num_threads = options.num_threads if parts is None else _threads_beside(here, options.num_threads)
+        threads = ThreadPool(num_threads, setup.name)
+        resources = Resources(
+            threads=threads,
+            pool=pool,
+            pinned_pool=pinned_pool,
+            torch_device=torch_device,
+            device_id=options.device_id,
+            limits=options.limits,
+        )
+        engine = Engine(here, feeds, recovery, options.batch_size, resources, remote, meter)
+        started.pop_all()
     engine.next_number = 0 if state is None else state["number"]
     return engine
 

@@ -253,7 +253,10 @@ class Engine:
         self._scheduled.append(iteration)
         self._state_before_call = None
         for slot, step in self._read_ahead:
-            step.begin(iteration.number, iteration.entries[slot])
+            try:
+                step.begin(iteration.number, iteration.entries[slot])
+            except Exception as error:  # an error of this batch, whose consumer would wait for it
+                iteration.record_error(error)
         if self.remote is None:
             self._enter_stage(iteration)
         else:
@@ -384,9 +387,10 @@ class Engine:
                 "this process was forked while another thread was running the pipeline.",
                 hint="Fork before the first batch or after it, or build the pipeline in the process that runs it.",
             )
+        # Both may fail; then the next call tries again.
+        remote = None if self.remote is None else self.remote.renewed()
+        self._threads, self.remote = self._threads.renewed(), remote
         self._owner.take_over()
-        self._threads = self._threads.renewed()
-        self.remote = None if self.remote is None else self.remote.renewed()
         self._lock = threading.Lock()
         if self._state_before_call is not None:  # by a thread of the parent
             self.next_number = self._state_before_call["number"]

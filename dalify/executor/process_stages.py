@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
-from dalify.base.errors import PipelineStateError, WorkerError
+from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.executor.batch_source import Reply
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
@@ -77,20 +77,29 @@ class ProcessStages:
         return self._workers.process_ids
 
     def start(self) -> None:
-        """Start the workers, before dalify starts threads.
+        """Start the workers, and then the thread that receives their results, before dalify starts other threads.
 
         Raises:
             ArgumentTypeError: something in the graph cannot be sent to another process.
-            WorkerError: the system cannot start processes.
+            WorkerError: the system cannot start processes or a thread.
         """
-        self._workers.start()
+        try:
+            self._workers.collect_in_background()
+        except WorkerError:
+            self.close()
+            raise
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
         """Request the computation of a batch; see ``RemoteStages``."""
         if iteration.error:
             done(iteration)
             return
-        self._workers.collect_in_background()
+        try:
+            self._workers.collect_in_background()
+        except DalifyError as error:  # an error of this batch, whose consumer would wait for it
+            iteration.record_error(error)
+            done(iteration)
+            return
         self._waiting.append(Order(iteration, done, self._generation))
         self._send_requests()
 
@@ -131,6 +140,9 @@ class ProcessStages:
     def close(self) -> None:
         """End the workers. Their results remain readable."""
         self._workers.close()
+        if self._owner.is_this_process:
+            for slot in self._slots:
+                slot.close()
 
     # -- as a receiver of the workers' results
 

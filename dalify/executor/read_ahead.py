@@ -12,9 +12,10 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from dalify.base.errors import ReaderError
+from dalify.base.errors import ReaderError, WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
+from dalify.base.threads import start_thread
 
 if TYPE_CHECKING:
     from dalify.sources.reader_processes import ReaderProcesses
@@ -107,11 +108,20 @@ def _submit(function: Callable[[], Any]) -> Future[Any]:
     global _queue
     future: Future[Any] = Future()
     with _lock:
-        if _owner.take_over() or _queue is None:
-            _queue = queue.SimpleQueue()
+        if _owner.take_over():
+            _queue = None  # the threads are in the parent
+        if _queue is None:
+            tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
             for number in range(_THREADS):
                 # Daemons: storage that does not respond must not prevent the process from ending.
-                threading.Thread(target=_work, args=(_queue,), name=f"dalify-read-{number}", daemon=True).start()
+                thread = threading.Thread(target=_work, args=(tasks,), name=f"dalify-read-{number}", daemon=True)
+                try:
+                    start_thread(thread)
+                except WorkerError:
+                    if not number:
+                        raise
+                    break  # fewer threads read as well
+            _queue = tasks
         _queue.put((future, function))
     return future
 

@@ -29,6 +29,7 @@ from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerErr
 from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.base.source_line import SourceLine
+from dalify.base.threads import start_thread
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import WorkerDeath
@@ -135,6 +136,7 @@ class WorkerPool:
 
     Raises:
         ArgumentValueError: there are no workers, or the system does not support the start method.
+        WorkerError: the system cannot start processes.
     """
 
     def __init__(
@@ -172,7 +174,10 @@ class WorkerPool:
         # Two, so that one thread can submit tasks while another waits for results. Acquired in this order.
         self._collecting = threading.RLock()
         self._submitting = threading.RLock()
-        self._wake_reader, self._wake_writer = multiprocessing.Pipe(duplex=False)
+        try:
+            self._wake_reader, self._wake_writer = multiprocessing.Pipe(duplex=False)
+        except OSError as error:
+            raise _cannot_start(error) from error
         self._pending: tuple[Connection, ...] = ()
         self._collector: threading.Thread | None = None
         _POOLS.add(self)
@@ -240,11 +245,7 @@ class WorkerPool:
             except BaseException as error:
                 self._discard_tasks()
                 if isinstance(error, OSError):
-                    raise WorkerError(
-                        f"a worker process cannot be started: {error}.",
-                        hint="Raise the limit on open files (ulimit -n) or processes (ulimit -u), or use fewer worker "
-                        "processes.",
-                    ) from error
+                    raise _cannot_start(error) from error
                 raise
 
     def _start_worker(self, number: int) -> _Worker:
@@ -392,11 +393,16 @@ class WorkerPool:
                     self._assign_tasks()
 
     def collect_in_background(self) -> None:
-        """Deliver results in a thread until the pool is closed, so that full pipes do not block the workers."""
+        """Deliver results in a thread until the pool is closed, so that full pipes do not block the workers.
+
+        Raises:
+            WorkerError: the system cannot start the workers or the thread.
+        """
         if self._collector is None:
             self.start()  # the workers must be forked before the thread exists
-            self._collector = threading.Thread(target=self._collect_all, name="dalify-collect", daemon=True)
-            self._collector.start()
+            collector = threading.Thread(target=self._collect_all, name="dalify-collect", daemon=True)
+            start_thread(collector)
+            self._collector = collector
 
     def _collect_all(self) -> None:
         with suppress(PipelineStateError, WorkerError):  # the pool was closed
@@ -527,6 +533,13 @@ class WorkerPool:
             # multiprocessing would end or await them when the forked process ends, although they are not its children.
             multiprocessing_process._children.discard(worker.process)  # pyright: ignore[reportAttributeAccessIssue]
         self._workers.clear()
+
+
+def _cannot_start(error: OSError) -> WorkerError:
+    return WorkerError(
+        f"a worker process cannot be started: {error}.",
+        hint="Raise the limit on open files (ulimit -n) or processes (ulimit -u), or use fewer worker processes.",
+    )
 
 
 def _end_of_pool(reference: weakref.ref[WorkerPool], workers: list[_Worker | None], owner: Owner) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, ShapeError
+from dalify.base.threads import start_thread
 from dalify.plugin.epoch_run import Outputs
 from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
@@ -79,7 +80,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
                 except BaseException as error:
                     future.set_exception(error)
 
-        threading.Thread(target=look, daemon=True, name="dalify-peek").start()
+        start_thread(threading.Thread(target=look, daemon=True, name="dalify-peek"))
         return future
 
     def reset(self) -> None:

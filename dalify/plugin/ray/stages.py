@@ -23,6 +23,7 @@ import numpy as np
 from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import CallAtEnd
+from dalify.base.threads import start_thread
 from dalify.executor.batch_source import Reply
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import MAX_DEATHS, MAX_TIMEOUTS, Order, RemoteParts, Replies
@@ -123,6 +124,7 @@ class RayStages:
         Raises:
             MissingPackageError: Ray is not installed.
             ArgumentTypeError: a function or object in the graph cannot be pickled.
+            WorkerError: the system allows no more threads.
         """
         content = pickled_for_ray(self._parts)
         if not ray.is_initialized():
@@ -133,8 +135,13 @@ class RayStages:
         _running.add(self)
         with self._lock:
             self._group.start(content)
-        self._thread = threading.Thread(target=self._receive_results, name="dalify-ray", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._receive_results, name="dalify-ray", daemon=True)
+        try:
+            start_thread(thread)
+        except WorkerError:
+            self.close()
+            raise
+        self._thread = thread
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
         """Queue a batch; see ``RemoteStages``."""

@@ -24,7 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from dalify.base.fork_gate import working
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import Completion, kept_interrupts
-from dalify.base.threads import ends_with_program
+from dalify.base.threads import ends_with_program, start_thread
 from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
@@ -149,7 +149,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         for worker in self._workers:
             thread = threading.Thread(target=worker.run, name=f"dalify-loader-{worker.number}", daemon=True)
             ends_with_program(thread, self._finalizer)
-            thread.start()
+            start_thread(thread)
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:

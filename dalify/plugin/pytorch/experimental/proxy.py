@@ -21,6 +21,7 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeError, PipelineStateError
 from dalify.base.source_line import SourceLine
+from dalify.base.threads import start_thread
 from dalify.base.wording import counted
 from dalify.graph import DataNode, Edge
 from dalify.pipeline import Pipeline
@@ -282,8 +283,9 @@ class DALIServer:
         """Start serving requests; prefer the server in a with statement."""
         if self._thread is None:
             self._stops.clear()
-            self._thread = threading.Thread(target=self._serve, name="dalify-proxy", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._serve, name="dalify-proxy", daemon=True)
+            start_thread(thread)
+            self._thread = thread
 
     def stop_thread(self) -> None:
         """Stop serving requests; results that were not fetched are dropped."""
