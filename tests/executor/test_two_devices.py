@@ -19,9 +19,10 @@ from dalify import Pipeline, eager, fn, lazy, pipeline_def, types
 from dalify.codecs import device_jpeg
 from dalify.data.tensors import batch_of
 from dalify.executor.device_samples_step import ParseStep
+from dalify.executor.engine import _engines
 from dalify.executor.staging import StagingStep
 from dalify.pipeline.pipeline import parts_of
-from tests.helpers.cuda_devices import CudaTensor, Devices, devices, values_of
+from tests.helpers.cuda_devices import CudaTensor, Devices, Stream, devices, values_of
 from tests.operators.battery.cases import CASES
 from tests.operators.battery.run_case import NAMES, has_gpu_kernel, nodes_of
 from tests.operators.battery.variants import variants_of
@@ -220,6 +221,7 @@ def test_data_of_worker_processes_are_copied_from_page_locked_memory(photo_folde
             assert len(found.copies) >= 9
         finally:
             pipe.close()
+            plain.close()
 
 
 def test_constants_are_copied_from_page_locked_memory() -> None:
@@ -296,6 +298,17 @@ def test_calls_without_a_pipeline_run_on_the_device_of_their_data(
         assert str(on_device.device) == "cuda:1"
         assert {number for _, number, _ in found.calls} == {1}
         assert {stream.number for _, _, stream in found.calls} == {1}
+
+
+def test_no_engine_outlives_the_devices() -> None:
+    """It would wait for events of devices that are gone when the program ends."""
+    with devices(2):
+        data = CudaTensor.of(torch.arange(120, dtype=torch.uint8).reshape(2, 4, 5, 3), 1)
+        with lazy():
+            result = eager.flip(data)
+            assert str(result.torch().device) == "cuda:1"
+        assert any(isinstance(each._stream, Stream) for each in list(_engines))
+    assert not any(isinstance(each._stream, Stream) for each in list(_engines))
 
 
 class Decoder:

@@ -8,6 +8,7 @@ torch's hook for functions belongs to a thread; `on_all_threads` installs it whe
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -24,8 +25,9 @@ from torch.utils._pytree import tree_leaves, tree_map
 from dalify.data.tensors import batch_of
 from dalify.executor.engine import Engine
 from dalify.executor.feeds import ExternalFeed
+from dalify.immediate.lazy import compiled_graph
 
-__all__ = ["CudaTensor", "Devices", "devices", "values_of"]
+__all__ = ["CudaTensor", "Devices", "Stream", "devices", "values_of"]
 
 # They may read both the host and a device, or two devices.
 _COPIES = ("copy_", "to", "cpu", "cuda")
@@ -312,6 +314,9 @@ def devices(count: int) -> Iterator[Devices]:
         try:
             yield made
         finally:
+            # Lazy mode keeps its engines, which would wait for events of these devices when the program ends.
+            compiled_graph.PLANS.clear()
+            gc.collect()
             _active.pop()
 
 

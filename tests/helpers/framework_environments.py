@@ -125,9 +125,17 @@ def check(name: str, arguments: list[str]) -> bool:
     return not any(run.returncode for run in runs)
 
 
-def main(arguments: list[str]) -> int:
-    """Run all, two at a time: the tests of Ray wait for processes most of the time. Return 1 if a test failed."""
+def main(arguments: list[str], *, only_install: bool = False) -> int:
+    """Run all, two at a time: the tests of Ray wait for processes most of the time. Return 1 if a test failed.
+
+    Args:
+        arguments: for pytest.
+        only_install: run no tests.
+    """
     with ThreadPoolExecutor(2) as pool:
+        if only_install:
+            list(pool.map(install, PACKAGES))
+            return 0
         passed = dict(zip(PACKAGES, pool.map(lambda name: check(name, arguments), PACKAGES), strict=True))
     failed = [name for name, is_passed in passed.items() if not is_passed]
     if failed:
@@ -142,4 +150,6 @@ if __name__ == "__main__":
         epilog="All other arguments are passed to pytest.",
         allow_abbrev=False,
     )
-    sys.exit(main(parser.parse_known_args()[1]))
+    parser.add_argument("--only-install", action="store_true", help="only prepare the environments")
+    given, others = parser.parse_known_args()
+    sys.exit(main(others, only_install=given.only_install))
