@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import math
 from enum import IntEnum
+from functools import partialmethod
 from typing import Any, cast
 
 import numpy as np
@@ -161,6 +162,8 @@ def _dtype_error(dtype: object) -> ArgumentTypeError:
 class ScalarConstant(Expression[DataNode]):
     """A number with an element type, for arithmetic with graph values.
 
+    Its methods from ``uint8()`` to ``bool()`` return the number with another element type.
+
     Args:
         value: number.
         dtype: element type; by default INT32, FLOAT or BOOL, depending on the Python type.
@@ -207,53 +210,18 @@ class ScalarConstant(Expression[DataNode]):
     def _typed(self, dtype: DALIDataType) -> ScalarConstant:
         return ScalarConstant(self.value, dtype)
 
-    def uint8(self) -> ScalarConstant:
-        """Return the number as UINT8."""
-        return self._typed(UINT8)
-
-    def uint16(self) -> ScalarConstant:
-        """Return the number as UINT16."""
-        return self._typed(UINT16)
-
-    def uint32(self) -> ScalarConstant:
-        """Return the number as UINT32."""
-        return self._typed(UINT32)
-
-    def uint64(self) -> ScalarConstant:
-        """Return the number as UINT64."""
-        return self._typed(UINT64)
-
-    def int8(self) -> ScalarConstant:
-        """Return the number as INT8."""
-        return self._typed(INT8)
-
-    def int16(self) -> ScalarConstant:
-        """Return the number as INT16."""
-        return self._typed(INT16)
-
-    def int32(self) -> ScalarConstant:
-        """Return the number as INT32."""
-        return self._typed(INT32)
-
-    def int64(self) -> ScalarConstant:
-        """Return the number as INT64."""
-        return self._typed(INT64)
-
-    def float16(self) -> ScalarConstant:
-        """Return the number as FLOAT16."""
-        return self._typed(FLOAT16)
-
-    def float32(self) -> ScalarConstant:
-        """Return the number as FLOAT."""
-        return self._typed(FLOAT)
-
-    def float64(self) -> ScalarConstant:
-        """Return the number as FLOAT64."""
-        return self._typed(FLOAT64)
-
-    def bool(self) -> ScalarConstant:
-        """Return the number as BOOL."""
-        return self._typed(BOOL)
+    uint8 = partialmethod(_typed, UINT8)
+    uint16 = partialmethod(_typed, UINT16)
+    uint32 = partialmethod(_typed, UINT32)
+    uint64 = partialmethod(_typed, UINT64)
+    int8 = partialmethod(_typed, INT8)
+    int16 = partialmethod(_typed, INT16)
+    int32 = partialmethod(_typed, INT32)
+    int64 = partialmethod(_typed, INT64)
+    float16 = partialmethod(_typed, FLOAT16)
+    float32 = partialmethod(_typed, FLOAT)
+    float64 = partialmethod(_typed, FLOAT64)
+    bool = partialmethod(_typed, BOOL)
 
     def __eq__(self, other: object) -> Any:
         """Compare value and type of two constants; with a graph value, create a comparison node."""

@@ -84,8 +84,7 @@ def solarize_add_shift(shift: float) -> np.ndarray:
 
 
 def _warp(data: DataNode, matrix: DataNode, fill_value: int | None, interp_type: Any) -> DataNode:
-    options: dict[str, Any] = {} if interp_type is None else {"interp_type": interp_type}
-    return apply("warp_affine", data, matrix=matrix, fill_value=fill_value, inverse_map=False, **options)
+    return apply("warp_affine", data, matrix=matrix, fill_value=fill_value, inverse_map=False, interp_type=interp_type)
 
 
 @augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_x_param)
@@ -147,8 +146,8 @@ def rotate(
     rotate_keep_size: bool = True,
 ) -> DataNode:
     """Rotate around the center, in degrees."""
-    options: dict[str, Any] = {} if interp_type is None else {"interp_type": interp_type}
-    return apply("rotate", data, angle=angle, fill_value=fill_value, keep_size=rotate_keep_size, **options)
+    named = {"fill_value": fill_value, "keep_size": rotate_keep_size, "interp_type": interp_type}
+    return apply("rotate", data, angle=angle, **named)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)

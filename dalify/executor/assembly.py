@@ -67,7 +67,7 @@ def assemble(
     indices = {
         node: _index(node, node.operator, options.on_error) for node in nodes if isinstance(node.operator, Reader)
     }
-    count = options.processes if setup.service is None else setup.service.count
+    count = options.processes if setup.service is None else setup.service.workers
     runnable = RunnableGraph(
         graph=graph,
         seeds={node: seeds[node.number] for node in nodes if node.operator.is_random},

@@ -30,6 +30,11 @@ class RemoteStages(Protocol):
         """The part of the plan of a graph that consists of these stages."""
         ...
 
+    @property
+    def in_progress(self) -> int:
+        """Number of batches that the workers should have at the same time."""
+        ...
+
     def start(self) -> None:
         """Start the workers."""
         ...

@@ -77,7 +77,7 @@ class MergeStep(Step):
         first = present[0][1]
         try:
             for _, side in present[1:]:
-                check_agreement(_any_shape(first), _any_shape(side), self._variable, self._lines, self._names)
+                check_agreement(first.open_spec(), side.open_spec(), self._variable, self._lines, self._names)
         except DalifyError as error:
             raise located(error, self.node) from None
         if numbers is None:
@@ -136,10 +136,6 @@ def _take_samples(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
         return value.take(rows) if value.device == "cpu" else selected_samples(value, rows)
     origins = None if value.origins is None else value.origins[first : last + 1]
     return Batch(value.dense[first : last + 1], None, value.layout, value.device, origins, value.dtype)
-
-
-def _any_shape(batch: Batch) -> Any:
-    return batch.spec_of(0).replace(shape=None)
 
 
 def taking(index: Batch, taken: bool | int, node: Node, line: SourceLine | None) -> np.ndarray[Any, Any]:

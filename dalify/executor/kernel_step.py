@@ -338,7 +338,7 @@ class KernelStep(Step):
             layout: layout that ``prepare`` specifies; None for that of the rule.
         """
         # From lists: a generator is resumed for each element.
-        in_specs = tuple([None if batch is None else self._spec_of(batch, sample) for batch in call.inputs])
+        in_specs = tuple([None if batch is None else batch.spec_of(sample) for batch in call.inputs])
         # Values of arguments that determine shapes and differ between samples.
         shaping: tuple[Any, ...] = tuple([_plain(call.arguments[name][sample]) for name in self._varying])
         described = [None if x is None else (x.dtype, x.layout, x.ndim, x.shape) for x in in_specs]
@@ -374,9 +374,6 @@ class KernelStep(Step):
             specs = with_layout(self._operator.apply_rule(opened, self._rule_arguments), layout)
             self._known_open_specs = key, specs
         return specs
-
-    def _spec_of(self, batch: Batch, sample: int) -> Spec:
-        return batch.spec_of(sample)
 
     def _check_sizes(self, table: ShapeTable, spec: Spec) -> None:
         """Check the largest of samples of different shapes."""

@@ -46,13 +46,14 @@ class ProcessStages:
 
     Attributes:
         plan: the part of the plan that they compute.
+        in_progress: see above.
     """
 
     def __init__(self, parts: RemoteParts, count: int, in_progress: int, start_method: str) -> None:
         self._parts = parts
         self.plan = parts.plan.remote
         self._count = count
-        self._in_progress = in_progress
+        self.in_progress = in_progress
         self._start_method = start_method
         self._replies = Replies(parts)
         max_slots = max(_MAX_SLOTS, 2 * count)
@@ -69,7 +70,7 @@ class ProcessStages:
 
     def renewed(self) -> Self:
         """Return new stages for a process that was forked from this one, because its workers belong to the parent."""
-        return type(self)(self._parts, self._count, self._in_progress, self._start_method)
+        return type(self)(self._parts, self._count, self.in_progress, self._start_method)
 
     @property
     def process_ids(self) -> list[int]:
@@ -208,7 +209,7 @@ class ProcessStages:
         memory = SlotReference(self._free, slot, self._slots[slot]).memory()
         # Consumers may hold any number of batches and release them at any time. So a batch is copied if its slot is
         # needed for waiting batches: for each worker, one slot is always free or in progress.
-        is_copied = len(self._free) + len(self._computing) < min(self._count, self._in_progress)
+        is_copied = len(self._free) + len(self._computing) < min(self._count, self.in_progress)
         replies = self._replies
         replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
 

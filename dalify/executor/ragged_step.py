@@ -77,7 +77,7 @@ class RaggedStep(KernelStep):
                 xs.append(None if batch is None else _rows_of(batch, start, stop))
             in_specs: tuple[Spec | None, ...] = ()
             if self._takes_specs:
-                in_specs = tuple(None if batch is None else self._spec_of(batch, start) for batch in inputs)
+                in_specs = tuple(None if batch is None else batch.spec_of(start) for batch in inputs)
             named = self._arguments_of_run(call, arrays, in_specs, specs, start, stop)
             if self._is_allocating:
                 results = self._call_kernel([], xs, named, start, stop - start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,27 +68,18 @@ class RemoteParts(NamedTuple):
     callback_pickler: Any
 
 
-class BatchService(Protocol):
-    """A service whose workers compute batches."""
+class BatchService(NamedTuple):
+    """Workers of another kind than processes of this machine.
 
-    @property
-    def count(self) -> int:
-        """Maximum number of workers."""
-        ...
+    Attributes:
+        workers: maximum number of workers.
+        threads: number of threads per worker.
+        stages: returns the stages that send batches to the workers.
+    """
 
-    @property
-    def threads(self) -> int:
-        """Number of threads per worker."""
-        ...
-
-    @property
-    def in_progress(self) -> int:
-        """Number of batches that workers should have at the same time."""
-        ...
-
-    def stages(self, parts: RemoteParts) -> RemoteStages:
-        """Return the stages that send batches to the workers."""
-        ...
+    workers: int
+    threads: int
+    stages: Callable[[RemoteParts], RemoteStages]
 
 
 class Replies:

@@ -98,9 +98,10 @@ class EngineBuilder:
         """Number of batches in progress at the same time."""
         options = self._context.options
         # Without exec_async, one batch is requested at a time.
-        if self.service is None or not (options.exec_pipelined and options.exec_async):
+        remote = None if self.service is None or self.built is None else self.built.engine.remote
+        if remote is None or not (options.exec_pipelined and options.exec_async):
             return options.depth
-        return options.depth - 1 + self.service.in_progress
+        return options.depth - 1 + remote.in_progress
 
     def graph(self) -> Graph:
         """Return the graph as the user defined it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import partialmethod
 from typing import Any, Unpack
 
 import numpy as np
@@ -35,10 +36,10 @@ RANDOM_STATE = Parameter("_random_state", "per_sample", np.uint32, True, True, N
 class Form(Enum):
     """The form in which a kernel gets the samples of a chunk. It determines the step that calls the kernel."""
 
-    SAMPLES = "fills `Samples`, on the GPU `DeviceSamples`"
+    SAMPLES = "takes all samples of a chunk, of any shapes, and fills `Samples`, on the GPU `DeviceSamples`"
     NEW_SAMPLES = "takes the same, and returns its results in new memory"
     ELEMENTS = "fills arrays ``[N, ...]``, see `on_groups`, and computes each element by itself"
-    ROWS = "fills `Rows`"
+    ROWS = "takes the rows of all samples of a chunk in one call, and fills `Rows`"
     NEW_ROWS = "takes `Rows`, and returns its results in new memory"
     VIEW = "returns views of arrays or tensors ``[N, ...]``"
     SELECTION = "returns views, too, and has a function that selects from samples of different shapes"
@@ -203,69 +204,36 @@ class KernelOperator(Operator):
         """
         return self.is_batchwise or (self.whole_batch is not None and self.whole_batch(arguments))
 
-    def _attach(self, function: Callable[..., Any], device: str, form: Form) -> Callable[..., Any]:
+    def _attach(self, device: str, form: Form, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach the kernel of a device."""
         self.kernels[device] = Kernel(function, form, self.groups)
         return function
 
-    def cpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel that takes all samples of a chunk in one call, whatever their shapes, as `Samples`."""
-        return self._attach(function, "cpu", Form.SAMPLES)
-
-    def gpu_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the GPU kernel that takes all samples of a chunk in one call, whatever their shapes.
-
-        Inputs and outputs are `DeviceSamples`: one buffer, and offsets and shapes on the host.
-        """
-        return self._attach(function, "gpu", Form.SAMPLES)
-
-    def cpu_new_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel that takes `Samples` like ``cpu_samples``, but returns its results."""
-        return self._attach(function, "cpu", Form.NEW_SAMPLES)
-
-    def gpu_new_samples(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the GPU kernel that takes `DeviceSamples` like ``gpu_samples``, but returns its results."""
-        return self._attach(function, "gpu", Form.NEW_SAMPLES)
+    # The decorators that attach kernels; `Form` says what these take and return.
+    cpu_samples = partialmethod(_attach, "cpu", Form.SAMPLES)
+    gpu_samples = partialmethod(_attach, "gpu", Form.SAMPLES)
+    cpu_new_samples = partialmethod(_attach, "cpu", Form.NEW_SAMPLES)
+    gpu_new_samples = partialmethod(_attach, "gpu", Form.NEW_SAMPLES)
+    cpu_rows = partialmethod(_attach, "cpu", Form.ROWS)
+    gpu_rows = partialmethod(_attach, "gpu", Form.ROWS)
+    cpu_new_rows = partialmethod(_attach, "cpu", Form.NEW_ROWS)
+    gpu_new_rows = partialmethod(_attach, "gpu", Form.NEW_ROWS)
+    cpu_batch = partialmethod(_attach, "cpu", Form.BATCH)
+    gpu_batch = partialmethod(_attach, "gpu", Form.BATCH)
+    cpu_chunk = partialmethod(_attach, "cpu", Form.CHUNK)
 
     def cpu_elements(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the CPU kernel of arrays ``[N, ...]`` that computes each element by itself.
 
         It may get its first input as the output, and all samples of a chunk as one row of elements.
         """
-        self._attach(on_groups(repeats=True)(function), "cpu", Form.ELEMENTS)
+        self._attach("cpu", Form.ELEMENTS, on_groups(repeats=True)(function))
         return function
-
-    def cpu_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel that takes samples with different first extents in one call, as `Rows`."""
-        return self._attach(function, "cpu", Form.ROWS)
-
-    def gpu_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the GPU kernel that takes samples with different first extents in one call, as `Rows`."""
-        return self._attach(function, "gpu", Form.ROWS)
-
-    def cpu_new_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel that takes `Rows` like ``cpu_rows``, but returns its results."""
-        return self._attach(function, "cpu", Form.NEW_ROWS)
-
-    def gpu_new_rows(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the GPU kernel that takes `Rows` like ``gpu_rows``, but returns its results."""
-        return self._attach(function, "gpu", Form.NEW_ROWS)
-
-    def cpu_batch(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel that takes and returns whole batches."""
-        return self._attach(function, "cpu", Form.BATCH)
-
-    def gpu_batch(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the GPU kernel that takes and returns whole batches."""
-        return self._attach(function, "gpu", Form.BATCH)
-
-    def cpu_chunk(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel that takes and returns the batches of a chunk."""
-        return self._attach(function, "cpu", Form.CHUNK)
 
     def view(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Attach one kernel for all devices that returns views of its input, in another shape or layout."""
-        self._attach(function, "gpu", Form.VIEW)
-        return self._attach(function, "cpu", Form.VIEW)
+        self._attach("gpu", Form.VIEW, function)
+        return self._attach("cpu", Form.VIEW, function)
 
     def cpu_selection(self, selects: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Attach the CPU kernel that returns views of its input ``[N, ...]``: elements of each sample.

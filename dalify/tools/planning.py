@@ -63,15 +63,10 @@ class Costs:
     @classmethod
     def of_jpeg(cls, *, megapixels: float, stored_bytes: float, values: int, dtype: str, python_ms: float) -> Costs:
         """Return the costs of a JPEG file that is decoded, cropped, resized and, for floats, normalized."""
-        floats_ms = _floats_ms(values, dtype)
         decoding = _MS_PER_IMAGE + _MS_PER_MEGAPIXEL * megapixels + _MS_PER_JPEG_MEGABYTE * stored_bytes / 1e6
-        return cls(
-            stored_bytes=stored_bytes,
-            values=values,
-            dtype=dtype,
-            prepare_ms=decoding + floats_ms + python_ms,
-            floats_ms=floats_ms,
-            python_ms=python_ms,
+        total_ms = decoding + _floats_ms(values, dtype) + python_ms
+        return cls.measured(
+            prepare_ms=total_ms, stored_bytes=stored_bytes, values=values, dtype=dtype, python_ms=python_ms
         )
 
     @classmethod

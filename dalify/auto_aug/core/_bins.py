@@ -64,8 +64,7 @@ def signed_bin(
     if not isinstance(magnitude_bin, DataNode):
         check_bin(magnitude_bin, None)
     if random_sign is None:
-        options = {} if shape is None else {"shape": shape}
-        random_sign = apply("random.coin_flip", seed=seed, dtype=types.INT32, **options)
+        random_sign = apply("random.coin_flip", seed=seed, dtype=types.INT32, shape=shape)
     elif seed is not None or shape is not None:
         raise ArgumentValueError(
             "seed and shape cannot be combined with random_sign.",
@@ -94,8 +93,7 @@ def derived_seed(seed: int | None, part: int) -> int | None:
 
 def random_index(count: int, *, seed: int | None, shape: tuple[int, ...] | None = None) -> DataNode:
     """Return random integers in [0, count): one per sample, or `shape`."""
-    options = {} if shape is None else {"shape": shape}
-    return apply("random.uniform", values=list(range(count)), dtype=types.INT32, seed=seed, **options)
+    return apply("random.uniform", values=list(range(count)), dtype=types.INT32, seed=seed, shape=shape)
 
 
 def check_bin_count(count: object) -> None:

@@ -122,8 +122,7 @@ def RandomUniform(
         dims: number of dimensions to use.
     """
     extents = _sample_shape(shape, context, dims)
-    options: dict[str, Any] = {} if extents is None else {"shape": extents}
-    node = dali.random.uniform(range=(low, high), dtype=to_dalify_type(dtype), seed=seed_of(seed), **options)
+    node = dali.random.uniform(range=(low, high), dtype=to_dalify_type(dtype), seed=seed_of(seed), shape=extents)
     return Value(node, is_bfloat16=dtype == types.BFLOAT16)
 
 
@@ -154,10 +153,14 @@ def RandomNormal(
     """
     extents = _sample_shape(shape, context, dims)
     deviation: Any = stddev.node if stddev.constant is None else float(stddev.constant.reshape(-1)[0])
-    options: dict[str, Any] = {} if extents is None or like is not None else {"shape": extents}
     inputs = [] if like is None else [like.node]
     node = dali.random.normal(
-        *inputs, mean=mean, stddev=deviation, dtype=to_dalify_type(dtype), seed=seed_of(seed), **options
+        *inputs,
+        mean=mean,
+        stddev=deviation,
+        dtype=to_dalify_type(dtype),
+        seed=seed_of(seed),
+        shape=extents if like is None else None,
     )
     layout = "" if like is None else like.layout
     node = dali.reinterpret(node, layout=layout) if layout else node

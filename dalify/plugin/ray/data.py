@@ -19,8 +19,7 @@ from dalify.executor.batch_source import Request
 from dalify.executor.batch_worker import BatchWorker
 from dalify.executor.engine import Engine
 from dalify.executor.iteration import Iteration
-from dalify.executor.plan import Plan
-from dalify.executor.remote import RemoteParts, Replies
+from dalify.executor.remote import BatchService, RemoteParts, Replies
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.pipeline.pipeline import parts_of
 from dalify.plugin.ray.package import ray, ray_block, ray_datasource
@@ -176,13 +175,16 @@ def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 
         raise ArgumentValueError(
             f"the pipeline has {counted(pipe.num_outputs, 'output')}, and outputs= names {len(outputs)}.", line=line
         )
-    recorder = _Recorder()
-    parts_of(pipe).builder.service = recorder
+    builder = parts_of(pipe).builder
+    builder.service = BatchService(1, 1, _Recorder)
     pipe.build()
     try:
-        requests = list(_requests(pipe, recorder, epoch, line))
+        assert builder.built is not None, "dalify bug: build did not build"
+        engine = builder.built.engine
+        recorder = engine.remote
+        assert isinstance(recorder, _Recorder), "dalify bug: an engine without the stages of its service"
+        requests = list(_requests(pipe, engine, recorder, epoch, line))
         parts = recorder.parts
-        assert parts is not None, "dalify bug: a pipeline that was built without its stages"
         if parts.plan.local.stages:
             step = parts.plan.local.stages[0].steps[0]
             raise GraphError(
@@ -200,33 +202,19 @@ def pipeline_datasource(pipe: Pipeline, outputs: Sequence[str], *, epoch: int = 
 class _Recorder:
     """Stages that record the requests for batches and compute nothing."""
 
-    count = 1
-    threads = 1
     in_progress = 1
 
-    def __init__(self) -> None:
-        self.parts: RemoteParts | None = None
-        self._replies: Replies | None = None
-        self.requests: list[Request] = []
-
-    def stages(self, parts: RemoteParts) -> Self:
-        """Return itself."""
+    def __init__(self, parts: RemoteParts) -> None:
         self.parts = parts
+        self.plan = parts.plan.remote
         self._replies = Replies(parts)
-        return self
-
-    @property
-    def plan(self) -> Plan:
-        """The part of the plan that they would compute."""
-        assert self.parts is not None, "dalify bug: a plan before there is a graph"
-        return self.parts.plan.remote
+        self.requests: list[Request] = []
 
     def start(self) -> None:
         """Do nothing."""
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
         """Record a request."""
-        assert self._replies is not None, "dalify bug: a request before there is a graph"
         self.requests.append(self._replies.request(iteration))
 
     def discard(self) -> None:
@@ -241,7 +229,7 @@ class _Recorder:
 
 
 def _requests(
-    pipe: Pipeline, recorder: _Recorder, epoch: int, line: SourceLine | None
+    pipe: Pipeline, engine: Engine, recorder: _Recorder, epoch: int, line: SourceLine | None
 ) -> Iterator[tuple[Request, int]]:
     """Yield the batches of an epoch, each with its number of rows that belong to the epoch."""
     metas = list(pipe.reader_meta().values())
@@ -251,7 +239,6 @@ def _requests(
         raise ArgumentValueError(
             "a data source reads the whole epoch.", line=line, hint="Omit shard_id, num_shards and shard."
         )
-    engine = parts_of(pipe).builder.engine()
     if epoch:
         engine.start_epoch(epoch, is_next=True)
     left = metas[0]["epoch_size"]

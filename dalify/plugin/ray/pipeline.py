@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError
 from dalify.base.source_line import SourceLine
-from dalify.executor.remote import RemoteParts
+from dalify.executor.remote import BatchService
 from dalify.pipeline import Pipeline
 from dalify.pipeline.pipeline import parts_of
 from dalify.plugin.ray.pool import RayPool
@@ -86,9 +87,9 @@ class RayPipeline(Pipeline):
         parts.builder.graph()
         self.__dict__.update(pipe.__dict__)  # including the attributes of a user's subclass, which its iter_setup reads
         self._iter_setup = type(pipe).iter_setup
-        self._ray_workers = _RayWorkers(pool or RayPool(**given, is_shared=False))
         parts.context.point_to(self)
-        parts.builder.service = self._ray_workers
+        pool = pool or RayPool(**given, is_shared=False)
+        parts.builder.service = BatchService(pool.maximum, pool.threads, partial(RayStages, pool=pool))
 
     def iter_setup(self) -> None:
         """Feed data for the next iteration, by ``iter_setup`` of the original pipeline."""
@@ -97,32 +98,5 @@ class RayPipeline(Pipeline):
     @property
     def nodes(self) -> list[str]:
         """Ids of the Ray nodes of the workers that are ready, one per worker."""
-        return [] if self._ray_workers.current is None else self._ray_workers.current.nodes
-
-
-class _RayWorkers:
-    """The workers of a pipeline in Ray; see ``BatchService``."""
-
-    def __init__(self, pool: RayPool) -> None:
-        self._pool = pool
-        self.current: RayStages | None = None
-
-    @property
-    def count(self) -> int:
-        """Maximum number of workers."""
-        return self._pool.maximum
-
-    @property
-    def threads(self) -> int:
-        """Number of threads of each worker."""
-        return self._pool.threads
-
-    @property
-    def in_progress(self) -> int:
-        """Number of batches that workers should have at the same time: each computes one and has the next one."""
-        return 1 if self.current is None else self.current.in_progress
-
-    def stages(self, parts: RemoteParts) -> RayStages:
-        """Return the stages that send batches to the workers."""
-        self.current = RayStages(parts, self._pool)
-        return self.current
+        built = parts_of(self).builder.built
+        return built.engine.remote.nodes if built is not None and isinstance(built.engine.remote, RayStages) else []

@@ -16,6 +16,7 @@ import dalify
 from dalify import fn
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, WorkerError
 from dalify.pipeline import pipeline_def
+from dalify.pipeline.pipeline import parts_of
 from tests.helpers.frameworks import imported
 from tests.helpers.photo_pipelines import EPOCH, assert_equal, batches, photos
 from tests.helpers.programs import LIMIT_S, running
@@ -133,10 +134,11 @@ def test_a_forked_child_is_refused(ray_cluster: RayCluster, photo_folder: Path) 
     ray_cluster.fill_up()
     pipe = RayPipeline(photos(photo_folder), workers=1)
     pipe.run()
-    stages = pipe._ray_workers.current
-    assert stages is not None
+    built = parts_of(pipe).builder.built
+    assert built is not None
+    assert built.engine.remote is not None
     with pytest.raises(PipelineStateError, match="Ray cannot run in it"):
-        stages.renewed()
+        built.engine.remote.renewed()
     pipe.close()
 
 

@@ -91,15 +91,14 @@ class Images:
             policy: ``out_of_bounds_policy`` of ``fn.slice``.
             fill: values outside the image for the policy ``pad``.
         """
-        given = {} if fill is None else {"fill_values": fill}
         data = self.operators.slice(
             self.data,
             self.pair(top, left),
             self.pair(height, width),
             axes=list(self.axes),
             out_of_bounds_policy=policy,
+            fill_values=fill,
             device=self.device,
-            **given,
         )
         return replace(self, data=data)
 
@@ -116,8 +115,7 @@ class Images:
 
     def uniform(self, low: float, high: float, seed: int = -1) -> Any:
         """Draw a number, one per image in a pipeline; if the bounds are equal, return them."""
-        given = {} if seed == -1 else {"seed": seed}
-        return low if low == high else self.operators.random.uniform(range=[low, high], **given)
+        return low if low == high else self.operators.random.uniform(range=[low, high], seed=seed)
 
     def moved(self, device: str) -> Images:
         """Return the images of a pipeline on a device."""
