@@ -201,8 +201,8 @@ contact_sheet(OUT / "05_ssd_anchors.png", sheet, captions)
 """## 2. Masks
 
 A mask is an image of class indices. It needs the same geometric operators with the same random numbers. Class indices
-must not be averaged, so the interpolation is `INTERP_NN`; pixels outside the source get 0, the background. A node can
-be used twice: angle, window and mirror value are drawn once per sample and used for the image and the mask.
+must not be averaged, so the interpolation is `INTERP_NN`; pixels outside the source get 0, the background. A graph value
+can be used twice: angle, window and mirror value are drawn once per sample and used for the image and the mask.
 """
 
 
