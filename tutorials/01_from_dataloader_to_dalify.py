@@ -185,8 +185,8 @@ contact_sheet(OUT / "01_own_source.png", list(images.as_array()), captions, cell
 # %% [markdown]
 """## 6. Python's `if` becomes part of the graph
 
-Because the decorator reads the source, an `if` on a graph value decides **per sample**. The batch is split in two parts,
-each branch processes one part, and the results are merged. You only write the `if`.
+Because the decorator reads the source, an `if` on a graph value decides **per sample**. The batch is split in two
+parts, each branch processes one part, and the results are merged. You only write the `if`.
 """
 
 

@@ -180,12 +180,12 @@ show_error(lambda: fn.resise)
 
 # %%
 @pipeline_def(batch_size=4, num_threads=1)
-def numpy_on_a_node():
+def iterates_over_a_graph_value():
     value = fn.random.uniform(range=[0.0, 1.0], shape=[3])
     return [element + 1 for element in value]
 
 
-show_error(lambda: numpy_on_a_node().build())
+show_error(lambda: iterates_over_a_graph_value().build())
 
 # %% [markdown]
 """**A damaged file** raises an error during `run()`. The message names the file. The next `run()` works."""

@@ -34,8 +34,8 @@ def squares():
 """## 1. One photograph, many operators
 
 `fn.color_twist` changes brightness, contrast, saturation and hue in one step. It computes in floating point and rounds
-once; three separate operators round three times. Each argument is a number, or a graph value with one number per sample,
-for instance a random number.
+once; three separate operators round three times. Each argument is a number, or a graph value with one number per
+sample, for instance a random number.
 """
 
 # %%

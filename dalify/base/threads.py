@@ -113,12 +113,13 @@ class ThreadPool:
         """Raise an error in the main thread, which would wait forever, if the threads have ended.
 
         Raises:
-            PipelineStateError: they have.
+            PipelineStateError: the threads have ended.
         """
         if self._queue.closed and is_main_thread():
             raise PipelineStateError(
                 "the pipeline's threads have ended: the program is ending, or another thread closed the pipeline.",
-                hint="Functions registered with atexit after the pipeline was built are called before that.",
+                hint="To use the pipeline at the end of the program, build it first and then register a function with "
+                "atexit: the function is called before the threads end.",
             )
 
     def close(self, *, wait: bool = True) -> None:

@@ -59,5 +59,5 @@ def hardware_error(error: Exception) -> DeviceError:
     return DeviceError(
         f"the environment variable {VIDEO_VARIABLE} selects {value!r}, but this hardware cannot decode videos "
         f"({reason}).",
-        hint="Unset it to decode on the CPU.",
+        hint="Unset the variable to decode on the CPU.",
     )

@@ -338,7 +338,7 @@ class VideoIndex(Entries[VideoEntry]):
         if not 0 <= first < count or end < first:
             bounds_text = f"start {float(part.start):g}" + ("" if part.end is None else f" and end {float(part.end):g}")
             raise ReaderError(
-                f"{part.place}: no part with {bounds_text} in the video {part.path!r}, which has "
+                f"{part.place}: the video {part.path!r} has no part with {bounds_text}; it has "
                 f"{counted(count, 'frame')}"
                 + ("." if table is None else f" until {table.seconds(np.array([count - 1]))[0]:g} s.")
             )

@@ -245,7 +245,7 @@ def reinterpreted(array: Array, new_type: DALIDataType) -> Array:
     if dtype.itemsize != array.itemsize:
         raise DTypeError(
             f"elements of {array.itemsize} bytes ({array_dtype(array)!s}) cannot be reinterpreted as {new_type!s}, "
-            f"which has {dtype.itemsize}.",
+            f"whose elements have {dtype.itemsize}.",
             hint="Convert them in the pipeline with fn.cast.",
         )
     return array.view(dtype if isinstance(array, np.ndarray) else getattr(torch, dtype.name))

@@ -324,7 +324,7 @@ def _batch_of(source: Any, layout: str, device: str, convert: Callable[[Any], Ar
             if sample.dtype != samples[0].dtype:
                 raise DTypeError(
                     f"all samples must have the same element type; sample 0 has {samples[0].dtype}, "
-                    f"sample {index} {sample.dtype}."
+                    f"sample {index} has {sample.dtype}."
                 )
             if sample.ndim != samples[0].ndim:
                 raise ShapeError(

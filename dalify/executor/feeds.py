@@ -464,7 +464,8 @@ class Feeds:
         """
         if len(states) != len(self._in_order):
             raise CheckpointError(
-                f"the checkpoint describes {len(states)} readers and sources; the pipeline has {len(self._in_order)}."
+                f"the checkpoint contains {len(states)} readers and sources, but the pipeline has "
+                f"{len(self._in_order)}."
             )
         for feed, state in zip(self._in_order, states, strict=True):
             feed.restore(state)

@@ -302,7 +302,7 @@ class PipelineOptions:
             value = getattr(self, name)
             if is_list_or_tuple(value) and len(value) != count:
                 raise ArgumentValueError(
-                    f"{name} has {len(value)} item{'' if len(value) == 1 else 's'}, the pipeline {count} "
+                    f"{name} has {len(value)} item{'' if len(value) == 1 else 's'}, but the pipeline has {count} "
                     f"output{'' if count == 1 else 's'}.",
                     hint="Pass one item per output (None for no check), or one value for all.",
                 )

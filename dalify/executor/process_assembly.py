@@ -65,13 +65,13 @@ def check_parts(parts: SplitPlan, reading: Mapping[Node, int]) -> None:
                 "the reader and the pipeline both have processes=.",
                 line=step.node.line,
                 operator=step.node.operator.public_name,
-                hint="Omit it in the reader: the processes of the pipeline also read.",
+                hint="Omit processes= in the reader: the processes of the pipeline also read the samples.",
             )
     if not parts.remote.stages:
         first = next((step.node for stage in parts.local.stages for step in stage.steps if stage.is_serial), None)
         raise GraphError(
-            "nothing in this pipeline can be computed by its processes: all operators are external sources, need the "
-            "device, or are Python functions that are called for one batch after the other.",
+            "the processes of this pipeline have nothing to compute: all operators are external sources, run on the "
+            "GPU, or are Python functions that are called for one batch after the other.",
             line=None if first is None else first.line,
             operator=None if first is None else first.operator.public_name,
             hint="Write fn.python_function(..., parallel=True) for a function that depends only on its inputs, or "

@@ -98,7 +98,7 @@ def located(error: Exception, node: Node, sample: int | None = None, origin: str
 
     An exception of a library becomes an error of dalify: ``ReaderError`` for readers, ``DecodeError`` for decoders,
     ``OperatorError`` for other operators. An exception of a user's function keeps its class and is also a RuntimeError;
-    exceptions of sources and data sets do not change, except for ``StopIteration`` of data sets, which would end the
+    exceptions of sources and datasets do not change, except for ``StopIteration`` of datasets, which would end the
     epoch. Raise it ``from cause(error, node)``.
     """
     if is_foreign(error, node):

@@ -126,7 +126,7 @@ def random_bbox_crop(
 
     Args:
         boxes: float32 [n, 4], or [n, 6] for volumes, relative to the image (0 to 1).
-        labels: n integers; those of dropped boxes are dropped.
+        labels: n integers; labels of dropped boxes are dropped.
         bbox_layout: letters of a box: "xyXY" (corners), "xyWH" (corner and extents), "xyzXYZ" …; overrides `ltrb`.
         crop_shape: extents of the window in pixels; requires `input_shape`. The window is then returned in pixels.
         input_shape: extents of the image in pixels.
@@ -224,7 +224,7 @@ def _(
         failed = int(np.argmin(found.is_valid))
         warnings.warn(
             f"random_bbox_crop found no window for {counted(boxes.lengths[failed], 'box')} after "
-            f"{rules.total_num_attempts} candidates and uses the best one; pass quiet=True if that is expected.",
+            f"{rules.total_num_attempts} candidates and uses the best candidate; pass quiet=True if that is expected.",
             stacklevel=2,
         )
     starts, window = found.boxes.starts, (found.anchors, found.shapes)

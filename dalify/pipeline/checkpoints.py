@@ -96,8 +96,8 @@ class Checkpoints:
             state = self._opened(saved)
             if options.seed not in (None, state["seed"]):
                 raise CheckpointError(
-                    f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={options.seed}.",
-                    hint="Use the same seed, or omit it to use that of the checkpoint.",
+                    f"the checkpoint was made with seed={state['seed']}, but the pipeline has seed={options.seed}.",
+                    hint="Use the same seed, or omit seed= to use the seed of the checkpoint.",
                 )
             if builder.built is not None:
                 saving.check_graph(state, builder.graph(), options.batch_size)
@@ -145,7 +145,7 @@ class Checkpoints:
         # Seeds are part of the built graph, and processes cannot rewind an iterable.
         if engine.feeds.have_unrepeatable_items:
             raise CheckpointError(
-                "this checkpoint requires a source to restart, but it cannot return its previous items again.",
+                "to load this checkpoint, a source must restart, but it cannot return its previous items again.",
                 hint="Pass the checkpoint to the pipeline's constructor, or load it before the first batch.",
             )
         builder.start_at(state)

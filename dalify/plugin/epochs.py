@@ -346,7 +346,8 @@ def _check_counts(state: Mapping[str, Any], epochs: Epochs) -> None:
     before, now = state["counts"], epochs.state()["counts"]
     if before != now:
         raise CheckpointError(
-            f"the checkpoint belongs to an iterator that counts {_shown(before)}, this one counts {_shown(now)}.",
+            f"the checkpoint belongs to an iterator that counts {_shown(before)}, but this iterator counts "
+            f"{_shown(now)}.",
             hint="Restore with the same size, reader_name, last_batch_policy and number of pipelines.",
         )
 

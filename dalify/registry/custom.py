@@ -122,11 +122,11 @@ class CustomOperator(KernelOperator):
         """Return the number of outputs; called for each use.
 
         Raises:
-            OperatorDefinitionError: the operator has no function that computes it.
+            OperatorDefinitionError: the operator has no CPU or GPU function.
         """
         if not self.kernels:
             raise OperatorDefinitionError(
-                "has no function that computes it.",
+                "the operator has no CPU or GPU function.",
                 operator=self.public_name,
                 hint=f"Attach one with @{self.__name__}.cpu; the operator is defined in {self.place}.",
             )

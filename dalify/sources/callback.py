@@ -222,7 +222,7 @@ class ItemIterator:
     Args:
         callback: an iterable or generator function.
         counts_epochs: whether to call ``set_epoch()`` with the next ``epoch`` when the source is restarted, if it has
-            both, as data sets of Hugging Face require: they are shuffled again and discard their resume state.
+            both, as datasets of Hugging Face require: they are shuffled again and discard their resume state.
 
     Attributes:
         taken: number of items taken since the last start.

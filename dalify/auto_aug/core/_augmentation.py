@@ -184,7 +184,7 @@ class Augmentation:
             check_bin(bin_only, count)
         elif bin_only.dtype is not None and not bin_only.dtype.is_integer:
             raise ArgumentTypeError(
-                f"magnitude_bin must be integers; the graph value has elements of type {bin_only.dtype!s}.",
+                f"magnitude_bin must have integer elements; the graph value has elements of type {bin_only.dtype!s}.",
                 line=SourceLine.capture(),
                 hint="Draw it as integers: fn.random.uniform(range=[0, 10], dtype=types.INT32).",
             )
@@ -222,7 +222,7 @@ class Augmentation:
         if isinstance(given, np.ndarray):
             if given.ndim != 1 or given.dtype.kind not in "iuf":
                 raise ArgumentValueError(
-                    f"a mag_range array must be 1-D with one number per bin; that of {self.name} has the shape "
+                    f"a mag_range array must be 1-D with one number per bin; the mag_range of {self.name} has shape "
                     f"{given.shape} and type {given.dtype}.",
                     line=line,
                 )

@@ -91,7 +91,7 @@ def _check_step(step: Any, count: int, policy: str) -> None:
         check_bin(level, count, f"the magnitude bin of {augmentation.name}")
     elif augmentation.mag_range is not None:
         raise ArgumentValueError(
-            f"{augmentation.name} has magnitudes, but no bin in the policy {policy!r}.",
+            f"{augmentation.name} has magnitudes, but the policy {policy!r} specifies no magnitude bin for it.",
             line=line,
             hint=f"({augmentation.name}, {probability}, 3)",
         )

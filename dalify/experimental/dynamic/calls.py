@@ -164,7 +164,7 @@ def _converted_arguments(
         return arguments, None
     if "seed" in arguments and "seed" not in operator.parameters:
         raise UnknownArgumentError(
-            "has no argument seed in dynamic mode.", hint="Use a generator: rng=ndd.random.RNG(seed)."
+            "the argument seed does not exist in dynamic mode.", hint="Use a generator: rng=ndd.random.RNG(seed)."
         )
     rng = arguments.pop("rng") if "rng" in arguments else get_default_rng()
     if not isinstance(rng, RNG):

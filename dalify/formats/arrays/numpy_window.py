@@ -91,7 +91,7 @@ def _runs(header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> Run
 
 
 class UniformWindows:
-    """The same window of files with equal headers, as the files of a data set usually have.
+    """The same window of files with equal headers, as the files of a dataset usually have.
 
     Args:
         path: path of one of the files.

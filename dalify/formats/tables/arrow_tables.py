@@ -1,4 +1,4 @@
-"""Sources of Arrow data: Parquet and Arrow files, tables in memory, data sets of Hugging Face.
+"""Sources of Arrow data: Parquet and Arrow files, tables in memory, datasets of Hugging Face.
 
 Each kind of source provides blocks of rows. Files are read, never mapped by default: if a mapped file is truncated, the
 process ends.
@@ -395,7 +395,7 @@ class ArrowFileSource:
 
 
 class TableSource:
-    """A table in memory or of a Hugging Face data set.
+    """A table in memory or of a Hugging Face dataset.
 
     Args:
         holder: a pyarrow Table, or a picklable object with an attribute ``table``.

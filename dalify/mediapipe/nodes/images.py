@@ -342,7 +342,10 @@ def Pad(
     half = len(pads) // 2
     before, after = list(pads[:half]), list(pads[half:])
     if len(pads) % 2 or half < count or any(before[count:]) or any(after[count:]) or min(pads) < 0:
-        raise ArgumentValueError(f"pads must be numbers for the {count} dimensions, first before, then after the data.")
+        raise ArgumentValueError(
+            f"pads must be {2 * count} numbers that are not negative: {count} before and then {count} after the data, "
+            f"one per dimension; got {list(pads)}."
+        )
     if mode not in _PAD_POLICIES:
         options = ["0 (value)", "1 (reflect)", "2 (edge)", "3 (symmetric)"]
         raise ArgumentValueError(option_error_text("mode", mode, options))

@@ -37,7 +37,7 @@ class _Audio(Parameters):
         read_idxs: also return the indices of the entries.
         read_sample_rate: also return the sampling rate.
         read_text: also return the text.
-        sample_rate: output sampling rate in Hz; negative or 0: that of the file.
+        sample_rate: output sampling rate in Hz; 0 or a negative number keeps the rate of the file.
     """
 
     downmix: bool = True

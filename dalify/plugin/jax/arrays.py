@@ -60,9 +60,10 @@ class Division:
         self._own = len({index[0].start for index in sharding.addressable_devices_indices_map(trial).values()})
         if pipelines not in (1, self._own):
             raise IteratorArgumentError(
-                f"the sharding divides a batch of this process into {self._own} parts, and there are {pipelines} "
+                f"the sharding divides a batch of this process into {self._own} parts, but there are {pipelines} "
                 "pipelines.",
-                hint=f"Pass one pipeline per part, {self._own} in total, or a single one whose batches are divided.",
+                hint=f"Pass one pipeline per part, {self._own} in total, or a single pipeline, whose batches are "
+                "divided.",
             )
 
     def __call__(self, name: str, arrays: Sequence[Any]) -> Any:

@@ -33,7 +33,7 @@ _ROW_NUMBERS_END = 1 << 32  # the random numbers of a sample depend on 32 bits o
 
 
 class PipelineMapper:
-    """Runs a pipeline on the columns of a data set, for ``ray.data.Dataset.map_batches``.
+    """Runs a pipeline on the columns of a dataset, for ``ray.data.Dataset.map_batches``.
 
     Ray creates one per actor, which builds the pipeline once.
 
@@ -114,7 +114,7 @@ class PipelineMapper:
         needed = self._columns if self._row_numbers is None else [*self._columns, self._row_numbers]
         missing = [name for name in needed if name not in batch]
         if missing:
-            raise ArgumentValueError(f"the data set has no column {missing[0]!r}; it has {', '.join(batch)}.")
+            raise ArgumentValueError(f"the dataset has no column {missing[0]!r}; it has {', '.join(batch)}.")
         if self._row_numbers is not None:
             engine = parts_of(self._pipe).builder.engine()
             assert isinstance(engine, Engine), "dalify bug: a batch in debug mode has row numbers"

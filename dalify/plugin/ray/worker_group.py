@@ -268,11 +268,11 @@ class WorkerGroup:
             return self._rejection
         return WorkerError(
             f"no worker could be started within start_timeout_s={self._pool.start_timeout_s:g}: {self._resources()}.",
-            hint="End what uses the CPUs, add nodes, or take fewer cpus_per_worker.",
+            hint="Free CPUs, add nodes, or reduce cpus_per_worker.",
         )
 
     def log_waiting_workers(self) -> None:
-        """Log that workers wait for resources of the cluster, once for each number of them."""
+        """Log that workers wait for resources of the cluster, once for each number of waiting workers."""
         now = time.monotonic()
         if self._waits_since is None or now - self._waits_since < _SILENT_START_S:
             return
