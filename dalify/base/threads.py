@@ -1,4 +1,4 @@
-"""Threads that compute: those of pipelines, and those that help the threads that call them.
+"""Threads that compute: threads of pipelines, and threads that help the calling thread.
 
 Tasks of earlier batches have priority. Threads that would be idle at the end of a batch run tasks of the next one.
 """
@@ -9,7 +9,7 @@ import atexit
 import heapq
 import itertools
 
-# Python calls its exit handler after those of dalify, which are registered later.
+# Python calls its exit handler after dalify's exit handlers, which are registered later.
 import multiprocessing.util  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import threading
 import time

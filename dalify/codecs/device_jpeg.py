@@ -86,7 +86,7 @@ def chosen_decoder(device: str | None = None) -> tuple[str | None, str]:
     """Return the key of the decoder for a device, None for the host, and the reasons, for ``explain()``.
 
     Args:
-        device: torch device; None for that of the pipeline that is being built, or the one that torch finds.
+        device: torch device; None for the device of the pipeline that is being built, or the device that torch finds.
 
     Raises:
         ArgumentValueError: the environment variable ``DALIFY_DEVICE_DECODER`` has an unknown value.

@@ -333,7 +333,7 @@ def _block_size(at, code):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _sampling_rate(at, code, rate):
-    """Return the sampling rate in Hz, and the address after the bytes that contain it; `rate` is that of the stream."""
+    """Return the sampling rate in Hz, and the address after its bytes; `rate` is the rate in the stream header."""
     if code == 0 or code == 15:  # 15 is invalid
         return rate if code == 0 else np.int64(-1), at
     if code < 12:

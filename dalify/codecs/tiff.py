@@ -167,7 +167,7 @@ class _Directory:
 
     @property
     def can_be_gray(self) -> bool:
-        """Whether the samples of a pixel are contiguous, and stored as those of several gray pixels."""
+        """Whether the samples of a pixel are contiguous, and stored like several gray pixels."""
         values = self.values
         return (
             self.is_uniform

@@ -44,7 +44,7 @@ ROUNDINGS = {
 FRAME_NUM_KINDS = ("none", "scalar", "sequence")
 # Number of videos that a thread keeps open: the next sequence is often from the same video.
 _OPEN_PER_THREAD = 4
-# Memory for tables of frames: those of 9,000 videos with 300 frames, or of 25 videos of an hour.
+# Memory for tables of frames, of 9,000 videos with 300 frames or of 25 videos of an hour.
 _MAX_TABLE_BYTES = 64 << 20
 # Attributes that are not pickled: locks, open videos, and what other processes do not need.
 _OF_PROCESS = ("_tables", "_in_progress", "_local", "_first_error")
@@ -104,7 +104,7 @@ class Division(NamedTuple):
 
     @property
     def distance(self) -> int:
-        """Number of frames from the start of one sequence to that of the next."""
+        """Number of frames from the start of one sequence to the start of the next."""
         return self.step if self.step > 0 else self.sequence_length * self.stride
 
     def count(self, frames: int) -> int:
@@ -316,7 +316,7 @@ class VideoIndex(Entries[VideoEntry]):
 
         Args:
             part: the part.
-            frames: numbers of frames or errors by path, as far as they are known; that of this part is added.
+            frames: numbers of frames or errors by path, as far as they are known; the entry of this part is added.
         """
         in_seconds = part.start is not None and not self._division.in_frames
         table = self._tables.get(part.path) if in_seconds else None

@@ -33,8 +33,8 @@ class Samples:
     """N arrays of one element type and number of dimensions, C-contiguous unless there are strides.
 
     Args:
-        addresses: address of the first element of each sample, int64 ``[N]``; None: those of the array `owner`.
-        shapes: shapes, int64 ``[N, ndim]``; None: those of the array `owner`, ``[N, ...]``.
+        addresses: address of the first element of each sample, int64 ``[N]``; None: the addresses in the array `owner`.
+        shapes: shapes, int64 ``[N, ndim]``; None: the shape of the array `owner`, ``[N, ...]``.
         dtype: element type.
         owner: object that keeps the memory alive.
         strides: of windows of larger arrays: elements from one index of an axis to the next, int64 ``[N, ndim]``; only

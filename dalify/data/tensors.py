@@ -48,7 +48,7 @@ class _TensorList(Generic[_T]):
 
     Args:
         source: a Batch, a list like this, an array with a leading sample axis, or a list of arrays or tensors.
-        layout: layout of a sample; "" keeps that of the tensors.
+        layout: layout of a sample; "" keeps the layout of the tensors.
         contiguous: copy the tensors of a list, as in DALI, so that later changes of them have no effect.
     """
 
@@ -205,7 +205,7 @@ class TensorListCPU(_TensorList[TensorCPU]):
 
     Args:
         source: a Batch, a TensorListCPU, an array with a leading sample axis, or a list of arrays or TensorCPU.
-        layout: layout of a sample; "" keeps that of the tensors.
+        layout: layout of a sample; "" keeps the layout of the tensors.
         contiguous: copy the tensors of a list.
     """
 
@@ -257,7 +257,7 @@ class TensorListGPU(_TensorList[TensorGPU]):
 
     Args:
         source: a Batch, a TensorListGPU, a tensor with a leading sample axis, or a list of tensors or TensorGPU.
-        layout: layout of a sample; "" keeps that of the tensors.
+        layout: layout of a sample; "" keeps the layout of the tensors.
         contiguous: copy the tensors of a list.
     """
 

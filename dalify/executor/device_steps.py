@@ -264,7 +264,7 @@ class TransferStep(Step):
         parts = (batch,) if batch.ragged is not None else batch.parts
         if not parts:
             staged = packed(batch, self._bytes)
-            if device == "cpu":  # the staging memory is that of the device
+            if device == "cpu":  # the staging memory is memory of the device
                 host, starts, shapes = _ragged_of(staged)
                 ragged = tensor_of_bytes(host), starts, shapes
                 return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)

@@ -101,7 +101,7 @@ class Resources:
         arenas: scratch memory of chunks.
         torch_device: device of the device stages; None without such stages.
         device_id: index of the accelerator of the pipeline; None: the current one.
-        limits: limits for all work of the engine; None: those of the process.
+        limits: limits for all work of the engine; None: the limits of the process.
     """
 
     threads: ThreadPool
@@ -195,7 +195,7 @@ class Engine:
         external sources, which would be called earlier.
 
         Args:
-            depth: what the user wants.
+            depth: the depth that the user specified.
         """
         if not self._may_add_batches:
             return depth

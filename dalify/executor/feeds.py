@@ -61,7 +61,7 @@ class ExternalFeed:
         workers: processes that call the source, for ``parallel=True``; None if the pipeline has none.
 
     Attributes:
-        number: index of its state among those of all feeds.
+        number: index of its state among the states of all feeds.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class ExternalFeed:
         Raises:
             StopIteration: the source is at its end.
             PipelineStateError: nothing was fed, without ``blocking``.
-            Exception: what the source raises, with a note on where.
+            Exception: an error of the source, with a note that names its place.
         """
         if self.source is None:
             return self._next_fed()
@@ -345,7 +345,7 @@ class ReaderFeed:
     """The sampler of one reader.
 
     Attributes:
-        number: index of its state among those of all feeds.
+        number: index of its state among the states of all feeds.
     """
 
     def __init__(self, node: Node, sampler: Sampler) -> None:

@@ -346,7 +346,7 @@ def options_from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
         SerializationError: not a dictionary, an unknown option, or an unknown member of an enumeration.
     """
     if not isinstance(saved, dict) or not saved.keys() <= set(_KEPT):
-        raise SerializationError("this serialized pipeline is damaged: its options are not those of a pipeline.")
+        raise SerializationError("this serialized pipeline is damaged: its options are not options of a pipeline.")
     given = dict(saved)
     for name, kind in _ENUMS.items():
         try:

@@ -118,7 +118,7 @@ def remote_stages(
         parts: the parts of the plan for other processes and for this one.
         feed_numbers: numbers of the readers among the feeds.
         runnable: the graph that the workers receive.
-        setup: what the pipeline specifies.
+        setup: the options of the pipeline.
         pool: memory for the outputs.
         meter: collects measurements; None if not requested.
     """

@@ -167,7 +167,7 @@ class ProcessStages:
             self._finish(token)
             return
         most = MAX_DEATHS if death.timeout_s is None else MAX_TIMEOUTS
-        # Errors at the start, such as those of imports, occur again; signals come from outside.
+        # Errors at the start, such as import errors, occur again; signals come from outside.
         is_hopeless = bool(death.reason) or (death.call is None and (death.code or 0) > 0)
         if token.deaths < most and not is_hopeless:
             with suppress(WorkerError, PipelineStateError):  # closed in the meantime: no thread waits

@@ -212,7 +212,7 @@ def _placeholder(batch: Batch) -> DataNode:
 
 
 def _device_of(batches: Sequence[Batch], node: Node) -> str:
-    """Return the torch device: that of the data, or the one that a pipeline would use."""
+    """Return the torch device of the data, or the device that a pipeline would use."""
     for batch in batches:
         if batch.device == "gpu":
             return str(batch.torch_device)

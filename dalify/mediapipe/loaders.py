@@ -180,7 +180,7 @@ class MediaApiDataLoader:
 
     Args:
         dataset: ImageFolder, or an object with the same `samples` (pairs of path and label) and `transform`.
-        sampler: the order; by default that of the dataset. The user must call its ``set_epoch``, as with torch.
+        sampler: the order; by default the order of the dataset. The user must call its ``set_epoch``, as with torch.
         batch_size: samples of a batch.
         num_workers: number of threads; 0 for the number of CPUs, at most 8.
         pin_memory: accepted and ignored: results are already on the accelerator.

@@ -36,7 +36,7 @@ def _wants_accelerator(device: Any) -> bool:
     """Return whether a device name requests an accelerator.
 
     Raises:
-        ArgumentValueError: the name is not that of a device.
+        ArgumentValueError: the name is not the name of a device.
     """
     if device is None or device == "cpu":
         return False

@@ -177,7 +177,7 @@ def _region_sources(inputs: tuple[Batch, ...], in_ids: Vectors | None) -> tuple[
 
 
 def _origins(inputs: tuple[Batch, ...], owners: np.ndarray, chosen: np.ndarray) -> list[str | None] | None:
-    """Return the origin of each canvas, joined from those of its regions; None if no image has one."""
+    """Return the origin of each canvas, joined from the origins of its regions; None if no image has an origin."""
     if all(batch.origins is None for batch in inputs):
         return None
     known = [origin for batch in inputs for origin in (batch.origins or [None] * len(batch))]

@@ -129,7 +129,7 @@ class Checkpoints:
         shard = saving.shard_of(self._builder.graph())
         state = saving.merged(states, shard)
         if self._context.options.seed is not None and saving.divides(state, shard):
-            state["seed"] = self._context.options.seed  # it may differ from that of the old shard
+            state["seed"] = self._context.options.seed  # it may differ from the seed of the old shard
         return state
 
     def _restore(self, engine: Engine, state: dict[str, Any]) -> None:

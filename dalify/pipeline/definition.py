@@ -113,7 +113,7 @@ def _reject_keywords(function: Callable[..., Any]) -> None:
 
 
 def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the keyword arguments of the function from those of the pipeline; the function has precedence."""
+    """Separate keyword arguments of the function and of the pipeline; the function has precedence."""
     names = set(inspect.signature(function).parameters)
     own: dict[str, Any] = {}
     options: dict[str, Any] = {}

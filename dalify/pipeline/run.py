@@ -93,7 +93,7 @@ class Run:
             return self._shared
 
     def release_outputs(self) -> None:
-        """Release what ``share_outputs`` returned last."""
+        """Release the last outputs of ``share_outputs``."""
         self._shared = None
 
     def prefetch(self) -> None:

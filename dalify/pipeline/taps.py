@@ -29,7 +29,7 @@ class Taps:
         """Return the outputs of an operator.
 
         Raises:
-            PipelineStateError: the name is not among those of the operators, or no batch has been returned yet.
+            PipelineStateError: no tapped operator has this name, or no batch has been returned yet.
         """
         if name not in self._names:
             raise PipelineStateError(

@@ -34,7 +34,7 @@ class LastBatchPolicy(Enum):
 
 
 class Epochs(ABC):
-    """Counts the batches of one epoch after the other. The defaults are those of epochs of unknown length."""
+    """Counts the batches of one epoch after the other. The defaults are for epochs of unknown length."""
 
     @property
     def batches(self) -> int | None:
@@ -56,7 +56,7 @@ class Epochs(ABC):
         """Return how many samples of a batch are returned; both numbers start at 0."""
 
     def advance(self) -> None:  # noqa: B027 -- nothing is counted
-        """Go to the next epoch; its data follow those of this one."""
+        """Go to the next epoch; its data follow the data of this epoch."""
 
     def restart(self, epoch: int) -> None:  # noqa: B027 -- nothing is counted
         """Go to an epoch that begins with the first sample of its shard."""

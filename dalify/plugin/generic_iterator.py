@@ -279,7 +279,7 @@ class GenericIterator(PrivateFields):
 def without_output_map(
     base: Callable[Concatenate[Any, Any, Any, _Options], None],
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Any, _Options], None]]:
-    """Decorator of a constructor whose parameters are those of another one except ``output_map``.
+    """Decorator of a constructor that has the parameters of another constructor, except ``output_map``.
 
     So they are declared once, and the signature still names them.
     """
@@ -296,7 +296,7 @@ def without_output_map(
 class ClassificationIterator(GenericIterator):
     """A `GenericIterator` for pipelines with two outputs, named ``data`` and ``label``.
 
-    The other arguments are those of `GenericIterator`.
+    See `GenericIterator` for the other arguments.
     """
 
     @without_output_map(GenericIterator.__init__)

@@ -3,7 +3,7 @@
 The kinds of operators
     ``@operator`` declares an operator with kernels (`KernelOperator`), ``@reader`` one that reads the entries of an
     index (`Reader`), ``@fed_source`` one whose data the program supplies (`FedSource`), and ``@structural`` one that
-    the executor implements: constants, copies, splits, merges, caches (`Structural`). Their options are those of
+    the executor implements: constants, copies, splits, merges, caches (`Structural`). Their options are defined by
     `OperatorOptions` and of the class. Each kind has its own decorators, which attach functions.
 
 How a kernel is called
@@ -42,7 +42,7 @@ How a kernel is called
     if allocating, returns ``Rows`` in new memory or arrays ``[N, ...]``. Per-sample arguments are ``[N]``;
     ``x.sample_of_row()`` maps rows to samples. Uniform chunks have the same form, so one kernel is enough. Only the
     first extents can differ within a call: the executor makes one call for each run of samples whose other extents are
-    equal. ``spec`` is that of the first sample. There is no ``prepare``, and no argument is Shaping.
+    equal. ``spec`` is the spec of the first sample. There is no ``prepare``, and no argument is Shaping.
 
     ``names`` are keyword-only parameters; each kernel receives those that it declares:
     normalized static parameters (int, float, bool, str, enum, tuple, None);

@@ -1,6 +1,6 @@
-"""Operators that users add: the checks of their definition, of what their rule returns and of what their kernels write.
+"""Operators that users add: checks of their definition, of the results of rules, and of the results of kernels.
 
-The operators of the package are checked by tests; those of users are checked when they are defined and when they run.
+The operators of the package are checked by tests; custom operators are checked when they are defined and when they run.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class CustomOperator(KernelOperator):
                 )
 
     def _checked_results(self, results: Any, count: int, out_specs: Sequence[Spec]) -> Any:
-        """Compare what an allocating kernel returns with the rule."""
+        """Compare the results of an allocating kernel with the specs of the rule."""
         found: tuple[Any, ...] = results if is_tuple(results) else (results,)
         if len(found) != len(out_specs):
             raise OperatorError(f"the function must return {len(out_specs)} results; it returned {len(found)}.")

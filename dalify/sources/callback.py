@@ -53,7 +53,7 @@ def parse_cycle(cycle: str | bool | None) -> Cycle:
 
 
 def _code_of(source: object) -> CodeType | None:
-    """Return the user's code of a source: that of a function, generator, or the method that is called."""
+    """Return the code object of a source: of a function, a generator, or the method that is called."""
     if isinstance(source, functools.partial):
         return _code_of(source.func)
     if inspect.isgenerator(source):

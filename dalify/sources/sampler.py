@@ -232,7 +232,7 @@ class Sampler:
             state: state of a sampler, or ``{"shards": [...]}`` with the states of all shards after the same batch.
 
         Raises:
-            CheckpointError: the state is not that of a sampler, is for other data, or shards are missing.
+            CheckpointError: the state is not a state of a sampler, is for other data, or shards are missing.
         """
         try:
             self._restore(state)

@@ -81,7 +81,7 @@ class Mixture:
     any is used again, also across epochs.
 
     Args:
-        by: what defines a group: ``label``, ``source`` (the file or path of an entry, if the reader has several), or an
+        by: property that defines a group: ``label``, ``source`` (file or path of an entry, if there are several), or an
             array with a group for each entry.
         weights: share of each group, by name; None for the number of entries of each group.
         temperature: 1 keeps the shares; larger values make them more equal, ``share ** (1 / temperature)``.

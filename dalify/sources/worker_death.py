@@ -34,7 +34,7 @@ class WorkerDeath(NamedTuple):
 
         Args:
             subject: owner of the called code: ``the source load()``.
-            request: what was requested: ``batch 7 of epoch 0``.
+            request: name of the request: ``batch 7 of epoch 0``.
             line: location of the user's code.
             operator: public name of the operator.
         """

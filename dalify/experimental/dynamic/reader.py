@@ -52,7 +52,7 @@ class Reader:
         device: device of the outputs.
         num_inputs: accepted.
         enable_checkpointing: accepted; states can always be saved.
-        arguments: those of ``fn.readers…``.
+        arguments: arguments of the reader in ``fn.readers``.
 
     Raises:
         UnknownArgumentError: the argument does not exist.
@@ -114,7 +114,7 @@ class Reader:
     def rest_of_epoch(self, batch_size: int | None = None, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Yield the rest of the epoch of the state that was passed to ``set_state``.
 
-        DALI has no such method: its ``next_epoch``, and that of dalify, return the number of samples of a whole epoch.
+        DALI has no such method: ``next_epoch`` of DALI and of dalify returns the number of samples of a whole epoch.
 
         Args:
             batch_size: see ``next_epoch``.

@@ -97,7 +97,7 @@ class Checkpoint:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the states are those of the last ``collect``."""
+        """Whether the states were set by ``collect``."""
         return self._is_complete
 
     @property

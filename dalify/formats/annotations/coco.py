@@ -61,7 +61,7 @@ class BoxOptions:
 
 @dataclass(slots=True)
 class Annotations:
-    """The annotations of all images; those of image ``n`` are ``firsts[n]:firsts[n + 1]``.
+    """The annotations of all images; image ``n`` has the annotations ``firsts[n]:firsts[n + 1]``.
 
     Attributes:
         names: paths of the images relative to the root.

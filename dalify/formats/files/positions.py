@@ -93,7 +93,7 @@ def _max_open() -> int:
 
 
 def most_idle() -> int:
-    """Return how many files a reader may keep open for the next read: a quarter of those of the process, or 128."""
+    """Return how many files a reader may keep open for the next read: a quarter of the limit of the process, or 128."""
     return min(_MAX_IDLE, max(1, _max_open() // 4))
 
 
@@ -108,7 +108,7 @@ def note_open(descriptor: object) -> None:
 
 
 def is_within_limit(count: int) -> bool:
-    """Return whether a read may hold a number of files: all threads together hold half of those of the process."""
+    """Return whether a read may hold a number of files: all threads together may hold half of the process's limit."""
     return count <= 1 or (count <= _MAX_IDLE and count + sum(list(_held.values())) <= _max_open() // 2)
 
 

@@ -228,7 +228,7 @@ def _sum_at(data: Any, place: int) -> Any:
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
 def _are_complete(data: Any, starts: Any, stops: Any) -> bool:
-    """Return whether the lengths in the headers of records are those of the index."""
+    """Return whether the lengths in the headers of records equal the lengths in the index."""
     for record in range(starts.size):
         start = starts[record]
         if stops[record] < start:

@@ -115,7 +115,7 @@ class TableFiles(OpenFiles):
         found = self._maps.get(number)
         if found is None:
             path = storage.local_copy(self.paths[number])
-            # Unlike Python's maps, those of pyarrow do not keep a descriptor.
+            # Unlike Python's memory maps, pyarrow's do not keep a descriptor.
             with opened(lambda: pyarrow.memory_map(path)) as file:
                 found = np.frombuffer(file.read_buffer(), np.uint8)
             found = self._maps.setdefault(number, found)
@@ -516,7 +516,7 @@ def _is_byte_string(kind: Any) -> bool:
 
 
 def _leaf(kind: Any, name: str) -> str:
-    """Return the name of the field ``bytes`` of a column that is a struct, otherwise that of the column."""
+    """Return the name of the field ``bytes`` of a column that is a struct, otherwise the name of the column."""
     return f"{name}.bytes" if pyarrow.types.is_struct(kind) else name
 
 

@@ -92,7 +92,7 @@ def _start_of(values: np.ndarray) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _copy_each(target_at, source_at, shapes, itemsize):
-    """Copy samples from addresses to addresses; one address for all samples is that of the first of adjacent ones."""
+    """Copy samples from addresses to addresses; a single address belongs to the first of adjacent samples."""
     target = source = np.int64(0)
     for n in range(len(shapes)):
         if n == 0 or len(target_at) > 1:

@@ -77,7 +77,7 @@ def _call(
     xs: tuple[DeviceSamples | None, ...],
     named: dict[str, Any],
 ) -> Tensor:
-    """Return the padded result; that of samples which are one tensor is that tensor."""
+    """Return the padded result; if the samples are one tensor, return this tensor."""
     tensors = [None if x is None else _padded(x) for x in xs]
     result = out.dense
     if result is None:

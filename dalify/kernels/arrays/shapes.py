@@ -45,7 +45,7 @@ def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets:
 
 @njit(cache=True)
 def copy_extents(shapes: Any, given: Any, columns: Any, extents: Any) -> None:
-    """Compute some extents of samples from those of other samples.
+    """Compute some extents of samples from extents of other samples.
 
     Args:
         shapes: output, int64 ``[N, ndim]``.

@@ -29,7 +29,8 @@ def uploaded(values: Any, device: Any, dtype: Any = None) -> Tensor:
     Args:
         values: array, or what NumPy makes an array of. It may change afterwards.
         device: torch device.
-        dtype: NumPy dtype of the tensor; None: that of `values`, or float32 for float64 if the device has none.
+        dtype: NumPy dtype of the tensor; None: the dtype of `values`, or float32 instead of float64 if the device does
+            not support float64.
     """
     array = np.asarray(values, dtype)
     if array.dtype == np.float64 and wide_dtype(device) != torch.float64:

@@ -73,7 +73,7 @@ def gaussian_kernels(pairs: Sequence[tuple[float, int]]) -> list[np.ndarray]:
     ends = np.cumsum(sizes)
     weights = np.empty(ends[-1])
     _fill_exponents(weights, sigmas, ends)
-    np.exp(weights, out=weights)  # that of compiled functions has other rounding errors
+    np.exp(weights, out=weights)  # np.exp in compiled functions has other rounding errors
     places = [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)]
     if max(sizes) > _MAX_BLOCK:
         return [(weights[place] / weights[place].sum()).astype(np.float32) for place in places]

@@ -68,7 +68,7 @@ def _to_allowed_layout(given: str, allowed: Sequence[str]) -> str:
 
 
 def default_layout(spec: Spec) -> str:
-    """Return the layout of an input; without a layout, that of an image or a volume with this number of dimensions."""
+    """Return the layout of an input; without one, the layout of images or volumes with this number of dimensions."""
     return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 

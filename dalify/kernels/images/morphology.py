@@ -53,7 +53,7 @@ _CONVERTED_TO = {"i1": np.int16, "i4": np.float64, "u4": np.float64, "f2": np.fl
 
 
 def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
-    """Return the output spec, which is that of the input.
+    """Return the output spec, which equals the input spec.
 
     Raises:
         LayoutError: the input is not an image.

@@ -73,7 +73,7 @@ def _tables(count: int, height: int, width: int) -> tuple[np.ndarray, ...]:
 def _channel_values(
     mean: np.ndarray | list[np.ndarray], std: np.ndarray | list[np.ndarray], scale: float, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and multipliers, float32 [N, 3]; those of constants, which are read-only arrays, are kept."""
+    """Return means and multipliers, float32 [N, 3]; results for constants, which are read-only arrays, are cached."""
     key = id(mean), id(std), scale, count
     found = _known_values.get(key)
     if found is None or found[0] is not mean or found[1] is not std:

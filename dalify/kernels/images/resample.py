@@ -72,7 +72,7 @@ class Windows(NamedTuple):
     parts: np.ndarray
 
     def take(self, at: np.ndarray) -> Windows:
-        """Return those of some samples."""
+        """Return the windows of some samples."""
         parts = self.parts[at] if len(self.parts) else self.parts
         return Windows(self.start[at], self.end[at], self.min_filter[at], self.mag_filter[at], parts)
 

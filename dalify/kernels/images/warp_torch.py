@@ -103,7 +103,7 @@ def warp_folded_torch(
     """
     axes = x.ndim - 1
     source = x
-    if border_mode == "wrap":  # the pixels next to the edges are those of the opposite edges
+    if border_mode == "wrap":  # beyond an edge follow the pixels of the opposite edge
         start = np.full_like(x.shapes, -1)
         start[:, axes] = 0
         source = DeviceSamples.empty(x.shapes - 2 * start, x.dtype, x.device)

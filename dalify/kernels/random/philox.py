@@ -168,7 +168,7 @@ class Draws:
             first_block: first block of four words: skips ``4 * first_block`` words.
 
         Returns:
-            uint32 array [N, count]; those of all samples, concatenated, if `count` is an array.
+            uint32 array [N, count]; if `count` is an array, the words of all samples concatenated.
         """
         if not isinstance(count, int):
             words = np.empty(int(count.sum()), np.uint32)

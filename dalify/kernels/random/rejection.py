@@ -245,7 +245,7 @@ def beta(draws: SampleDraws, count: int | np.ndarray, alpha: np.ndarray, beta: n
 
     Args:
         draws: random numbers of the group.
-        count: numbers per sample; int64 [N]: those of all samples are concatenated.
+        count: numbers per sample; int64 [N]: the numbers of all samples are concatenated.
         alpha: positive, [N].
         beta: positive, [N].
     """

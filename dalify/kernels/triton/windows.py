@@ -192,7 +192,7 @@ def _copy(
     Args:
         out: N samples, output.
         x: N samples with as many axes, at most five.
-        order: for each axis of `out` that of `x`.
+        order: for each axis of `out`, the axis of `x`.
         start: int [N, axes], in the order of `out`: first position in `x`.
         step: int [N, axes]: 1 or -1.
         channel_axis: of `out`.

@@ -73,7 +73,7 @@ def Crop(
         crop_pos_x: position, 0 (left) to 1 (right). Unlike DALI, the default is the top left corner.
         crop_pos_y: position, 0 (top) to 1.
         crop_pos_z: position, 0 (front) to 1.
-        dtype: dtype of the result; that of the images by default.
+        dtype: dtype of the result; by default the dtype of the images.
     """
     options = _window(images, crop_w, crop_h, crop_d, (crop_pos_x, crop_pos_y, crop_pos_z))
     return cast(_applied(images, lambda image: dali.crop(image, **options)), dtype)
@@ -170,7 +170,7 @@ def RandomFlip(
         horizontal: 1 flips left to right.
         vertical: 1 flips top to bottom.
         depthwise: 1 flips front to back, for volumes.
-        dtype: dtype of the result; that of the images by default.
+        dtype: dtype of the result; by default the dtype of the images.
     """
     chosen = dali.cast(predicate.node, dtype=to_dalify_type(types.INT32))
     flags = _flags(horizontal, vertical, depthwise)
@@ -233,7 +233,7 @@ def Resize(
         scaleDim2: factor of the height.
         scaleDim3: factor of the depth; must be 1.
         cubicCoeffA: accepted and ignored; DALI's value, -0.5, is used.
-        dtype: dtype of the result; that of the images by default.
+        dtype: dtype of the result; by default the dtype of the images.
 
     Returns:
         images of ``round(extent * factor)`` pixels.

@@ -1,6 +1,6 @@
 """Resize images, sequences and volumes: an alias of fn.resize.
 
-In DALI, it uses another GPU library; arguments and results are those of fn.resize.
+In DALI, this operator uses another GPU library than fn.resize; arguments and results are the same.
 """
 
 from __future__ import annotations

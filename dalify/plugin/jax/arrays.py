@@ -41,7 +41,7 @@ def on_devices(devices: Sequence[Any]) -> Any:
 class Division:
     """Creates one JAX array from the parts of this process.
 
-    The sharding divides the first axis, that of samples, over the devices. Each pipeline provides one part; a single
+    The sharding divides the first axis, the samples, among the devices. Each pipeline provides one part; a single
     pipeline provides all parts of this process.
 
     Args:

@@ -32,7 +32,7 @@ class DALIGenericIterator(GenericIterator):
 
     Without `sharding`, the batches of several pipelines are stacked: ``[pipelines, N, ...]``. With a JAX sharding, each
     pipeline provides one of its parts, and a single pipeline all. `pmap_compatible` adds a first axis of devices to the
-    arrays, for ``jax.pmap``. The other arguments are those of `GenericIterator`. The policy PARTIAL, which returns a
+    arrays, for ``jax.pmap``. See `GenericIterator` for the other arguments. The policy PARTIAL, which returns a
     smaller array, and the collations ``list`` and ``packed`` require one pipeline on one device.
 
     Raises:

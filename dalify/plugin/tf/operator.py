@@ -57,7 +57,7 @@ def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
 
     Raises:
         ArgumentTypeError: none or both of the pipelines are specified.
-        ArgumentValueError: sparse tensors are requested, or the number of types differs from that of outputs.
+        ArgumentValueError: sparse tensors are requested, or the number of types is not the number of outputs.
     """
     if (pipeline is None) == (serialized_pipeline is None):
         raise ArgumentTypeError("DALIIterator needs either pipeline=... or serialized_pipeline=....")

@@ -27,7 +27,7 @@ class Input:
 
     Args:
         dataset: a ``tf.data.Dataset``.
-        layout: layout of its samples; None: that of the external source.
+        layout: layout of its samples; None: the layout of the external source.
         batch: whether its elements are batches instead of samples; None: as in the external source.
     """
 

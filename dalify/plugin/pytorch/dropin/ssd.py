@@ -232,7 +232,7 @@ class SsdDataLoader(DataLoader):
     _tried: tuple[Any, Any] = (None, None)
 
     def explain(self) -> LoaderReport:
-        """Report what runs where; some samples are computed both ways the first time."""
+        """Report which parts dalify and torch run; the first call computes some samples in both ways."""
         report = super().explain()
         if not is_ssd_dataset(self.dataset) or report.code == _REQUESTED:
             return report
