@@ -54,7 +54,7 @@ def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
 
 
 def blank_image(data: Bytes) -> np.ndarray[Any, Any]:
-    """Return an encoded black image to substitute for one that cannot be decoded, uint8 ``[bytes]``.
+    """Return an encoded black image that replaces an image that cannot be decoded, uint8 ``[bytes]``.
 
     Args:
         data: the data that cannot be decoded. If its header can be read, the black image has the same size.

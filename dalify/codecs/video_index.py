@@ -411,7 +411,7 @@ def frame_num_kind(value: object) -> str:
     """Return the frame numbers requested by ``enable_frame_num``: ``none``, ``scalar`` or ``sequence``.
 
     Raises:
-        ArgumentValueError: the value is none of these, True, False or None.
+        ArgumentValueError: the value is neither one of these nor True, False or None.
     """
     if isinstance(value, (bool, np.bool_)) or value is None:
         return "scalar" if value else "none"

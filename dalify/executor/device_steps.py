@@ -112,7 +112,7 @@ def _reason_for_no_device() -> str:
         return " (this torch is built without CUDA and ROCm)"
     try:
         torch.cuda.init()
-    except Exception as error:  # no driver, or one that is too old for this torch
+    except Exception as error:  # no driver, or a driver that is too old for this torch
         return f" ({str(error).strip().split('. ', 1)[0].rstrip('.')})"
     return ""
 

@@ -30,7 +30,7 @@ __all__ = ["ElementwiseStep"]
 # Gaps between samples are also computed. If they are larger than the samples, this takes longer than it saves, unless
 # they only align small samples.
 _MAX_SPAN = 2
-# Copying larger samples of a list into a block would take longer than one call for each of them.
+# Copying larger samples of a list into a block would take longer than one call for each sample.
 _MAX_COPIED_BYTES = 1 << 20
 # The same applies to repeating a scalar or a vector for each element of its sample.
 _MAX_REPEATED = 1 << 18

@@ -460,7 +460,7 @@ class Feeds:
         """Continue at a ``state()`` of feeds of the same graph.
 
         Raises:
-            CheckpointError: one of them cannot continue there.
+            CheckpointError: a feed cannot continue at its state.
         """
         if len(states) != len(self._in_order):
             raise CheckpointError(

@@ -15,7 +15,7 @@ def check_packages(nodes: Iterable[Node]) -> None:
     """Import the optional packages that operators need.
 
     Raises:
-        MissingPackageError: one is not installed; with operator and the user's line.
+        MissingPackageError: a package is not installed; with operator and the user's line.
     """
     for node in nodes:
         if node.operator.needs:

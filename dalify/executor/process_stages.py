@@ -95,7 +95,7 @@ class ProcessStages:
         self._send_requests()
 
     def _send_requests(self) -> None:
-        """Write requests into free slots. Several threads may call this; one of them gets each order."""
+        """Write requests into free slots. Several threads may call this; each order is taken by one thread."""
         while self._waiting:
             try:
                 slot = self._free.pop()  # the most recently used one: its pages are mapped

@@ -187,7 +187,7 @@ def _translated(error: Exception, node: Node) -> DalifyError:
 
 
 def is_decoder(node: Node) -> bool:
-    """Return whether a node can get another sample instead of one that it cannot decode."""
+    """Return whether a node can get another sample in place of a sample that it cannot decode."""
     return isinstance(node.operator, KernelOperator) and node.operator.substitute_function is not None
 
 

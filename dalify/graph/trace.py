@@ -149,7 +149,7 @@ def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, An
 
 
 def followed_branch(read: Sequence[Edge]) -> Branch | None:
-    """Return the branch of a node: the one that is currently traced, or an open one that it reads from."""
+    """Return the branch of a node: the branch that is traced, or an open branch whose values the node reads."""
     branch = current_branch()
     for edge in read:
         source_branch = edge.node.branch
@@ -357,7 +357,7 @@ def transferred_edge(edge: Edge, device: str) -> Edge:
 
 
 def on_one_device(edges: Sequence[Edge]) -> tuple[list[Edge], str]:
-    """Return edges of several branches on the same device, the GPU if one of them is there; and the device."""
+    """Return edges of several branches on one device (the GPU if one edge is on the GPU), and this device."""
     device = "gpu" if any(edge.device == "gpu" for edge in edges) else "cpu"
     copies: list[Edge] = []
     for edge in edges:

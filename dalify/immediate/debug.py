@@ -176,7 +176,7 @@ class Interpreter(Evaluator):
         """Return a value for the samples of a branch.
 
         Raises:
-            DivergentBranchesError: it exists only for some of them.
+            DivergentBranchesError: the value exists only for some samples.
         """
         if not is_within(branch, edge.node.branch):
             raise DivergentBranchesError(

@@ -36,7 +36,7 @@ class UnsupportedError(Exception):
 
 
 def reason_against(device: str) -> str | None:
-    """Return why Triton kernels are not used on a torch device, for `explain()`; None if they are."""
+    """Return why Triton kernels are not used on a torch device, for `explain()`; None if they are used."""
     if os.environ.get(_VARIABLE, "").lower() in ("0", "off", "false"):
         return f"{_VARIABLE} switches Triton off"
     kind = device.split(":")[0]

@@ -199,7 +199,7 @@ def cropped_sources(
     Args:
         target: size after the resize.
         window: crop, in pixels of the resized samples.
-        letters: of the spatial axes, k of them.
+        letters: letters of the k spatial axes.
         extents: int64 [N, k], of the sources.
 
     Returns:

@@ -88,7 +88,7 @@ class Checkpoints:
             saved: a state, its text, or the states of all shards.
 
         Raises:
-            CheckpointError: not a state of this graph, batch size and seed, or one that was modified.
+            CheckpointError: not a state of this graph, batch size and seed, or a modified state.
         """
         builder = self._builder
         options = self._context.options

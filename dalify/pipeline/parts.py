@@ -26,7 +26,7 @@ class MissingParts:
         """Raise if the attribute of a pipeline is read.
 
         Raises:
-            PipelineStateError: it is.
+            PipelineStateError: the attribute is read.
         """
         if pipe is None:
             return self

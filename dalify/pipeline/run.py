@@ -33,7 +33,7 @@ class Run:
     Attributes:
         is_exhausted: whether a source has ended; batches may still be in progress.
         has_delivered: whether this epoch of the external sources has returned a batch, an error, or its end.
-        next_epoch: number of the first epoch of which no iterator has returned a batch.
+        next_epoch: number of the first epoch from which no iterator has returned a batch.
         api: how batches were requested; None: not yet.
         checks_api: whether only one API may be used.
     """

@@ -132,7 +132,7 @@ def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
         saved: result of ``state_dict`` or ``checkpoint``.
 
     Raises:
-        CheckpointError: not a state, one of another version, or one that was modified.
+        CheckpointError: not a state, a state of another version, or a modified state.
     """
     try:
         state: Any = dict(saved) if isinstance(saved, Mapping) else json.loads(saved)

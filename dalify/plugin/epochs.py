@@ -266,7 +266,7 @@ class ReaderEpochs(Epochs):
         return min(self._batch_size, max(0, left))
 
     def advance(self) -> None:
-        """Go to the next epoch; samples of it that filled the last batch are subtracted."""
+        """Go to the next epoch; its samples that filled the last batch are subtracted."""
         if self._fills_from_next_epoch:
             self.ahead = self.ahead + (self.batches - self._returned_batches) * self._batch_size - self.sizes
         if self._epoch in self._remaining:

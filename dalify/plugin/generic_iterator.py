@@ -49,7 +49,7 @@ def naming_the_output(name: str) -> Iterator[None]:
 class GenericIterator(PrivateFields):
     """Returns per batch a list with one dictionary of arrays per pipeline.
 
-    The arrays are views of the pipeline's outputs. They stay valid: memory is reused only when no view of it exists.
+    The arrays are views of the pipeline's outputs. They stay valid: memory is reused only when it has no views.
     ``for batch in iterator`` is one epoch; the next loop is the next epoch, also after a ``break``.
 
     Args:
@@ -262,7 +262,7 @@ class GenericIterator(PrivateFields):
         return self._run.epochs.samples
 
     def __len__(self) -> int:
-        """Return the number of batches of the current epoch; after its end, of the one that the next loop begins.
+        """Return the number of batches of the current epoch; after its end, of the epoch that the next loop begins.
 
         Raises:
             TypeError: the number is not known without size and reader_name.

@@ -54,7 +54,7 @@ class Call:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def result(self, output: int) -> Batch:
-        """Return an output; the first access computes all of them.
+        """Return an output; the first access computes all outputs.
 
         Raises:
             DalifyError: the operator does not support its data; with the line of the call.

@@ -124,7 +124,7 @@ class Grid:
     def read(self, x: DeviceSamples, index: Tensor) -> Tensor:
         """Return the units of `x` at the given indices, [..., unit]; without the last axis for units of one element."""
         units = movable_torch(x.block)
-        if not len(units):  # all samples are empty; the caller replaces what is outside of them
+        if not len(units):  # all samples are empty; the caller replaces elements outside of samples
             units = units.new_zeros(self.unit)
         if self.unit == 1:
             return units.index_select(0, index.reshape(-1)).view(x.dtype).reshape(index.shape)

@@ -138,7 +138,7 @@ def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
 
 
 def common_layout(layouts: Sequence[str]) -> str:
-    """Return the layout of a result: the longest one, of which all others are suffixes. ``""`` matches any.
+    """Return the layout of a result: the longest layout, of which all others are suffixes. ``""`` matches any.
 
     Raises:
         LayoutError: the layouts contradict each other.

@@ -148,7 +148,7 @@ def mirrored_indices(size: int, radius: int) -> np.ndarray:
 
 
 def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the source indices of positions -before … size - 1 + after, and which of them are padding.
+    """Return the source indices of positions -before … size - 1 + after, and which positions are padding.
 
     Args:
         size: extent of the axis.

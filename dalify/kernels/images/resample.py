@@ -103,7 +103,7 @@ def resample(
             float32 are fast; others are converted to float32.
         start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
         end: like `start`: end of the window. An end before the start mirrors that axis.
-        min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
+        min_filter: DALIInterpType, or int array [N] with one per sample, for axes that shrink.
         mag_filter: the same for other axes.
         antialias: widen filters with the scale of a reduction.
 

@@ -265,7 +265,7 @@ def _divided(rows: list[Tensor], axes: int) -> list[Tensor]:
 def matrices_torch(mtx: DeviceSamples, x: DeviceSamples, layout: str, rows: int, columns: int) -> Tensor:
     """Return a matrix on the device for each frame of the samples, float32 [frames, rows, columns].
 
-    The host knows where the elements of the matrices are, not what they are.
+    The host knows the addresses of the elements of the matrices, not their values.
 
     Raises:
         ShapeError: a sample has neither one matrix nor one for each frame.

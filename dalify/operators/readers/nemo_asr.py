@@ -26,7 +26,7 @@ _DEFAULT_RATE_HZ = 16000.0
 
 @dataclass(slots=True)
 class _Audio(Parameters):
-    """Which recordings are read, and what is returned of each.
+    """Which recordings are read, and which properties of each are returned.
 
     Attributes:
         downmix: return the mean of all channels, without a channel axis.

@@ -48,7 +48,7 @@ class Member:
         self.node_id = ""
         self.is_ready = False
         self.is_leaving = False
-        self.orders: deque[Any] = deque()  # the first one is being computed
+        self.orders: deque[Any] = deque()  # the first order is being computed
         self.began = self.idle_since = time.monotonic()  # when its first order was sent; when it became idle
         self.last_check = self.began  # time of the last health check
         self.batches = 0

@@ -186,7 +186,7 @@ def dataset_options() -> Any:
 
 
 def dataset_compatible_tensorflow() -> bool:
-    """Return whether this TensorFlow supports ``DALIDataset``, inputs of it, and its distribution: always True."""
+    """Return whether this TensorFlow supports ``DALIDataset``, its inputs, and its distribution: always True."""
     return True
 
 

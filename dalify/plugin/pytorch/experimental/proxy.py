@@ -48,7 +48,7 @@ class DALIPipelineRunRef:
 
 @dataclass
 class DALIOutputSampleRef:
-    """A reference to an output of the pipeline for one sample, until torch collates a batch of them.
+    """A reference to an output of the pipeline for one sample, until torch collates a batch of references.
 
     Attributes:
         proxy: the proxy that created it.
