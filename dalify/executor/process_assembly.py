@@ -83,7 +83,7 @@ def read_by_processes(step: ReaderStep, index: Entries[Any], count: int, options
     """Start the processes that read for a step, before dalify starts threads.
 
     Raises:
-        DalifyError: they do not start.
+        DalifyError: the processes cannot be started.
     """
     read = within(options.limits, step.reads_alone())
     processes = ReaderProcesses(

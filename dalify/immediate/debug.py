@@ -92,7 +92,7 @@ class Interpreter(Evaluator):
         """Return an output of the pipeline.
 
         Raises:
-            DivergentBranchesError: it exists only for some samples.
+            DivergentBranchesError: the output exists only for some samples.
         """
         value = self._value_in(edge, None)
         assert value is not None, "dalify bug: an output without samples"

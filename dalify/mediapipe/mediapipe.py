@@ -143,7 +143,7 @@ class MediaPipe:
         """Return the outputs: a node or a tuple of nodes. The user's class must define it.
 
         Raises:
-            GraphError: it is not defined.
+            GraphError: the user's class does not define this method.
         """
         raise GraphError(
             f"{type(self).__name__} does not define definegraph().",

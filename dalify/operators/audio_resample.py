@@ -63,7 +63,7 @@ def audio_resample(
         ``ceil(samples * out_rate / in_rate)`` samples, same channels and layout.
 
     Raises:
-        ArgumentValueError: none or several of the three are specified, or a value is out of range.
+        ArgumentValueError: the new rate is specified in no way or in several ways, or a value is out of range.
         DTypeError: the element type is not supported.
         ShapeError: more than two dimensions, or empty audio with a non-empty result.
 

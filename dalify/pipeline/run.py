@@ -107,7 +107,7 @@ class Run:
 
         Raises:
             UnknownInputError: there is no such external source.
-            PipelineStateError: it has a ``source``.
+            PipelineStateError: the external source has a ``source``.
         """
         source = data_node.edge.node if isinstance(data_node, DataNode) else data_node
         self._builder.engine().feed(source, data, layout)

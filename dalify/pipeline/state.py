@@ -216,7 +216,7 @@ def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None
     """Check that a state belongs to a graph.
 
     Raises:
-        CheckpointError: it does not; the message names the differences.
+        CheckpointError: the state does not belong to the graph; the message names the differences.
     """
     if state["batch_size"] != batch_size:
         raise CheckpointError(

@@ -1,8 +1,8 @@
 """The base class of the iterators of all frameworks: epochs, named outputs, collation, one tensor per output.
 
 The options and the samples of every epoch are those of DALI. Unlike DALI, an iterator can end an epoch early: after a
-``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample. DALI would continue the old
-one. The iterator of a framework converts an array to a tensor. The default is a NumPy array.
+``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample. DALI would continue the
+current epoch. The iterator of a framework converts an array to a tensor. The default is a NumPy array.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Samplers of ``dalify.samplers``: which entries of a reader an epoch consists of, and how often.
+"""Samplers of ``dalify.samplers``: they select the entries of a reader that an epoch contains, and how often.
 
 Each sampler computes the entry at any position of an epoch directly, so sharding, shuffling and resuming work as
 without a sampler.

@@ -352,10 +352,10 @@ def _read_index(index: str) -> Iterator[_Components]:
 
 
 def _place(offset: bytes, size: bytes) -> tuple[int, int]:
-    """Return 63-bit numbers, of which the first is the start of the contents of a file of an archive.
+    """Parse offset and size of a file in an archive; return 63-bit integers.
 
     Raises:
-        ValueError: they are something else.
+        ValueError: the bytes are not such integers.
     """
     if not (offset.isdigit() and size.isdigit() and len(offset) <= _MAX_DIGITS and len(size) <= _MAX_DIGITS):
         raise ValueError

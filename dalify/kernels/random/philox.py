@@ -123,10 +123,10 @@ def _key_of(seed: int, operator: int) -> tuple[int, int]:
 
 
 def seed_of(state: np.ndarray[Any, Any]) -> int:
-    """Return the seed for the state of a generator, uint32 [7] or longer; the rest is ignored.
+    """Return the seed for the state of a generator, uint32 [7]; further numbers are ignored.
 
     Raises:
-        ArgumentValueError: it is too short.
+        ArgumentValueError: the state is too short.
     """
     if state.size < _STATE_WORDS:
         raise ArgumentValueError(

@@ -242,7 +242,7 @@ def copy_windows(
     """`dalify.kernels.arrays.gather.copy_windows` for samples on a device.
 
     Raises:
-        UnsupportedError: see `_copy`; or a conversion, which rounds otherwise there.
+        UnsupportedError: see `_copy`; or the element types differ, because Triton rounds conversions differently.
     """
     _copy_mirrored(out, x, start, np.ones_like(x.shapes), np.asarray(fill_values, np.float64))
 

@@ -31,7 +31,7 @@ class DALIGenericIterator(GenericIterator):
     """Returns one dictionary of JAX arrays per batch; see `GenericIterator`.
 
     Without `sharding`, the batches of several pipelines are stacked: ``[pipelines, N, ...]``. With a JAX sharding, each
-    pipeline provides one of its parts, and a single pipeline all. `pmap_compatible` adds a first axis of devices to the
+    pipeline provides one of its parts, and a single pipeline provides all parts. `pmap_compatible` adds a first axis of devices to the
     arrays, for ``jax.pmap``. See `GenericIterator` for the other arguments. The policy PARTIAL, which returns a
     smaller array, and the collations ``list`` and ``packed`` require one pipeline on one device.
 

@@ -192,7 +192,7 @@ def check_samples(source: SsdSource) -> None:
     """Compare some samples computed here and by the dataset, with the same random numbers.
 
     Raises:
-        NotRecognizedError: they differ, or the dataset cannot compute them.
+        NotRecognizedError: the samples differ, or the dataset cannot compute samples.
     """
     coco = source.dataset
     count = len(coco.img_keys)
