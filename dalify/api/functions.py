@@ -17,7 +17,7 @@ def apply_operator(operator: Operator, inputs: tuple[Any, ...], arguments: dict[
     """Call an operator on graph values, or, if an input is a list of graph values, on each entry.
 
     Returns:
-        the result of ``graph.call``. For lists of nodes, a list of the results; for an operator with several outputs,
+        the result of ``graph.call``. For lists of graph values, a list of the results; for an operator with several outputs,
         one list per output.
 
     Raises:

@@ -48,8 +48,8 @@ class PipelineMapper:
             batch that Ray assigns it to. Requires ``seed``. Without this column random numbers cannot be reproduced,
             because Ray provides no row or block numbers that are independent of its schedule.
             ``fn.batch_permutation`` and Python functions with their own random numbers ignore the row numbers.
-        options: options of the pipeline, such as ``num_threads`` and ``seed``. With a seed and without ``row_numbers`` all
-            actors draw the same random numbers for their first batch, so omit the seed for augmentations.
+        options: options of the pipeline, such as ``num_threads`` and ``seed``. With a seed and without ``row_numbers``,
+            all actors draw the same random numbers for their first batch, so omit the seed for augmentations.
 
     Raises:
         ArgumentTypeError: columns or outputs are not lists of names.

@@ -28,7 +28,7 @@ tf = framework("tensorflow", plugin="tf")
 class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClass] -- the package may be absent
     """The base class of ``DALIDataset`` and ``experimental.DALIDatasetWithInputs``.
 
-    The arguments are those of ``DALIDataset``; `inputs` has datasets by the names of external sources, and `dtypes` and
+    See ``DALIDataset`` for the arguments; `inputs` has datasets by the names of external sources, and `dtypes` and
     `shapes` are deprecated names of `output_dtypes` and `output_shapes`.
     """
 
