@@ -17,8 +17,8 @@ def apply_operator(operator: Operator, inputs: tuple[Any, ...], arguments: dict[
     """Call an operator on graph values, or, if an input is a list of graph values, on each entry.
 
     Returns:
-        the result of ``graph.call``. For lists of graph values, a list of the results; for an operator with several outputs,
-        one list per output.
+        the result of ``graph.call``. For lists of graph values, a list of the results; for an operator with several
+        outputs, one list per output.
 
     Raises:
         ShapeError: lists of different lengths.
