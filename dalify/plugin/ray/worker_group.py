@@ -131,7 +131,7 @@ class WorkerGroup:
             if version != dalify.__version__:
                 self._reject(
                     member,
-                    f"{member.node} has dalify {version}, and this program {dalify.__version__}.",
+                    f"{member.node} has dalify {version}, but this program has {dalify.__version__}.",
                     "Install the same version on all nodes.",
                 )
 
@@ -144,7 +144,7 @@ class WorkerGroup:
             self._reject(
                 member,
                 f"a worker on {node} cannot start: {text}",
-                "All nodes need the same dalify and the packages of your program.",
+                "All nodes need the same version of dalify, and the packages of your program.",
             )
         elif reply is None:
             self._handle_early_death(member, error)
@@ -152,14 +152,14 @@ class WorkerGroup:
             self._reject(
                 member,
                 f"{reply.node} has no {reply.missing[0]}, which the pipeline reads.",
-                "Have the data at the same path on all nodes that run workers, or use resources= to choose nodes.",
+                "Provide the data at the same path on all nodes that run workers, or select nodes with resources=.",
             )
         elif reply.failure is not None:
             cause = error_of(reply.failure, "the pipeline")
             self._reject(
                 member,
                 f"a worker on {reply.node} cannot load the pipeline: {reply.failure.text}",
-                "Modules that it uses must be importable on all nodes.",
+                "Modules that the pipeline uses must be importable on all nodes.",
                 cause,
             )
         else:
@@ -180,7 +180,7 @@ class WorkerGroup:
         self._reject(
             member,
             f"a worker died {retry.deaths + 1} times before it was ready: {str(error).splitlines()[0]}",
-            "Ray's logs have its messages: ray logs.",
+            "The messages of the worker are in Ray's logs: ray logs.",
         )
 
     def _reject(self, member: Member, text: str, hint: str, cause: Exception | None = None) -> None:
@@ -292,11 +292,12 @@ class WorkerGroup:
         total, free = (found.get("CPU", 0.0) for found in (ray.cluster_resources(), ray.available_resources()))
         largest = max((node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
         cpus = self._pool.cpus_per_worker
-        text = f"each needs {cpus:g} CPU, and of the cluster's {total:g} {free:g} are free"
+        plural = "" if cpus == 1 else "s"
+        text = f"each worker needs {cpus:g} CPU{plural}, and {free:g} of the cluster's {total:g} CPUs are free"
         if largest < cpus:
-            text += f"; its largest node has {largest:g}"
+            text += f"; the largest node has {largest:g}"
         if self._pool.resources:
-            text += f"; each also needs {dict(self._pool.resources)}"
+            text += f"; each worker also needs {dict(self._pool.resources)}"
         return text
 
     def close(self) -> None:
