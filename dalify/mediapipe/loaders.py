@@ -240,7 +240,7 @@ def choose_data_loader(dl_worker_type: str = "HABANA") -> DataLoaderType:
             ``PT_HPU_MEDIA_PIPE`` is not false), else an accelerated loader on the CPU.
 
     Raises:
-        ArgumentValueError: the value is none of these.
+        ArgumentValueError: another value.
     """
     if dl_worker_type == "MP":
         return DataLoaderType.Python
