@@ -165,7 +165,7 @@ def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
 
 
 def has_page_locked_memory(device: str) -> bool:
-    """Return whether copies from page-locked memory to a torch device go on while the host does something else."""
+    """Return whether copies from page-locked memory to a torch device are asynchronous."""
     return device.startswith("cuda")
 
 
@@ -255,7 +255,7 @@ class TransferStep(Step):
         return result
 
     def _to_device(self, batch: Batch, frame: Frame) -> Batch:
-        # Without a stream for copies nothing keeps the host's memory until a copy has ended: the copy must not go on.
+        # Without a stream for copies, nothing keeps the host memory until a copy has ended, so the copy must end here.
         is_kept = frame.copy_stream is not None
         device = frame.torch_device
         if batch.dense is not None:

@@ -380,7 +380,7 @@ class KernelStep(Step):
 
     def _check_sizes(self, table: ShapeTable, spec: Spec) -> None:
         """Check the largest of samples of different shapes."""
-        # Whether it must be looked at more closely: extents of empty samples, for instance, may be too large.
+        # Whether the exact check is needed: extents of empty samples, for instance, may be too large.
         most_bytes = table.most_elements * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)
         if not table.is_full or most_bytes > current().max_sample_bytes or table.shapes.shape[1] > _MAX_DIMENSIONS:
             self._check_size(table.shape(table.largest), spec, table.largest)

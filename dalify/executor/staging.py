@@ -24,7 +24,7 @@ from dalify.executor.steps import Step
 
 __all__ = ["StagingStep", "with_staging"]
 
-_PART_BYTES = 1 << 20  # takes longer to copy than to hand over to another thread
+_PART_BYTES = 1 << 20  # copying takes longer than passing a task to another thread
 
 
 class StagingStep(Step):

@@ -80,7 +80,7 @@ class Prepared:
             count: number of samples.
             number: number of the call, for random numbers.
             positions: positions of the samples in their batch; None for the first ones.
-            threads: threads that share the samples if it is worthwhile; None for the caller's only.
+            threads: threads among which samples are divided if this saves time; None for the caller's thread only.
         """
         collectors = {slot: Collector(count, _pool) for slot in self._outputs}
         if threads is None or not self._is_divisible:

@@ -384,7 +384,7 @@ def _rounded(value, size_rounding):
     return max(np.int64(pixels), np.int64(1))
 
 
-# It holds the GIL because it takes less time than handing it over.
+# Holds the GIL, because it takes less time than passing the GIL to another thread.
 @njit(cache=True, error_model="numpy")
 def _fit(extents, wanted, mode, limits, subpixel_scale, size_rounding, has_regions, alignment, starts, ends, sizes):
     """Compute sizes, and replace the starts and ends of the regions of interest by those of the source windows.

@@ -94,7 +94,7 @@ def _fill_uniform(
 
 fill_uniform_float32 = njit(nogil=True, cache=True)(_fill_uniform_float32)
 fill_uniform = njit(nogil=True, cache=True)(_fill_uniform)
-# For a few numbers, the lock is held, because that takes less time than handing it over.
+# For a few numbers, the GIL is held, because computing them takes less time than passing the GIL to another thread.
 _fill_uniform_float32_briefly = njit(cache=True)(_fill_uniform_float32)
 _fill_uniform_briefly = njit(cache=True)(_fill_uniform)
 
