@@ -33,16 +33,17 @@ How a kernel is called
     A *batchwise* kernel (``cpu_batch``, ``gpu_batch``) takes whole Batches and returns Batches, arrays or lists. A
     kernel attached by ``cpu_chunk`` does the same for each chunk; it is for operators that process samples one by one,
     for which stacking the samples would be a needless copy. A kernel attached by ``view`` takes arrays or tensors
-    ``[N, ...]``, with all samples of a chunk or with one sample, and returns a view. ``cpu_selection`` attaches a kernel
-    that returns elements of each sample, and a function that selects these elements from samples of different shapes.
+    ``[N, ...]``, with all samples of a chunk or with one sample, and returns a view. ``cpu_selection`` attaches a
+    kernel that returns elements of each sample, and a function that selects these elements from samples of different
+    shapes.
 
     A kernel of *rows* (``cpu_rows``, ``gpu_rows``, ``cpu_new_rows``, ``gpu_new_rows``) is for boxes, points and labels,
     whose number varies per sample. It receives all samples of a chunk in one call. ``x`` is a ``Rows`` object: the
     samples concatenated along their first axis, ``x.values[total, ...]``, and ``x.starts[N + 1]``. A filling kernel
     fills ``out.values``; an allocating kernel returns ``Rows`` in new memory or arrays ``[N, ...]``. Per-sample
     arguments are ``[N]``; ``x.sample_of_row()`` maps rows to samples. Uniform chunks have the same form, so one kernel
-    is enough. Only the first extents can differ within a call: the executor makes one call for each run of samples whose
-    other extents are equal. ``spec`` is the spec of the first sample. There is no ``prepare``, and no argument is
+    is enough. Only the first extents can differ within a call: the executor makes one call for each run of samples
+    whose other extents are equal. ``spec`` is the spec of the first sample. There is no ``prepare``, and no argument is
     Shaping.
 
     ``names`` are keyword-only parameters; each kernel receives those that it declares:
@@ -74,8 +75,8 @@ How a reader is called
 How a rule is called
     ``rule(spec, ..., name=value)`` receives all parameters of the signature, normalized. A per-sample argument that is
     a graph value is VARIES, and so is a shaping argument while the graph is built; at run time, a shaping argument is
-    the value of the sample. ``spec.shape`` is None while the graph is built. If dtype, ndim or layout of an input is unknown
-    (external data), the rule is not called at build time.
+    the value of the sample. ``spec.shape`` is None while the graph is built. If dtype, ndim or layout of an input is
+    unknown (external data), the rule is not called at build time.
 """
 
 from dalify.data.spec import Spec
