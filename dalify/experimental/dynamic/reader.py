@@ -230,7 +230,7 @@ class Reader:
         return self._pipeline.reader_meta("reader")
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
-        """Return the position of the reader: the sample after those that were received.
+        """Return the position of the reader: the sample after the last received sample.
 
         Args:
             cuda_stream: accepted.
@@ -251,7 +251,8 @@ class Reader:
     def set_state(self, state: ReaderState | str) -> None:
         """Continue at a result of ``get_state`` of a reader of the same data.
 
-        ``next_epoch`` then returns a whole epoch from there, as in DALI; ``rest_of_epoch`` the rest of the old one.
+        ``next_epoch`` then returns a whole epoch from this position, as in DALI; ``rest_of_epoch`` returns the rest of
+        the interrupted epoch.
 
         Args:
             state: result of ``get_state``, or its string.

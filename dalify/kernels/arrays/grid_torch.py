@@ -1,8 +1,8 @@
-"""Places of the elements of all samples of a chunk on the device, whatever their shapes.
+"""Positions of the elements of all samples of a chunk on the device, whatever their shapes.
 
-A kernel for samples of several shapes computes all elements of all results at once: for each it needs the sample that
-it belongs to, its coordinates, and where in the buffer of the input its sources are. Everything here is a number of
-launches that depends on the number of axes alone.
+A kernel for samples of several shapes computes all elements of all results at once. For each element it needs the
+sample of the element, the coordinates in this sample, and the positions of the source elements in the buffer of the
+input. The number of launches of the functions here depends only on the number of axes.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
 def joined(x: Samples) -> np.ndarray:
     """Return the elements of all samples: [N, size] if all have one shape, otherwise [total]. Do not modify them.
 
-    They may be those of `x`, whose memory the caller keeps alive.
+    The result may share the memory of `x`, which the caller keeps alive.
     """
     count = len(x)
     if x.dense is not None:
@@ -46,7 +46,7 @@ def joined(x: Samples) -> np.ndarray:
 
 
 def converted(x: Samples, dtype: Any) -> Samples:
-    """Return samples of another element type, converted as by ``astype``; the same ones if they have it already."""
+    """Return samples of another element type, converted as by ``astype``; `x` if it already has this type."""
     return x if x.dtype == dtype else split(joined(x).reshape(-1).astype(dtype), x.shapes)
 
 

@@ -344,9 +344,9 @@ def _sum_of_filtered(
 
 
 def _weighted_sums(block: Tensor, grid: Grid, weights: np.ndarray, strides: np.ndarray) -> Tensor:
-    """Return the weighted sum of each element and those after it along an axis.
+    """Return the weighted sum of each window of elements along an axis, at the position of its first element.
 
-    Where a window exceeds the axis, the result may have any values; after the last whole window it has none.
+    Windows that exceed the axis may have any values. Elements after the last whole window are missing.
 
     Args:
         block: elements of the samples, float32.

@@ -220,9 +220,9 @@ def _neutral(dtype: Any, largest: bool) -> float:
 def _extreme_of_windows(
     block: Tensor, samples: DeviceSamples, windows: np.ndarray, strides: np.ndarray, largest: bool
 ) -> Tensor:
-    """Return the maximum or minimum of each element and those after it along an axis.
+    """Return the maximum or minimum of each window of elements along an axis, at the position of its first element.
 
-    Where a window exceeds the axis, the result may have any values; after the last whole window it may have none.
+    Windows that exceed the axis may have any values. Elements after the last whole window may be missing.
 
     Args:
         block: elements of the samples.
