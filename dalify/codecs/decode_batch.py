@@ -126,7 +126,7 @@ def decode_group(
         headers: headers from ``decoded_shapes``.
         windows: int64 ``[N, 4]``: y, x, height, width of the requested windows; None for whole images.
         needed: int64 ``[N, 4]``: y, x, height, width of the part of each result that is needed; the rest may be left
-            undefined. None for all of it.
+            undefined. None for the whole image.
 
     Raises:
         Exception: any error of ``decode_image`` and the libraries, with the index of the sample in the batch.

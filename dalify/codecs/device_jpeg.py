@@ -61,7 +61,7 @@ class DeviceJpegDecoder(Protocol):
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image; None for whole images. Only for
                 images that need no rotation.
             adjust_orientation: rotate the images as their EXIF orientation tag specifies.
-            parsed: what `parsed_for` has returned for the files; None: they are parsed now.
+            parsed: result of `parsed_for` for the files; None: the files are parsed now.
 
         Returns:
             For each file, a tensor ``[height, width, channels]``, uint8; None if the host has to decode it.

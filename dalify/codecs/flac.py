@@ -92,7 +92,7 @@ def _without(typing_context: Any, word: Any, count: Any) -> Any:
 
 @intrinsic
 def _top(typing_context: Any, word: Any, count: Any) -> Any:
-    """Return the highest bits, 0 to 63 of them, as an unsigned integer."""
+    """Return the 0 to 63 highest bits as an unsigned integer."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         size = ir.IntType(64)

@@ -205,7 +205,7 @@ def read_tiff(data: Bytes) -> TiffFile:
 
     Raises:
         DecodeError: the directory is damaged, or does not describe an image.
-        LimitError: the image, or a tile of it, is too large.
+        LimitError: the image or one of its tiles is too large.
     """
     directory = _Directory(data)
     values = directory.values

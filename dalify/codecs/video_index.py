@@ -167,7 +167,7 @@ class VideoIndex(Entries[VideoEntry]):
     """The sequences of videos, in the order of the videos.
 
     Args:
-        parts: videos or parts of them.
+        parts: whole videos, or parts of videos.
         division: rules for dividing them.
         image_type: RGB or YCbCr.
 
@@ -224,7 +224,7 @@ class VideoIndex(Entries[VideoEntry]):
         self._local = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to this process: another one opens the videos again."""
+        """Omit the state of this process: another process opens the videos again."""
         return {name: value for name, value in vars(self).items() if name not in _OF_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -251,7 +251,7 @@ class Batch:
 
         Args:
             samples: the samples in messages.
-            hint: what to do instead.
+            hint: advice for the error.
             line: the user's line.
 
         Raises:
@@ -337,7 +337,7 @@ class Batch:
         device: str | None = None,
         dtype: DALIDataType | None = None,
     ) -> Batch:
-        """Return a batch of the results of a function, which receives the dense array or one sample after the other.
+        """Apply a function to the dense array, or to one sample after the other; return the results as a batch.
 
         Args:
             function: takes an array and returns one with the same number of samples and dimensions.

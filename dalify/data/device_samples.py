@@ -29,7 +29,7 @@ class DeviceSamples:
         dense: the samples as one tensor ``[N, ...]`` if it exists; otherwise None.
 
     Attributes:
-        table: what the executor knows of the shapes, or None.
+        table: precomputed facts about the shapes, or None.
     """
 
     __slots__ = ("block", "dense", "offsets", "shapes", "table")

@@ -49,7 +49,7 @@ class _TensorList(Generic[_T]):
     Args:
         source: a Batch, a list like this, an array with a leading sample axis, or a list of arrays or tensors.
         layout: layout of a sample; "" keeps the layout of the tensors.
-        contiguous: copy the tensors of a list, as in DALI, so that later changes of them have no effect.
+        contiguous: copy the tensors of a list, as in DALI, so that later changes of the tensors have no effect.
     """
 
     device = "cpu"

@@ -298,7 +298,7 @@ def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
     """Create the function of an operator, with its signature and documentation.
 
     Args:
-        operator: what it computes.
+        operator: the operator that the function computes.
         public_name: how users write it.
 
     Raises:

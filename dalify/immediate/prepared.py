@@ -79,7 +79,7 @@ class Prepared:
             batches: inputs and arguments of the node, in the order of ``Node.edges``, each with ``count`` samples.
             count: number of samples.
             number: number of the call, for random numbers.
-            positions: positions of the samples in their batch; None for the first ones.
+            positions: positions of the samples in their batch; None: from 0.
             threads: threads among which samples are divided if this saves time; None for the caller's thread only.
         """
         collectors = {slot: Collector(count, _pool) for slot in self._outputs}

@@ -1,4 +1,4 @@
-"""Reads arrays of NumPy files, or windows of them, without reading other rows.
+"""Reads arrays of NumPy files, or windows of the arrays, without reading other rows.
 
 A window is read directly from the file: the cost of a patch of a large volume depends on the size of the patch.
 """

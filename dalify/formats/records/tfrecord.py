@@ -153,7 +153,7 @@ def payload(record: Record, check_crc: bool) -> NDArray[np.uint8]:
 
 
 def payloads(pieces: Pieces, check_crc: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return start and end of the data of many records; None if ``payload`` would reject one of them.
+    """Return start and end of the data of many records; None if ``payload`` would reject a record.
 
     Args:
         pieces: the records with header and trailer.

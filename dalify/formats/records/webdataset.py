@@ -103,7 +103,7 @@ def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
 def _slices(
     data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], dtype: np.dtype[Any]
 ) -> Batch | list[NDArray[Any]]:
-    """Return slices of memory; small ones are copied: see ``_elements``."""
+    """Return slices of memory; small slices are copied, see ``_elements``."""
     if dtype == np.uint8:
         return samples_in(data, starts, stops)
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]

@@ -240,7 +240,7 @@ def _read_column(columns: Sequence[Column], members: NDArray[np.int64], offsets:
 
 
 def _read_strings(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Batch | None:
-    """Return byte strings; None for other values, null and damaged ones."""
+    """Return byte strings; None if there are other, null or damaged values."""
     tables = [column.strings for column in columns if column.strings is not None]
     if len(tables) < len(columns):
         return None

@@ -55,7 +55,7 @@ _MAX_IDLE = 8
 
 
 class _IdleReaders:
-    """Pool of open file readers: reusing their buffers is faster than allocating new ones."""
+    """Pool of open file readers: reusing their buffers is faster than allocating new buffers."""
 
     def __init__(self) -> None:
         self._lock = ForkLock()

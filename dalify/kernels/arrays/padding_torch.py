@@ -33,8 +33,8 @@ _EXTENTS = "extents"
 def on_padded(function: Callable[..., None]) -> Callable[..., None]:
     """Convert a kernel for tensors to a kernel for `DeviceSamples`: it is called with samples padded to one shape.
 
-    The kernel is ``f(out, x, ..., *, parameters)`` with tensors ``[N, ...]``. The padding of inputs repeats the edges of
-    each sample; the padding of the result may have any values. A parameter ``extents`` gets the shapes of the first
+    The kernel is ``f(out, x, ..., *, parameters)`` with tensors ``[N, ...]``. The padding of inputs repeats the edges
+    of each sample; the padding of the result may have any values. A parameter ``extents`` gets the shapes of the first
     input without padding, int64 ``[N, ndim]`` on the host; ``spec`` has the padded shape. Samples of one shape are not
     padded. Samples of very different sizes are divided among several calls; their number depends on the ratio of the
     sizes, not on the number of samples.
