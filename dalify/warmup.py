@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compile the kernels of the targets; return the exit status.
 
     Args:
-        arguments: command-line arguments; None: those of the process.
+        arguments: command-line arguments; None: the arguments of the process.
     """
     parser = argparse.ArgumentParser(prog="python -m dalify.warmup", description="Compile kernels ahead of time.")
     parser.add_argument(

@@ -103,8 +103,9 @@ print(type(images).__name__, "of", len(images), "images, the first of shape", im
 
 # %% [markdown]
 """Note two things. The function ran **once**, when the pipeline was created: it describes the work and does not do it.
-Its values are not arrays but `DataNode`s, which represent batches that do not exist yet. So `print(encoded)` prints a
-node, and NumPy functions do not accept it. Operators of `fn`, arithmetic and indexing do.
+Its values are not arrays but *graph values* (`DataNode`), which represent batches that do not exist yet. So
+`print(encoded)` prints no data, and NumPy functions do not accept a graph value. Operators of `fn`, arithmetic and
+indexing accept it.
 
 The images of the batch have different sizes, as in the files. Therefore the batch is a *list* of tensors.
 """
@@ -141,8 +142,8 @@ names = [CLASSES[labels.at(i).item()] for i in range(BATCH_SIZE)]
 contact_sheet(OUT / "01_augmented.png", list(images.as_array()), names)
 
 # %% [markdown]
-"""`fn.random.coin_flip()` is a node too. It has one number *per sample*, and `horizontal` accepts it. Many arguments
-of operators accept either a constant or such a node.
+"""`fn.random.coin_flip()` returns a graph value, too. It has one number *per sample*, and `horizontal` accepts it. Many
+arguments of operators accept either a constant or a graph value.
 
 ## 5. A custom source
 
@@ -184,8 +185,8 @@ contact_sheet(OUT / "01_own_source.png", list(images.as_array()), captions, cell
 # %% [markdown]
 """## 6. Python's `if` becomes part of the graph
 
-Because the decorator reads the source, an `if` on a node decides **per sample**. The batch is split in two, each of the
-two is processed by its branch, and the results are merged. You do not need to write any of this.
+Because the decorator reads the source, an `if` on a graph value decides **per sample**. The batch is split in two
+parts, each branch processes one part, and the results are merged. You only write the `if`.
 """
 
 
@@ -214,9 +215,10 @@ pipe.save_graph_to_svg_file(OUT / "01_condition.svg")
 # %% [markdown]
 """## 7. Nodes that no output needs are pruned
 
-The graph consists of the nodes that the returned values depend on. Other nodes are pruned and never run. This is
-usually what you want, but it can be a mistake: below, the blurred images should have been returned. `preserve=True`
-keeps a node that no output needs. Nodes that call your code (`fn.python_function`) are always kept.
+Each call of an operator creates a *node* of the graph. The graph consists of the nodes that the returned values depend
+on. Other nodes are pruned and never run. This is usually what you want, but it can be a mistake: below, the blurred
+images should have been returned. `preserve=True` keeps a node that no output needs. Nodes that call your code
+(`fn.python_function`) are always kept.
 
 `pipe.explain()` lists the changes to the graph and the reasons: which nodes were pruned, merged or folded, and the
 source line of each.

@@ -1,8 +1,8 @@
 # %% [markdown]
 """# Conditionals, and how to read an error
 
-In a pipeline, the condition of an `if` can be a Python value or a value of the data. This tutorial shows both, which
-conditions on data are supported, and what error messages contain.
+In a pipeline, the condition of an `if` can be a Python value or a graph value. This tutorial shows both, which
+conditions on graph values are supported, and what error messages contain.
 """
 
 # %%
@@ -24,8 +24,8 @@ SIZE = 160
 The condition of `if is_training:` is a Python value. It is evaluated once, when the graph is built, and the graph
 contains only one of the branches.
 
-The condition of `if is_dark:` is a node, which has one value per sample. It becomes part of the graph and is evaluated
-for each sample.
+The condition of `if level < 60:` is a graph value, which has one value per sample. It becomes part of the graph and is
+evaluated for each sample.
 """
 
 
@@ -37,7 +37,7 @@ def brighten_the_dark(is_training: bool):
     level = fn.reductions.mean(images, dtype=types.FLOAT)
     if is_training:  # a Python value: evaluated now
         images = fn.flip(images, horizontal=fn.random.coin_flip())
-    if level < 60:  # a value of the data: evaluated per sample
+    if level < 60:  # a graph value: evaluated per sample
         images = fn.brightness(images, brightness=2.5)
         what = 2
     elif level < 100:
@@ -175,17 +175,17 @@ show_error(lambda: misspelled_argument().build())
 show_error(lambda: fn.resise)
 
 # %% [markdown]
-"""**A node is not an array**: it has no values while the graph is being built."""
+"""**A graph value is not an array**: it has no data while the graph is being built."""
 
 
 # %%
 @pipeline_def(batch_size=4, num_threads=1)
-def numpy_on_a_node():
+def iterates_over_a_graph_value():
     value = fn.random.uniform(range=[0.0, 1.0], shape=[3])
     return [element + 1 for element in value]
 
 
-show_error(lambda: numpy_on_a_node().build())
+show_error(lambda: iterates_over_a_graph_value().build())
 
 # %% [markdown]
 """**A damaged file** raises an error during `run()`. The message names the file. The next `run()` works."""

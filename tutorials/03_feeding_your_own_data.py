@@ -127,8 +127,8 @@ source are checked immediately, so that errors do not appear in a later operator
 Operators run in threads. The callback is Python code, and Python executes one thread at a time. If the callback is
 slow, `parallel=True` calls it in `py_num_workers` processes, which return arrays in shared memory. The workers divide
 the samples of a batch among themselves. `prefetch_queue_depth` is the number of batches that are produced in advance.
-A callback that returns whole batches uses all workers only if this number is at least that of the workers; an iterable
-is read by one worker.
+A callback that returns whole batches uses all workers only if `prefetch_queue_depth` is at least the number of workers.
+An iterable is read by one worker.
 """
 
 

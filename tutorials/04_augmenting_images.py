@@ -34,8 +34,8 @@ def squares():
 """## 1. One photograph, many operators
 
 `fn.color_twist` changes brightness, contrast, saturation and hue in one step. It computes in floating point and rounds
-once; three separate operators round three times. Each argument is a number, or a node with one number per sample, for
-instance a random number.
+once; three separate operators round three times. Each argument is a number, or a graph value with one number per
+sample, for instance a random number.
 """
 
 # %%
@@ -97,7 +97,8 @@ the matrix from *output to source* (`inverse_map=True`, as in DALI): a matrix th
 
 ## 2. Random augmentations per sample
 
-A condition on a node is evaluated per sample: the operators of a branch process only the photographs of that branch.
+A condition on a graph value is evaluated per sample: the operators of a branch process only the photographs of that
+branch.
 """
 
 

@@ -201,8 +201,8 @@ contact_sheet(OUT / "05_ssd_anchors.png", sheet, captions)
 """## 2. Masks
 
 A mask is an image of class indices. It needs the same geometric operators with the same random numbers. Class indices
-must not be averaged, so the interpolation is `INTERP_NN`; pixels outside the source get 0, the background. A node can
-be used twice: angle, window and mirror value are drawn once per sample and used for the image and the mask.
+must not be averaged, so the interpolation is `INTERP_NN`; pixels outside the source get 0, the background. A graph
+value can be used twice: angle, window and mirror value are drawn once per sample and used for the image and the mask.
 """
 
 
@@ -237,7 +237,7 @@ contact_sheet(OUT / "05_masks.png", sheet, captions)
 # %% [markdown]
 """## 3. From COCO files
 
-For a data set on disk, use `fn.readers.coco` instead of the callback. `ratio=True, ltrb=True` return relative corners,
+For a dataset on disk, use `fn.readers.coco` instead of the callback. `ratio=True, ltrb=True` return relative corners,
 as above; labels start at 1. Without zooming out, the window is known before the image is decoded, and
 `decoders.image_slice` decodes only the window.
 """

@@ -77,8 +77,8 @@ contact_sheet(
 """## 2. Removing silence
 
 Each recording has silence of varying length before and after the word. `fn.nonsilent_region` returns two numbers per
-sample: start and length of the region in which the power of windows is within 40 dB of the loudest one. Both are nodes,
-so `fn.slice` accepts them.
+sample: the start and the length of the region in which the power of a window is within 40 dB of the loudest window.
+Both are graph values, so `fn.slice` accepts them.
 """
 
 

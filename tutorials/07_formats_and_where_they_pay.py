@@ -2,7 +2,7 @@
 """# Data formats and when to use them
 
 The same photographs can be stored in a folder, in an archive, in a database, or on another machine. The network gets
-the same data, but the speed of the loader differs. We write a small data set in every format that dalify reads and
+the same data, but the speed of the loader differs. We write a small dataset in every format that dalify reads and
 measure the time of reading, the time of reading and decoding, and the time of reading from remote storage.
 
 You can run each cell. Images are written to `out/tutorials/`.
@@ -35,9 +35,9 @@ CLASSES = sorted(PHOTOGRAPHS)
 BATCH_SIZE, SIDE = 32, 128
 
 # %% [markdown]
-"""## 1. One data set in all formats
+"""## 1. One dataset in all formats
 
-`photos` is the data set: the bytes of each JPEG file and the index of its class, in the order of
+`photos` is the dataset: the bytes of each JPEG file and the index of its class, in the order of
 `fn.readers.file`. `tutorials/containers.py` writes the formats, with a few lines for each.
 
 Tar and TFRecord get an index, which contains the offset of each record. dalify has tools to create it, with the same
@@ -73,14 +73,14 @@ for number, path in enumerate(paths):
 """There is a reader for each format. Readers differ in their arguments and in the type of the label. Order, shards,
 shuffling, resuming and the handling of bad samples are the same for all of them: see tutorial 08.
 
-The last one reads no file format: `fn.readers.dataset` accepts any PyTorch data set (or any object with a length and
+The last one reads no file format: `fn.readers.dataset` accepts any PyTorch dataset (or any object with a length and
 `[index]`). Its code is called in the threads of the pipeline, or in worker processes with `processes=2`.
 """
 
 
 # %%
 class Photos(torch.utils.data.Dataset):
-    """A data set as in tutorial 01, which opens files and does not use dalify."""
+    """A dataset as in tutorial 01, which opens files and does not use dalify."""
 
     def __len__(self) -> int:
         return len(paths)
@@ -304,7 +304,7 @@ containers on a local disk have a similar speed. Then choose a format for other 
 | TFRecord | existing data from TensorFlow | the same; features must be declared |
 | RecordIO | existing data from MXNet | only MXNet and DALI support it |
 | LMDB | many small records, several processes on one machine | remote databases are downloaded first |
-| Parquet | tables with images, as many data sets are published | is shuffled by row groups, which are held in memory |
+| Parquet | tables with images, as many datasets are published | is shuffled by row groups, which are held in memory |
 | NumPy | features, volumes, windows of large arrays | disk space: see the first column of the table above |
 | PyTorch Dataset | existing code; computed samples | Python code per sample; `processes=` helps |
 | a URL with a cache | more data than fit on this machine | the first epoch depends on the network speed |

@@ -125,9 +125,9 @@ assert torch.equal(first_images(torch.utils.data.DataLoader), first_images(dalif
 print(dalify.plugin.pytorch.DataLoader(softened, batch_size=8).explain())
 
 # %% [markdown]
-"""## 4. A custom data set
+"""## 4. A custom dataset
 
-A data set of a custom class opens its files with its own code. Then torch's loader runs unchanged, and the log states
+A dataset of a custom class opens its files with its own code. Then torch's loader runs unchanged, and the log states
 the reason and suggests a change. Here the suggestion is `lower`: it converts the `Compose` to a faster function of one
 image with the same result, which you can call anywhere.
 """
@@ -183,10 +183,10 @@ for name, dataset in (("training", training), ("validation", validation)):
 # %% [markdown]
 """| your script | execution |
 |---|---|
-| a known data set and known transforms | dalify's threads execute everything; the same batches |
+| a known dataset and known transforms | dalify's threads execute everything; the same batches |
 | a custom transform in the `Compose` | transforms before it in dalify's kernels, the rest in torch's workers |
 | a `worker_init_fn` | torch's workers with the faster kernels |
-| a custom data set | torch's loader; `lower(transform)` or `register_dataset` make it faster |
+| a custom dataset | torch's loader; `lower(transform)` or `register_dataset` make it faster |
 | a loader that other code creates | `dalify.plugin.pytorch.accelerate(loader)` |
 
 Next: [10_gaudi_programs_anywhere.py](10_gaudi_programs_anywhere.py).

@@ -279,7 +279,7 @@ print("images and labels are equal to those of torch:", same)
 assert all(same)
 
 # %% [markdown]
-"""For data sets and transforms that dalify does not support, torch's loader is used, and the log contains the same
+"""For datasets and transforms that dalify does not support, torch's loader is used, and the log contains the same
 message as on Gaudi. With the environment variable `DATALOADER_FALLBACK_EN=false`, an error is raised instead.
 """
 

@@ -95,7 +95,7 @@ def training_with_pillow(path: Path) -> torch.Tensor:
 
 
 class PillowDataset(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):
-    """Class folders as a data set for torch's DataLoader."""
+    """Class folders as a dataset for torch's DataLoader."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = sorted(folder.glob("*/*.jpg"))

@@ -1,4 +1,4 @@
-"""A data set for demo, tutorials and benchmarks, made from the photographs of scikit-image without a download.
+"""A dataset for demo, tutorials and benchmarks, made from the photographs of scikit-image without a download.
 
 Each photograph is a class. Its images are random crops with random mirroring and brightness, as JPEG files in class
 folders.
@@ -28,7 +28,7 @@ PHOTOGRAPHS = {
 
 
 def make_photos(folder: Path, *, images_per_class: int, longest_side: int, quality: int = 95, seed: int = 1) -> Path:
-    """Write the data set unless it exists.
+    """Write the dataset unless it exists.
 
     Args:
         folder: the folder of `<class>/<number>.jpg`.

@@ -46,7 +46,7 @@ class OperatorInstance:
         return list(value) if is_plain and is_list(value) else value
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Call the operator; arguments of the call override those of the constructor."""
+        """Call the operator; arguments of the call override arguments of the constructor."""
         return apply_operator(self.operator, inputs, {**self.arguments, **arguments})
 
     @property

@@ -59,9 +59,11 @@ def _check_call(name: str, inputs: Sequence[Any], count: int, predicate: Any = T
     """Reject calls that Python would reject with a TypeError: DALI raises ValueError or RuntimeError."""
     operator, line = f"fn._conditional.{name}", SourceLine.capture()
     if len(inputs) != count:
-        raise ArgumentTypeError(f"takes {counted(count, 'input')}; got {len(inputs)}.", line=line, operator=operator)
+        raise ArgumentTypeError(
+            f"the operator takes {counted(count, 'input')}; got {len(inputs)}.", line=line, operator=operator
+        )
     if predicate is None:
-        raise ArgumentTypeError("requires the argument predicate.", line=line, operator=operator)
+        raise ArgumentTypeError("the operator requires the argument predicate.", line=line, operator=operator)
 
 
 def _node(value: Any) -> DataNode:

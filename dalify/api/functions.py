@@ -14,11 +14,11 @@ __all__ = ["apply_operator", "input_parameters", "keyword_parameters", "make_fun
 
 
 def apply_operator(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
-    """Call an operator on nodes, or, if an input is a list of nodes, on each of them.
+    """Call an operator on graph values, or, if an input is a list of graph values, on each entry.
 
     Returns:
-        the result of ``graph.call``. For lists of nodes, a list of the results; for an operator with several outputs,
-        one list per output.
+        the result of ``graph.call``. For lists of graph values, a list of the results; for an operator with several
+        outputs, one list per output.
 
     Raises:
         ShapeError: lists of different lengths.

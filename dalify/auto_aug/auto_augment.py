@@ -71,7 +71,7 @@ def auto_augment(
         max_translate_abs: maximum translation in pixels, 250 by default; a number or (height, width). Only
             without `shape`.
         max_translate_rel: maximum translation as a fraction of the image, 1 by default, likewise. Only with `shape`.
-        seed: seed of all draws; by default that of the pipeline.
+        seed: seed of all random draws; by default the seed of the pipeline.
 
     Returns:
         Same shape, type and layout.
@@ -109,7 +109,7 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
     Args:
         policy: the policy to draw from.
         data: input of the augmentations.
-        seed: seed of all draws; by default that of the pipeline.
+        seed: seed of all random draws; by default the seed of the pipeline.
         kwargs: further arguments for the augmentations that accept them.
 
     Raises:

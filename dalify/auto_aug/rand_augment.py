@@ -67,7 +67,7 @@ def rand_augment(
             without `shape`.
         max_translate_rel: maximum translation as a fraction of the image, 100/224 by default, likewise. Only with
             `shape`.
-        seed: seed of all draws; by default that of the pipeline.
+        seed: seed of all random draws; by default the seed of the pipeline.
         monotonic_mag: higher bins are always stronger. False: the ranges of the paper, in which posterize and solarize
             become weaker, and brightness, contrast, color and sharpness range from 0.1 to 1.9.
         excluded: names of augmentations to omit.
@@ -105,7 +105,7 @@ def apply_rand_augment(
         n: number of augmentations, drawn with repetition; 0 returns the data unchanged, with a warning.
         m: bin of the magnitude, 0 to `num_magnitude_bins` - 1.
         num_magnitude_bins: number of bins of the magnitude ranges.
-        seed: seed of all draws; by default that of the pipeline.
+        seed: seed of all random draws; by default the seed of the pipeline.
         kwargs: further arguments for the augmentations that accept them.
 
     Raises:
@@ -172,7 +172,7 @@ def get_rand_augment_non_monotonic_suite(
 ) -> list[Augmentation]:
     """Return the 14 augmentations with the ranges of the papers, in which higher bins are not always stronger.
 
-    Arguments and errors are those of `get_rand_augment_suite`.
+    See `get_rand_augment_suite` for arguments and errors.
     """
     return [
         *translations(use_shape, max_translate_abs, max_translate_rel, _MAX_TRANSLATE_ABS, _MAX_TRANSLATE_REL),

@@ -42,7 +42,7 @@ def trivial_augment_wide(
         max_translate_abs: maximum translation in pixels, 32 by default; a number or (height, width). Only
             without `shape`.
         max_translate_rel: maximum translation as a fraction of the image, 1 by default, likewise. Only with `shape`.
-        seed: seed of all draws; by default that of the pipeline.
+        seed: seed of all random draws; by default the seed of the pipeline.
         excluded: names of augmentations to omit.
 
     Returns:
@@ -74,7 +74,7 @@ def apply_trivial_augment(
         augmentations: the augmentations to draw from, at least one.
         data: input of the augmentations.
         num_magnitude_bins: number of magnitudes to draw from.
-        seed: seed of all draws; by default that of the pipeline.
+        seed: seed of all random draws; by default the seed of the pipeline.
         kwargs: further arguments for the augmentations that accept them.
 
     Raises:

@@ -15,7 +15,7 @@ __all__ = ["fill_in_block", "fill_windows"]
 
 @njit(cache=True)
 def fill_in_block(addresses: np.ndarray, offsets: np.ndarray, block: np.ndarray) -> None:
-    """Set addresses, int64 ``[N]``, to those of offsets in bytes, int64 ``[N]``, in a block of memory, uint8."""
+    """Set addresses, int64 ``[N]``, for offsets in bytes, int64 ``[N]``, in a block of memory, uint8."""
     start = np.int64(block.ctypes.data)
     for n in range(offsets.size):
         addresses[n] = start + offsets[n]
@@ -33,8 +33,8 @@ def fill_windows(
     """Compute the windows of contiguous samples.
 
     Args:
-        addresses: output, those of the windows, int64 ``[N]``.
-        strides: output, those of the samples, in elements, int64 ``[N, ndim]``.
+        addresses: output, addresses of the windows, int64 ``[N]``.
+        strides: output, strides of the samples in elements, int64 ``[N, ndim]``.
         whole: addresses of the samples, int64 ``[N]``.
         shapes: shapes of the samples, int64 ``[N, ndim]``.
         start: start of the windows, int64 ``[N, ndim]``.

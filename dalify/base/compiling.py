@@ -71,7 +71,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
 
     Args:
         cache: cache the compiled code in files for other processes. The folders are, in this order: that of the
-            environment variable NUMBA_CACHE_DIR, ``__pycache__`` beside the source file, the cache folder of the
+            environment variable NUMBA_CACHE_DIR, ``__pycache__`` next to the source file, the cache folder of the
             user, and a private folder in the one for temporary files. Code is loaded from any of them and saved to the
             first writable one. If there is none, each process compiles again.
         options: options of ``numba.njit``.

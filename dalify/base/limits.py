@@ -119,7 +119,7 @@ def within(limits: Limits | None, function: Callable[..., T]) -> Callable[..., T
     """Return a function that applies limits and calls another function, on any thread or process.
 
     Args:
-        limits: limits of a pipeline; None for those of the process.
+        limits: limits of a pipeline; None for the limits of the process.
         function: function to call. The result can be pickled if the function can.
     """
     return function if limits is None else partial(_call_within, limits, function)

@@ -49,7 +49,7 @@ def require(package: LazyModule) -> ModuleType:
     """Import a package and return the module.
 
     Raises:
-        MissingPackageError: it is not installed; the message says what needs it and how to install it.
+        MissingPackageError: the package is not installed; the message says what needs it and how to install it.
     """
     name = package.__name__
     try:

@@ -57,7 +57,7 @@ def has_accelerator() -> bool:
 def default_device() -> str | None:
     """Return the torch device of GPU plans without a ``device_id``; None if there is none.
 
-    It is that of the environment variable ``DALIFY_DEVICE``, or else torch's accelerator.
+    It is the device in the environment variable ``DALIFY_DEVICE``, otherwise torch's accelerator.
     """
     device = _device_of_variable()
     if device:
@@ -106,7 +106,7 @@ def device_of_build() -> str | None:
 def video_hardware() -> str | None:
     """Return the hardware that decodes videos, with its device if that is known; None for the host.
 
-    NVDEC is that of the pipeline's GPU, unless the environment variable names another one.
+    NVDEC is on the pipeline's GPU, unless the environment variable names another GPU.
     """
     value = os.environ.get(VIDEO_VARIABLE, "").lower()
     if value in ("", HOST_DECODER):

@@ -1,4 +1,4 @@
-"""Threads that compute: those of pipelines, and those that help the threads that call them.
+"""Threads that compute: threads of pipelines, and threads that help the calling thread.
 
 Tasks of earlier batches have priority. Threads that would be idle at the end of a batch run tasks of the next one.
 """
@@ -9,7 +9,7 @@ import atexit
 import heapq
 import itertools
 
-# Python calls its exit handler after those of dalify, which are registered later.
+# Python calls its exit handler after dalify's exit handlers, which are registered later.
 import multiprocessing.util  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import threading
 import time
@@ -138,12 +138,13 @@ class ThreadPool:
         """Raise an error in the main thread, which would wait forever, if the threads have ended.
 
         Raises:
-            PipelineStateError: they have.
+            PipelineStateError: the threads have ended.
         """
         if self._queue.closed and is_main_thread():
             raise PipelineStateError(
                 "the pipeline's threads have ended: the program is ending, or another thread closed the pipeline.",
-                hint="Functions registered with atexit after the pipeline was built are called before that.",
+                hint="To use the pipeline at the end of the program, build it first and then register a function with "
+                "atexit: the function is called before the threads end.",
             )
 
     def close(self, *, wait: bool = True) -> None:

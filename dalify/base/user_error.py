@@ -48,9 +48,8 @@ def without_stop_iteration(error: Exception, code: str) -> Exception:
     """
     if not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
-    ended = SourceError(
-        f"{code} raised {type(error).__name__}.", hint="Only external sources can end an epoch with it."
-    )
+    kind = type(error).__name__
+    ended = SourceError(f"{code} raised {kind}.", hint=f"Only external sources can end an epoch by raising {kind}.")
     ended.__dict__.update(error.__dict__)
     ended.__cause__ = error
     return ended.with_traceback(error.__traceback__)

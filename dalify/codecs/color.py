@@ -115,7 +115,7 @@ def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType, *, k
 def rescale(
     pixels: np.ndarray[Any, Any], dtype: DALIDataType, out: np.ndarray[Any, Any] | None = None
 ) -> np.ndarray[Any, Any]:
-    """Map the full range of one type to that of another: 255 of uint8 is 1.0 of float, 65535 of uint16, 127 of int8.
+    """Map the full range of one type to the full range of another: uint8 255 to float 1.0, uint16 65535 or int8 127.
 
     Args:
         pixels: uint8, uint16, or float32 with full range 0..1.

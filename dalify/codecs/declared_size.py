@@ -61,7 +61,7 @@ def _bmp(data: Bytes) -> Iterator[Size]:
 
 
 def gif_screen(data: Bytes) -> tuple[int, int]:
-    """Return height and width of the first image of a GIF: those of the screen, or larger if the image exceeds it.
+    """Return height and width of the first image of a GIF: the size of the screen, or larger if the image exceeds it.
 
     Args:
         data: a GIF, 1-D uint8.

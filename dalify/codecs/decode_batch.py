@@ -54,7 +54,7 @@ def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
 
 
 def blank_image(data: Bytes) -> np.ndarray[Any, Any]:
-    """Return an encoded black image to substitute for one that cannot be decoded, uint8 ``[bytes]``.
+    """Return an encoded black image that replaces an image that cannot be decoded, uint8 ``[bytes]``.
 
     Args:
         data: the data that cannot be decoded. If its header can be read, the black image has the same size.
@@ -126,7 +126,7 @@ def decode_group(
         headers: headers from ``decoded_shapes``.
         windows: int64 ``[N, 4]``: y, x, height, width of the requested windows; None for whole images.
         needed: int64 ``[N, 4]``: y, x, height, width of the part of each result that is needed; the rest may be left
-            undefined. None for all of it.
+            undefined. None for the whole image.
 
     Raises:
         Exception: any error of ``decode_image`` and the libraries, with the index of the sample in the batch.

@@ -42,7 +42,7 @@ class _Files:
     Attributes:
         contents: uint8 ``[bytes]`` each.
         are_ordinary: which are JPEG files that decoders on devices support, with an end, bool ``[N]``.
-        parsed: what the decoder has parsed of each, see `DeviceJpegDecoder`; None if nothing has been parsed.
+        parsed: parsed data of each file, see `DeviceJpegDecoder`; None if nothing has been parsed.
     """
 
     contents: list[Bytes]

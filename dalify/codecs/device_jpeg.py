@@ -61,7 +61,7 @@ class DeviceJpegDecoder(Protocol):
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image; None for whole images. Only for
                 images that need no rotation.
             adjust_orientation: rotate the images as their EXIF orientation tag specifies.
-            parsed: what `parsed_for` has returned for the files; None: they are parsed now.
+            parsed: result of `parsed_for` for the files; None: the files are parsed now.
 
         Returns:
             For each file, a tensor ``[height, width, channels]``, uint8; None if the host has to decode it.
@@ -86,7 +86,7 @@ def chosen_decoder(device: str | None = None) -> tuple[str | None, str]:
     """Return the key of the decoder for a device, None for the host, and the reasons, for ``explain()``.
 
     Args:
-        device: torch device; None for that of the pipeline that is being built, or the one that torch finds.
+        device: torch device; None for the device of the pipeline that is being built, or the device that torch finds.
 
     Raises:
         ArgumentValueError: the environment variable ``DALIFY_DEVICE_DECODER`` has an unknown value.

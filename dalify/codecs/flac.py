@@ -92,7 +92,7 @@ def _without(typing_context: Any, word: Any, count: Any) -> Any:
 
 @intrinsic
 def _top(typing_context: Any, word: Any, count: Any) -> Any:
-    """Return the highest bits, 0 to 63 of them, as an unsigned integer."""
+    """Return the 0 to 63 highest bits as an unsigned integer."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         size = ir.IntType(64)
@@ -333,7 +333,7 @@ def _block_size(at, code):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _sampling_rate(at, code, rate):
-    """Return the sampling rate in Hz, and the address after the bytes that contain it; `rate` is that of the stream."""
+    """Return the sampling rate in Hz, and the address after its bytes; `rate` is the rate in the stream header."""
     if code == 0 or code == 15:  # 15 is invalid
         return rate if code == 0 else np.int64(-1), at
     if code < 12:

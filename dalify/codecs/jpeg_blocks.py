@@ -3,8 +3,8 @@
 Numba does not vectorize loops across the passes of a transform, so vector instructions are generated here. They are
 generic LLVM vectors, which all processors support.
 
-Results equal those of libjpeg-turbo. The transform is the exact integer one of Loeffler, Ligtenberg and Moschytz with
-13 bits ("islow"); the conversion is that of JFIF with 16 bits.
+Results equal the results of libjpeg-turbo. The transform is the exact integer transform of Loeffler, Ligtenberg and
+Moschytz with 13 bits ("islow"); colors are converted as in JFIF, with 16 bits.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def forget_tables(tables):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _is_filled(counts, table):
-    """Return whether a table already has these codes. Most files have the same ones."""
+    """Return whether a table already has these codes. Most files have the same codes."""
     if not table[_IS_FILLED]:
         return False
     total = 0

@@ -100,7 +100,7 @@ def inflate_lz4(out: np.ndarray, block: np.ndarray) -> None:
         block: uint8 ``[bytes]``, contiguous.
 
     Raises:
-        DecodeError: the block is damaged or truncated, or its decompressed size differs from that of ``out``.
+        DecodeError: the block is damaged or truncated, or its decompressed size is not the size of ``out``.
     """
     written = _inflate(out, block)
     if written == out.size:

@@ -90,7 +90,7 @@ def _declarations(
                 yield struct.unpack_from(">I", fields, 4)[0], 1
         elif kind == b"cmov":
             if is_inflated:  # each level may be a thousand times as large as the one before
-                raise DecodeError("the video is damaged: its compressed header contains another one.")
+                raise DecodeError("the video is damaged: its compressed header contains another compressed header.")
             file.seek(start)
             header = _inflated(file.read(min(contents_end - start, _MAX_HEADER_BYTES)))
             yield from _declarations(io.BytesIO(header), 0, len(header), is_inflated=True)

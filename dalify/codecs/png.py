@@ -209,7 +209,7 @@ class _Inflater:
 
 
 def _checked_pieces(data: Bytes, spans: tuple[Span, ...]) -> Iterator[memoryview]:
-    """Yield the contents of chunks in small pieces, because zlib copies what it does not use; verify the checksums."""
+    """Yield the contents of chunks in small pieces, because zlib copies unused input; verify the checksums."""
     view = data.data
     for start, end in spans:
         stored = view[end : end + 4]

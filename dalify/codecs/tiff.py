@@ -167,7 +167,7 @@ class _Directory:
 
     @property
     def can_be_gray(self) -> bool:
-        """Whether the samples of a pixel are contiguous, and stored as those of several gray pixels."""
+        """Whether the samples of a pixel are contiguous, and stored like several gray pixels."""
         values = self.values
         return (
             self.is_uniform
@@ -205,7 +205,7 @@ def read_tiff(data: Bytes) -> TiffFile:
 
     Raises:
         DecodeError: the directory is damaged, or does not describe an image.
-        LimitError: the image, or a tile of it, is too large.
+        LimitError: the image or one of its tiles is too large.
     """
     directory = _Directory(data)
     values = directory.values

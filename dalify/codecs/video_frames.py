@@ -50,7 +50,7 @@ class FrameConverter:
             frame: ``av.VideoFrame``.
 
         Raises:
-            DecodeError: the size of the frame differs from that of the video.
+            DecodeError: the size of the frame is not the size of the video.
         """
         if (frame.height, frame.width) != out.shape[:2]:
             raise DecodeError(

@@ -43,7 +43,7 @@ def _opened(value: str, _process: int) -> Any:
             f"the environment variable {VIDEO_VARIABLE} is {value!r}.{suggestion(kind, [HOST_DECODER, *known])}",
             hint=f"Use one of {', '.join([HOST_DECODER, *known])}, with a device as in 'cuda:1', or unset it.",
         )
-    # With CUDA, FFmpeg creates its own context: it rejects that of torch, which has other flags.
+    # With CUDA, FFmpeg creates its own context: it rejects torch's context, which has other flags.
     decoder = av.codec.hwaccel.HWAccel(kind, number or None, allow_software_fallback=True)
     try:
         decoder.create(av.codec.Codec(_COMMON_CODEC, "r"))
@@ -59,5 +59,5 @@ def hardware_error(error: Exception) -> DeviceError:
     return DeviceError(
         f"the environment variable {VIDEO_VARIABLE} selects {value!r}, but this hardware cannot decode videos "
         f"({reason}).",
-        hint="Unset it to decode on the CPU.",
+        hint="Unset the variable to decode on the CPU.",
     )

@@ -44,7 +44,7 @@ ROUNDINGS = {
 FRAME_NUM_KINDS = ("none", "scalar", "sequence")
 # Number of videos that a thread keeps open: the next sequence is often from the same video.
 _OPEN_PER_THREAD = 4
-# Memory for tables of frames: those of 9,000 videos with 300 frames, or of 25 videos of an hour.
+# Memory for tables of frames, of 9,000 videos with 300 frames or of 25 videos of an hour.
 _MAX_TABLE_BYTES = 64 << 20
 # Attributes that are not pickled: locks, open videos, and what other processes do not need.
 _OF_PROCESS = ("_tables", "_in_progress", "_local", "_first_error")
@@ -104,7 +104,7 @@ class Division(NamedTuple):
 
     @property
     def distance(self) -> int:
-        """Number of frames from the start of one sequence to that of the next."""
+        """Number of frames from the start of one sequence to the start of the next."""
         return self.step if self.step > 0 else self.sequence_length * self.stride
 
     def count(self, frames: int) -> int:
@@ -167,7 +167,7 @@ class VideoIndex(Entries[VideoEntry]):
     """The sequences of videos, in the order of the videos.
 
     Args:
-        parts: videos or parts of them.
+        parts: whole videos, or parts of videos.
         division: rules for dividing them.
         image_type: RGB or YCbCr.
 
@@ -224,7 +224,7 @@ class VideoIndex(Entries[VideoEntry]):
         self._local = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to this process: another one opens the videos again."""
+        """Omit the state of this process: another process opens the videos again."""
         return {name: value for name, value in vars(self).items() if name not in _OF_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -316,7 +316,7 @@ class VideoIndex(Entries[VideoEntry]):
 
         Args:
             part: the part.
-            frames: numbers of frames or errors by path, as far as they are known; that of this part is added.
+            frames: numbers of frames or errors by path, as far as they are known; the entry of this part is added.
         """
         in_seconds = part.start is not None and not self._division.in_frames
         table = self._tables.get(part.path) if in_seconds else None
@@ -338,7 +338,7 @@ class VideoIndex(Entries[VideoEntry]):
         if not 0 <= first < count or end < first:
             bounds_text = f"start {float(part.start):g}" + ("" if part.end is None else f" and end {float(part.end):g}")
             raise ReaderError(
-                f"{part.place}: no part with {bounds_text} in the video {part.path!r}, which has "
+                f"{part.place}: the video {part.path!r} has no part with {bounds_text}; it has "
                 f"{counted(count, 'frame')}"
                 + ("." if table is None else f" until {table.seconds(np.array([count - 1]))[0]:g} s.")
             )
@@ -411,7 +411,7 @@ def frame_num_kind(value: object) -> str:
     """Return the frame numbers requested by ``enable_frame_num``: ``none``, ``scalar`` or ``sequence``.
 
     Raises:
-        ArgumentValueError: the value is none of these, True, False or None.
+        ArgumentValueError: the value is neither one of these nor True, False or None.
     """
     if isinstance(value, (bool, np.bool_)) or value is None:
         return "scalar" if value else "none"

@@ -180,7 +180,7 @@ class Batch:
             rows: the samples.
             layout: layout of a sample, or "".
             origins: see the class.
-            dtype: element type; None for that of the rows.
+            dtype: element type; None for the type of the rows.
         """
         values: np.ndarray[Any, Any] = rows.values
         shapes = np.empty((len(rows), values.ndim), np.int64)
@@ -251,7 +251,7 @@ class Batch:
 
         Args:
             samples: the samples in messages.
-            hint: what to do instead.
+            hint: advice for the error.
             line: the user's line.
 
         Raises:
@@ -337,12 +337,12 @@ class Batch:
         device: str | None = None,
         dtype: DALIDataType | None = None,
     ) -> Batch:
-        """Return a batch of the results of a function, which receives the dense array or one sample after the other.
+        """Apply a function to the dense array, or to one sample after the other; return the results as a batch.
 
         Args:
             function: takes an array and returns one with the same number of samples and dimensions.
-            device: device of the results; None for that of this batch.
-            dtype: element type of the results; None for that of this batch.
+            device: device of the results; None for the device of this batch.
+            dtype: element type of the results; None for the type of this batch.
         """
         dense = None if self.dense is None else function(self.dense)
         samples = [function(sample) for sample in self.samples] if self.dense is None else None
@@ -412,7 +412,7 @@ def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
     if not is_array(block) and len(block) % item_bytes == 0:
         # One call of torch for each sample instead of three.
         whole = block.view(dtype)
-        steps = contiguous_strides(np.maximum(shapes, 1))  # those of torch, also for empty samples
+        steps = contiguous_strides(np.maximum(shapes, 1))  # the strides that torch has, also for empty samples
         positions = (offsets // item_bytes + whole.storage_offset()).tolist()
         return [
             whole.as_strided(shape, strides, position)

@@ -14,7 +14,7 @@ class DecodedCounts:
     Attributes:
         total: all images, except those from a cache.
         on_host: those that the host decoded.
-        returned: those of them for which the device's decoder returned no image of the expected shape.
+        returned: number of these images for which the device's decoder returned no image of the expected shape.
     """
 
     total: int = 0

@@ -29,7 +29,7 @@ class DeviceSamples:
         dense: the samples as one tensor ``[N, ...]`` if it exists; otherwise None.
 
     Attributes:
-        table: what the executor knows of the shapes, or None.
+        table: precomputed facts about the shapes, or None.
     """
 
     __slots__ = ("block", "dense", "offsets", "shapes", "table")
@@ -43,7 +43,7 @@ class DeviceSamples:
 
     @staticmethod
     def of_batch(batch: Batch) -> DeviceSamples:
-        """Return the samples of a batch on the device; those of a list are copied to one buffer."""
+        """Return the samples of a batch on the device; the samples of a list are copied to one buffer."""
         if batch.dense is not None:
             return DeviceSamples.of_dense(batch.dense)
         if batch.ragged is not None:

@@ -167,7 +167,7 @@ _FROM_CLASS: dict[type, DALIDataType] = {value.type: key for key, value in _TO_N
 
 
 def enum_type(value: object) -> DALIDataType | None:
-    """Return the element type of a member of DALI's enumerations, or of nested lists of them; None for other values.
+    """Return the element type of a member of DALI's enumerations, or of nested lists of members; None for other values.
 
     Raises:
         DTypeError: a list that mixes members of several enumerations, or members and other values.

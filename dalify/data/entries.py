@@ -74,7 +74,7 @@ class Entries(Sequence[T_co]):
             return [self._entry(number) for number in range(*index.indices(len(self)))]
         number = int(index) + len(self) if index < 0 else int(index)
         if not 0 <= number < len(self):
-            raise IndexError(f"entry {index} of {len(self)}")
+            raise IndexError(f"entry {index} is out of range for an index of {len(self)} entries")
         return self._entry(number)
 
     @abstractmethod

@@ -97,10 +97,10 @@ def check_cache_options(cache_type: str, cache_size: int, cache_threshold: int, 
 
 
 def check_cache_folder(name: str, folder: str) -> None:
-    """Raise an error if a path cannot be that of a local folder.
+    """Raise an error if a path is not the path of a local folder.
 
     Args:
-        name: what specifies the path, for the error.
+        name: name of the argument that specifies the path, for the error.
         folder: the path.
 
     Raises:

@@ -33,8 +33,8 @@ class Samples:
     """N arrays of one element type and number of dimensions, C-contiguous unless there are strides.
 
     Args:
-        addresses: address of the first element of each sample, int64 ``[N]``; None: those of the array `owner`.
-        shapes: shapes, int64 ``[N, ndim]``; None: those of the array `owner`, ``[N, ...]``.
+        addresses: address of the first element of each sample, int64 ``[N]``; None: the addresses in the array `owner`.
+        shapes: shapes, int64 ``[N, ndim]``; None: the shape of the array `owner`, ``[N, ...]``.
         dtype: element type.
         owner: object that keeps the memory alive.
         strides: of windows of larger arrays: elements from one index of an axis to the next, int64 ``[N, ndim]``; only
@@ -44,8 +44,8 @@ class Samples:
         like: an empty array, which carries the element type for compiled code.
         array: the samples as one array ``[N, ...]`` if they are one; each is contiguous. Otherwise None.
         dense: `array` if it is contiguous, otherwise None.
-        table: what the executor knows of the shapes, or None.
-        parsed: what a decoder has parsed of them before its turn, or None.
+        table: precomputed facts about the shapes, or None.
+        parsed: data that a decoder has parsed before its turn, or None.
     """
 
     __slots__ = (
@@ -91,7 +91,7 @@ class Samples:
 
     @staticmethod
     def of_batch(batch: Batch) -> Samples:
-        """Return the samples of a batch; non-contiguous ones are copied at each call."""
+        """Return the samples of a batch; non-contiguous samples are copied at each call."""
         if batch.compiled is not None:
             return batch.compiled
         dtype = batch.dtype.numpy

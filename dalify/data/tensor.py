@@ -139,7 +139,7 @@ class Tensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Return a DLPack capsule of the same memory, or of a copy; the arguments are those of the protocol."""
+        """Return a DLPack capsule of the same memory, or of a copy; see the protocol for the arguments."""
         given: dict[str, Any] = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         arguments = {name: value for name, value in given.items() if value is not None}
         array = self._array
@@ -245,7 +245,7 @@ def reinterpreted(array: Array, new_type: DALIDataType) -> Array:
     if dtype.itemsize != array.itemsize:
         raise DTypeError(
             f"elements of {array.itemsize} bytes ({array_dtype(array)!s}) cannot be reinterpreted as {new_type!s}, "
-            f"which has {dtype.itemsize}.",
+            f"whose elements have {dtype.itemsize}.",
             hint="Convert them in the pipeline with fn.cast.",
         )
     return array.view(dtype if isinstance(array, np.ndarray) else getattr(torch, dtype.name))

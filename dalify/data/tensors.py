@@ -49,8 +49,8 @@ class _TensorList(Generic[_T]):
 
     Args:
         source: a Batch, a list like this, an array with a leading sample axis, or a list of arrays or tensors.
-        layout: layout of a sample; "" keeps that of the tensors.
-        contiguous: copy the tensors of a list, as in DALI, so that later changes of them have no effect.
+        layout: layout of a sample; "" keeps the layout of the tensors.
+        contiguous: copy the tensors of a list, as in DALI, so that later changes of the tensors have no effect.
     """
 
     device = "cpu"
@@ -227,7 +227,7 @@ class TensorListCPU(_TensorList[TensorCPU]):
 
     Args:
         source: a Batch, a TensorListCPU, an array with a leading sample axis, or a list of arrays or TensorCPU.
-        layout: layout of a sample; "" keeps that of the tensors.
+        layout: layout of a sample; "" keeps the layout of the tensors.
         contiguous: copy the tensors of a list.
     """
 
@@ -279,7 +279,7 @@ class TensorListGPU(_TensorList[TensorGPU]):
 
     Args:
         source: a Batch, a TensorListGPU, a tensor with a leading sample axis, or a list of tensors or TensorGPU.
-        layout: layout of a sample; "" keeps that of the tensors.
+        layout: layout of a sample; "" keeps the layout of the tensors.
         contiguous: copy the tensors of a list.
     """
 
@@ -346,7 +346,7 @@ def _batch_of(source: Any, layout: str, device: str, convert: Callable[[Any], Ar
             if sample.dtype != samples[0].dtype:
                 raise DTypeError(
                     f"all samples must have the same element type; sample 0 has {samples[0].dtype}, "
-                    f"sample {index} {sample.dtype}."
+                    f"sample {index} has {sample.dtype}."
                 )
             if sample.ndim != samples[0].ndim:
                 raise ShapeError(

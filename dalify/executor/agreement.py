@@ -140,14 +140,14 @@ def _error(sample: Array, kind: Kind, conversion_hint: str) -> MixedBatchError:
     if sample.dtype != dtype:
         found, others = from_numpy(sample.dtype).name, from_numpy(dtype).name
         return MixedBatchError(
-            f"the sample has the element type {found}, the first sample of the batch {others} "
+            f"the sample has the element type {found}, but the first sample of the batch has {others} "
             f"({sample.dtype} and {dtype}).",
-            hint=f"All samples of a batch need the same element type. {conversion_hint}on_error='skip' skips such "
+            hint=f"All samples of a batch must have the same element type. {conversion_hint}on_error='skip' skips such "
             "samples.",
         )
     plural = "" if sample.ndim == 1 else "s"
     found = f"{sample.ndim} dimension{plural}, shape {tuple(sample.shape)}"
     return MixedBatchError(
-        f"the sample has {found}, the first sample of the batch {ndim}.",
+        f"the sample has {found}, but the first sample of the batch has {ndim}.",
         hint="All samples of a batch must have the same number of dimensions. on_error='skip' skips such samples.",
     )

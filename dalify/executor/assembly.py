@@ -52,7 +52,7 @@ def assemble(
     Args:
         graph: the graph after all passes.
         seeds: seed and stream by the number of a random node or reader.
-        setup: what the pipeline specifies.
+        setup: the options of the pipeline.
         device_node: the node that requested the device, for the error message if there is none; None: any.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The steps of operators whose kernels take batches: whole ones, or those of a chunk."""
+"""The steps of operators whose kernels take batches: whole batches, or the samples of a chunk as batches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BatchStep(KernelStep):
         return self._results(function.function(*call.inputs, **named), rule_specs, call)
 
     def _results(self, results: Any, specs: tuple[Spec, ...], call: StepCall) -> list[Batch]:
-        """Return what the kernel returned as batches."""
+        """Convert the return value of a kernel to batches."""
         first = next((batch for batch in call.inputs if batch is not None), None)
         return self._as_batches(results, specs, None if first is None else first.origins)
 
@@ -53,7 +53,7 @@ class ChunkStep(BatchStep):
     def _results(self, results: Any, specs: tuple[Spec, ...], call: StepCall) -> list[Batch]:
         batches = super()._results(results, specs, call)
         for number, (spec, slot) in enumerate(zip(specs, self.outputs, strict=True)):
-            # The file of a decoder determines what its rule does not.
+            # The file determines the properties that the rule of a decoder leaves open.
             if self._operator.substitute_function is not None and (spec.dtype is None or spec.ndim is None):
                 samples = self._agreed(batches[number].samples, slot, call.frame)
                 batches[number] = Batch(None, samples, spec.layout or "", self.device)

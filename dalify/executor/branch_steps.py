@@ -112,7 +112,7 @@ def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
         shape = tuple(blocks[0].shape[1:])
         if first.device == "gpu":
             dense = torch.empty((count, *shape), dtype=blocks[0].dtype, device=blocks[0].device)
-            # By positions: torch waits for the device to count what a mask selects.
+            # With positions instead of a mask: torch waits for the device to count the elements that a mask selects.
             for (rows, _), block in zip(sides, blocks, strict=True):
                 movable_torch(dense).index_copy_(0, uploaded(rows, block.device), movable_torch(block))
             return Batch(dense, None, first.layout, first.device, origins, first.dtype)

@@ -173,7 +173,7 @@ def _function(function: Callable[..., Any], seen: set[Any]) -> Any:
     """Return the contents of a Python function: code, closure, and the functions and constants that it uses.
 
     Raises:
-        TypeError: it depends on an object whose value cannot be compared.
+        TypeError: the function depends on an object whose value cannot be compared.
     """
     if not isinstance(function, types.FunctionType):
         return _plain(function)

@@ -67,7 +67,7 @@ class UncachedStep(Step):
     """Passes on data that do not come from a reader: their samples have no identity."""
 
     def run(self, frame: Frame) -> None:
-        """Pass on the values; their memory remains that of the inputs."""
+        """Return the inputs, in the same memory."""
         for source, target in zip(self.inputs, self.outputs, strict=True):
             batch = None if source is None else frame.values[source]
             frame.values[target] = None if batch is None else batch.with_layout(batch.layout)

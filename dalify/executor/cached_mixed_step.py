@@ -55,7 +55,7 @@ class CachedMixedStep(MixedStep):
         return {**extra, "cache": ChunkMemory(store, keys, self._threshold_bytes)}
 
     def _keys(self, call: StepCall) -> list[tuple[str, str] | None]:
-        """Return key and state of each sample; None for one that is not cached."""
+        """Return key and state of each sample; None for samples that are not cached."""
         # The entries of the sampler may be bad ones, for which others have been read.
         if not isinstance(call.origins, Origins):
             return [None] * call.count

@@ -96,7 +96,7 @@ def batches_for_threads(
     a batch of its own. Batches for threads that would only wait for the GIL need memory and are not faster.
 
     Args:
-        depth: what the user wants.
+        depth: the depth that the user specified.
         size: samples in a batch.
         seconds_per_sample: measured, without waiting for the GIL.
         cpu_seconds_per_sample: CPU time in ``seconds_per_sample``; 0 if it is not known yet.

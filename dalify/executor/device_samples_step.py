@@ -142,7 +142,7 @@ class CompiledElementwiseStep(_Compiled, ElementwiseStep):
 
 
 class CompiledSelectionStep(_Compiled, SelectionStep):
-    """Copies what an operator selects from the samples of a chunk, as on the CPU."""
+    """Copies the elements that an operator selects from the samples of a chunk, as on the CPU."""
 
 
 class CompiledRaggedStep(_Compiled, RaggedStep):

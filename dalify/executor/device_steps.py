@@ -112,7 +112,7 @@ def _reason_for_no_device() -> str:
         return " (this torch is built without CUDA and ROCm)"
     try:
         torch.cuda.init()
-    except Exception as error:  # no driver, or one that is too old for this torch
+    except Exception as error:  # no driver, or a driver that is too old for this torch
         return f" ({str(error).strip().split('. ', 1)[0].rstrip('.')})"
     return ""
 
@@ -165,7 +165,7 @@ def _mark_use(batches: Sequence[Batch | None], stream: Any) -> None:
 
 
 def has_page_locked_memory(device: str) -> bool:
-    """Return whether copies from page-locked memory to a torch device go on while the host does something else."""
+    """Return whether copies from page-locked memory to a torch device are asynchronous."""
     return device.startswith("cuda")
 
 
@@ -255,7 +255,7 @@ class TransferStep(Step):
         return result
 
     def _to_device(self, batch: Batch, frame: Frame) -> Batch:
-        # Without a stream for copies nothing keeps the host's memory until a copy has ended: the copy must not go on.
+        # Without a stream for copies, nothing keeps the host memory until a copy has ended, so the copy must end here.
         is_kept = frame.copy_stream is not None
         device = frame.torch_device
         if batch.dense is not None:
@@ -264,7 +264,7 @@ class TransferStep(Step):
         parts = (batch,) if batch.ragged is not None else batch.parts
         if not parts:
             staged = packed(batch, self._bytes)
-            if device == "cpu":  # the staging memory is that of the device
+            if device == "cpu":  # the staging memory is memory of the device
                 host, starts, shapes = _ragged_of(staged)
                 ragged = tensor_of_bytes(host), starts, shapes
                 return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)

@@ -30,7 +30,7 @@ __all__ = ["ElementwiseStep"]
 # Gaps between samples are also computed. If they are larger than the samples, this takes longer than it saves, unless
 # they only align small samples.
 _MAX_SPAN = 2
-# Copying larger samples of a list into a block would take longer than one call for each of them.
+# Copying larger samples of a list into a block would take longer than one call for each sample.
 _MAX_COPIED_BYTES = 1 << 20
 # The same applies to repeating a scalar or a vector for each element of its sample.
 _MAX_REPEATED = 1 << 18
@@ -50,15 +50,15 @@ class ElementwiseStep(SamplesStep):
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
         self.overwrites = False
-        self._next: ElementwiseStep | None = None  # may write its results over those of this step
+        self._next: ElementwiseStep | None = None  # may overwrite the results of this step
         # Results of the last chunk: most chunks have the same.
         self._result: tuple[tuple[int, ...], np.dtype[Any]] | None = None
         self._on_arrays = inspect.unwrap(self._kernel.function)  # see `on_groups`
-        # Per-sample arguments and specs are those of a group.
+        # Per-sample arguments and specs have the form for a group.
         self._takes_rows = not self._wanted and not any(name in self._arguments for name in self._kernel.names)
 
     def overwrite(self, step: ElementwiseStep) -> None:
-        """Write results over those of a step of the same stage, the first input, which nothing else reads."""
+        """Overwrite the first input, the result of a step of the same stage that no other step reads."""
         self.overwrites, step._next = True, self
 
     def _compute(self, call: StepCall) -> list[Batch]:

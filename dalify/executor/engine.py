@@ -1,9 +1,9 @@
 """Runs a plan for batch after batch.
 
-Several batches are in progress at the same time. Each is an Iteration that moves from stage to stage. The worker that
-finishes the last chunk of a stage starts the next one, so no thread waits for another, and chunks of the next batch
-are computed by threads that would be idle at the end of this one. An error ends only its iteration: the engine and
-later iterations continue.
+Several batches are in progress at the same time. Each is an Iteration that moves from stage to stage. The thread that
+finishes the last chunk of a stage starts the next stage, so no thread waits for another. Threads that would be idle at
+the end of a batch compute chunks of the next batch. An error ends only its iteration: the engine and later iterations
+continue.
 
 The states of an iteration, and the methods between them::
 
@@ -84,8 +84,9 @@ def _close_engines() -> None:
         engine.close(wait=False)
 
 
-# Batches whose time is measured: the first ones, and one of each group of later ones. Reading the CPU time of a thread
-# is a system call, where the system often gives the processor to another thread although this one holds the GIL.
+# The first batches are timed, and then one of each group of this size. Not all batches are timed, because reading the
+# CPU time of a thread is a system call, during which the system often runs another thread although this thread holds
+# the GIL.
 _FIRST_TIMED = 16
 _TIMED_INTERVAL = 8
 
@@ -97,11 +98,11 @@ class Resources:
     Attributes:
         threads: worker threads, which end with the engine.
         pool: memory for the outputs of stages.
-        pinned_pool: memory for those that the device reads; None: `pool`.
+        pinned_pool: memory for outputs of stages that the device reads; None: `pool`.
         arenas: scratch memory of chunks.
         torch_device: device of the device stages; None without such stages.
-        device_id: index of the accelerator of the pipeline; None: the current one.
-        limits: limits for all work of the engine; None: those of the process.
+        device_id: index of the accelerator of the pipeline; None: torch's current accelerator.
+        limits: limits for all work of the engine; None: the limits of the process.
     """
 
     threads: ThreadPool
@@ -168,9 +169,9 @@ class Engine:
         self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._copies = PendingCopies()
         has_streams = (torch_device or "").startswith("cuda")
-        # Outputs on the CPU from which the device also copies: the user may change them.
+        # If the device copies from outputs on the CPU, `collect` waits for the copies: the user may change the outputs.
         self._are_outputs_copied = bool(plan.pinned & {*plan.outputs})
-        # Copies of a batch have a stream of their own: they go on while the kernels of the batch before run.
+        # Copies have their own stream, so that they overlap with the kernels of the previous batch.
         self._stream = torch.cuda.Stream(torch_device) if has_streams else None
         self._copy_stream = torch.cuda.Stream(torch_device) if has_streams else None
         _engines.add(self)
@@ -179,7 +180,7 @@ class Engine:
 
     @property
     def engines(self) -> tuple[Engine]:
-        """The engine itself, which has the sources; in debug mode each source has another one."""
+        """The engines that have the sources: this engine; in debug mode each source has its own engine."""
         return (self,)
 
     @property
@@ -191,11 +192,11 @@ class Engine:
     def depth_for_threads(self, depth: int) -> int:
         """Return the number of batches that should be in progress, at least ``depth``.
 
-        It is larger only where that cannot be noticed except by the memory: on the CPU, in this process and without
-        external sources, which would be called earlier.
+        It is larger than ``depth`` only if the effect is limited to memory: on the CPU, in this process, and without
+        external sources, which would otherwise be called earlier.
 
         Args:
-            depth: what the user wants.
+            depth: the depth that the user specified.
         """
         if not self._may_add_batches:
             return depth
@@ -205,7 +206,7 @@ class Engine:
                 seconds += state.seconds_per_sample or 0.0
                 cpu_seconds += state.cpu_seconds_per_sample or 0.0
                 steps += state.operator_count
-        # Threads that share a processor take as long for more batches, which only need more memory.
+        # Threads that share a processor are not faster with more batches, which would only take memory.
         threads = min(self._threads.size, available_processors())
         return batches_for_threads(depth, self._batch_size, seconds, cpu_seconds, threads, steps)
 
@@ -219,7 +220,7 @@ class Engine:
             PipelineStateError: the program is ending.
         """
         self._reset_after_fork()
-        self._threads.check_open()  # the workers of sources have ended, too, which looks like the end of their data
+        self._threads.check_open()  # otherwise, ended workers of sources would look like the end of their data
         before = self._state_before_call = self._sources_state()
         with applied(self._limits), UsingDevice(self._device_id):
             fed, failure = self.feeds.next_batches(before["sources"])
@@ -234,7 +235,7 @@ class Engine:
             rows, self.next_rows = self.next_rows, None
             entries: dict[int, Any] = {}
             padded = 0
-            for slot, reader in self.feeds.readers.items():  # a batch is lost in all feeds
+            for slot, reader in self.feeds.readers.items():  # also after an error of a source: feeds stay in step
                 entries[slot] = reader.next_entries(size)
                 padded = max(padded, reader.sampler.padded_samples)
             iteration = Iteration(
@@ -366,7 +367,7 @@ class Engine:
             self.remote.close()
         if self._owner.is_this_process:
             self._threads.close(wait=wait)
-            self._copies.wait()  # outputs that the user has may still be copied from memory that is free afterwards
+            self._copies.wait()  # the device may still copy from memory that is freed below
         for cache in (*self.plan.caches, *self.plan.device_caches):
             cache.close()
         for _, step in self._read_ahead:
@@ -468,14 +469,14 @@ class Engine:
         return self._pinned_pool if slot in self.plan.pinned else self._pool
 
     def _chunk_task(self, iteration: Iteration, state: StageState, start: int, stop: int) -> None:
-        """Compute one chunk in a worker thread. After the last one, take the iteration to its next stage."""
+        """Compute one chunk in a worker thread. After the last chunk, move the iteration to its next stage."""
         if self._compute_chunk(iteration, state.stage, start, stop):
             self._finish_stage(iteration, state)
             self._leave_stage(iteration)
             self._enter_stage(iteration)
 
     def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
-        """Compute a stage for one chunk; return whether it was the last one. Never raises."""
+        """Compute a stage for one chunk; return whether it was the last chunk of the batch. Never raises."""
         if not iteration.is_over:
             began = thread_seconds() if iteration.is_timed else 0.0
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
@@ -489,7 +490,7 @@ class Engine:
                         self._recovering(iteration, partial(self._run_on_batch, iteration, stage))
             except BaseException as error:
                 refusal = None
-                if stage.kind == "device" and isinstance(error, Exception):  # of an event: kernels fail later
+                if stage.kind == "device" and isinstance(error, Exception):  # an error of a kernel occurs later
                     refusal = device_error(error, stage.steps[-1].node)
                 iteration.record_error(refusal or error, start)
             else:
@@ -503,7 +504,7 @@ class Engine:
             try:
                 run()
                 return
-            except NotDecided:  # it is computed again after all chunks
+            except NotDecided:  # the chunk is computed again after all other chunks
                 return
             except Exception as error:
                 if not self.recovery.replace_bad_sample(iteration, error):
@@ -547,7 +548,7 @@ class Engine:
                     self._copies.keep([*read, *frame.staged], iteration.event)
             for slot, branch in stage.publishes.items():
                 batch = frame.values[slot]
-                # It may be in scratch memory or repeat a constant.
+                # The batch may be in scratch memory or repeat a constant, so it is copied.
                 if batch is not None and slot in collectors and batch.device == "cpu":
                     collector = collectors[slot] if branch is None else Collector(None, self._pool_of(iteration, slot))
                     collector.store(0, batch)
@@ -559,7 +560,7 @@ class Engine:
         iteration.end_frame(frame)
 
     def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:
-        """Compute the chunks again whose samples differ from the first one of the batch, which is known now."""
+        """Compute the chunks again whose samples differ from the first sample of the batch, which is known now."""
         agreement = iteration.agreement
         while agreement is not None and not iteration.is_over and (chunks := agreement.decide()):
             iteration.repeat_chunks(len(chunks))

@@ -61,7 +61,7 @@ class ExternalFeed:
         workers: processes that call the source, for ``parallel=True``; None if the pipeline has none.
 
     Attributes:
-        number: index of its state among those of all feeds.
+        number: index of its state among the states of all feeds.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class ExternalFeed:
         Raises:
             StopIteration: the source is at its end.
             PipelineStateError: nothing was fed, without ``blocking``.
-            Exception: what the source raises, with a note on where.
+            Exception: an error of the source, with a note that names its place.
         """
         if self.source is None:
             return self._next_fed()
@@ -345,7 +345,7 @@ class ReaderFeed:
     """The sampler of one reader.
 
     Attributes:
-        number: index of its state among those of all feeds.
+        number: index of its state among the states of all feeds.
     """
 
     def __init__(self, node: Node, sampler: Sampler) -> None:
@@ -460,11 +460,12 @@ class Feeds:
         """Continue at a ``state()`` of feeds of the same graph.
 
         Raises:
-            CheckpointError: one of them cannot continue there.
+            CheckpointError: a feed cannot continue at its state.
         """
         if len(states) != len(self._in_order):
             raise CheckpointError(
-                f"the checkpoint describes {len(states)} readers and sources; the pipeline has {len(self._in_order)}."
+                f"the checkpoint contains {len(states)} readers and sources, but the pipeline has "
+                f"{len(self._in_order)}."
             )
         for feed, state in zip(self._in_order, states, strict=True):
             feed.restore(state)

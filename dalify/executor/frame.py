@@ -25,7 +25,7 @@ __all__ = ["Collector", "Frame"]
 class Collector:
     """Collects one output of a segment from the chunks of a batch.
 
-    The first finished chunk determines the shape of a dense buffer; further chunks write to their rows of it. If a
+    The first finished chunk determines the shape of a dense buffer; further chunks write to their rows. If a
     sample has a different shape, the batch becomes a list.
 
     Args:

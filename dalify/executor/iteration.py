@@ -37,7 +37,7 @@ class BadRecord(NamedTuple, Generic[_NodeT]):
         position: position in the batch.
         attempt: number of replacements tried before.
         node: the node that failed; between processes, its index in ``graph.nodes()``.
-        policy: what replaces it.
+        policy: how the sample is replaced.
         origin: origin of the sample; None if unknown.
         error: class and message of the exception.
     """
@@ -81,7 +81,7 @@ class Iteration:
         event: recorded on the device's stream after the last device stage or the copies of fed data; None without them.
         bad: the bad samples.
         fetched_again: positions of samples whose cached copies were deleted and that were read again.
-        memory: memory for the outputs; None: that of the engine.
+        memory: memory for the outputs; None: the memory of the engine.
         ready: set when all stages are finished.
     """
 
@@ -203,7 +203,7 @@ class Iteration:
         bad: list[BadRecord[Node]],
         substitutes: dict[Node, set[int]],
     ) -> None:
-        """Store what another process has computed; values by slot, the rest as in the attributes."""
+        """Store the results of another process: values by slot, and the attributes of this object."""
         for slot, batch in values.items():
             self.values[slot] = batch
         self.positions, self.bad, self.substitutes = positions, bad, substitutes

@@ -118,7 +118,7 @@ class KernelStep(Step):
 
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
-        inputs: list[Batch | None] = []  # with few function calls, here and in what follows
+        inputs: list[Batch | None] = []  # few function calls, here and below, for speed
         origins: Any = None  # as by `origins_of`
         for slot in self.inputs:
             batch = None if slot is None else frame.values[slot]
@@ -246,7 +246,7 @@ class KernelStep(Step):
             raise
 
     def _as_batches(self, results: Any, specs: tuple[Spec, ...], origins: Any) -> list[Batch]:
-        """Return what an allocating kernel returned: a tuple for several outputs, None for none."""
+        """Return the value of an allocating kernel: a tuple for several outputs, None for no output."""
         parts = (results,) if len(specs) == 1 and not is_tuple(results) else results or ()
         return [self._as_batch(part, spec, origins) for part, spec in zip(parts, specs, strict=True)]
 
@@ -306,7 +306,7 @@ class KernelStep(Step):
 
         Args:
             call: the samples.
-            function: `prepare` for other constants than those of the step; by default that of the step.
+            function: `prepare` with other constants; by default with the constants of the step.
         """
         function = function or self._prepare_function
         if function is None:
@@ -334,8 +334,8 @@ class KernelStep(Step):
         Args:
             call: the samples.
             sample: index of the sample.
-            shape: shape that ``prepare`` specifies; None for that of the rule.
-            layout: layout that ``prepare`` specifies; None for that of the rule.
+            shape: shape that ``prepare`` specifies; None for the shape of the rule.
+            layout: layout that ``prepare`` specifies; None for the layout of the rule.
         """
         # From lists: a generator is resumed for each element.
         in_specs = tuple([None if batch is None else batch.spec_of(sample) for batch in call.inputs])
@@ -363,7 +363,7 @@ class KernelStep(Step):
 
         Args:
             inputs: inputs of the step.
-            layout: layout that ``prepare`` specifies; None for that of the rule.
+            layout: layout that ``prepare`` specifies; None for the layout of the rule.
         """
         key: list[Any] = [layout]
         for batch in inputs:
@@ -377,7 +377,7 @@ class KernelStep(Step):
 
     def _check_sizes(self, table: ShapeTable, spec: Spec) -> None:
         """Check the largest of samples of different shapes."""
-        # Whether it must be looked at more closely: extents of empty samples, for instance, may be too large.
+        # Whether the exact check is needed: extents of empty samples, for instance, may be too large.
         most_bytes = table.most_elements * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)
         if not table.is_full or most_bytes > current().max_sample_bytes or table.shapes.shape[1] > _MAX_DIMENSIONS:
             self._check_size(table.shape(table.largest), spec, table.largest)
@@ -407,7 +407,7 @@ def open_spec_of(inputs: Sequence[Batch | None]) -> Spec | None:
 
 
 def with_layout(specs: tuple[Spec, ...], layout: str | None) -> tuple[Spec, ...]:
-    """Return specs with the layout that ``prepare`` specifies; None for that of the rule."""
+    """Return specs with the layout that ``prepare`` specifies; None for the layout of the rule."""
     return specs if layout is None else tuple(spec.replace(layout=layout) for spec in specs)
 
 

@@ -302,7 +302,7 @@ class PipelineOptions:
             value = getattr(self, name)
             if is_list_or_tuple(value) and len(value) != count:
                 raise ArgumentValueError(
-                    f"{name} has {len(value)} item{'' if len(value) == 1 else 's'}, the pipeline {count} "
+                    f"{name} has {len(value)} item{'' if len(value) == 1 else 's'}, but the pipeline has {count} "
                     f"output{'' if count == 1 else 's'}.",
                     hint="Pass one item per output (None for no check), or one value for all.",
                 )
@@ -346,7 +346,7 @@ def options_from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
         SerializationError: not a dictionary, an unknown option, or an unknown member of an enumeration.
     """
     if not isinstance(saved, dict) or not saved.keys() <= set(_KEPT):
-        raise SerializationError("this serialized pipeline is damaged: its options are not those of a pipeline.")
+        raise SerializationError("this serialized pipeline is damaged: its options are not options of a pipeline.")
     given = dict(saved)
     for name, kind in _ENUMS.items():
         try:

@@ -15,7 +15,7 @@ def check_packages(nodes: Iterable[Node]) -> None:
     """Import the optional packages that operators need.
 
     Raises:
-        MissingPackageError: one is not installed; with operator and the user's line.
+        MissingPackageError: a package is not installed; with operator and the user's line.
     """
     for node in nodes:
         if node.operator.needs:
@@ -27,7 +27,7 @@ def check_remote_package(node: Node) -> None:
     """Import the package for reading from URLs, for a reader of URLs.
 
     Raises:
-        MissingPackageError: it is not installed; with operator and the user's line.
+        MissingPackageError: the package is not installed; with operator and the user's line.
     """
     _check(fsspec, node)
 

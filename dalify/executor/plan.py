@@ -128,7 +128,7 @@ def make_plan(
     planner = _Planner(seeds, indices, on_error, homes, uses)
     for node in nodes:
         keys[node] = _stage_key(node, keys, on_error)
-    # The sort is stable, and the key of a node is not smaller than those of its inputs, which stay before it.
+    # The sort is stable, and the key of a node is not smaller than the keys of its inputs, which stay before the node.
     for node in sorted(nodes, key=keys.__getitem__):
         planner.add(node)
     return planner.finish(graph)
@@ -329,7 +329,7 @@ class _Planner:
 
 
 def _parsing_before(stage: Stage) -> list[Stage]:
-    """Return the stage that parses what decoders of a device stage get from earlier stages; [] if none does."""
+    """Return the stage that parses files for the decoders of a device stage; [] if no decoder does this."""
     decoders = {step.inputs[0]: step for step in stage.steps if type(step) is MixedStep}  # one for each input
     reads = {slot: branch for slot, branch in stage.reads.items() if slot in decoders}
     return [Stage("batch", False, [ParseStep(decoders[slot]) for slot in reads], reads)] if reads else []

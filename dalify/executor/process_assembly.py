@@ -65,13 +65,13 @@ def check_parts(parts: SplitPlan, reading: Mapping[Node, int]) -> None:
                 "the reader and the pipeline both have processes=.",
                 line=step.node.line,
                 operator=step.node.operator.public_name,
-                hint="Omit it in the reader: the processes of the pipeline also read.",
+                hint="Omit processes= in the reader: the processes of the pipeline also read the samples.",
             )
     if not parts.remote.stages:
         first = next((step.node for stage in parts.local.stages for step in stage.steps if stage.is_serial), None)
         raise GraphError(
-            "nothing in this pipeline can be computed by its processes: all operators are external sources, need the "
-            "device, or are Python functions that are called for one batch after the other.",
+            "the processes of this pipeline have nothing to compute: all operators are external sources, run on the "
+            "GPU, or are Python functions that are called for one batch after the other.",
             line=None if first is None else first.line,
             operator=None if first is None else first.operator.public_name,
             hint="Write fn.python_function(..., parallel=True) for a function that depends only on its inputs, or "
@@ -83,7 +83,7 @@ def read_by_processes(step: ReaderStep, index: Entries[Any], count: int, options
     """Start the processes that read for a step, before dalify starts threads.
 
     Raises:
-        DalifyError: they do not start.
+        DalifyError: the processes cannot be started.
     """
     read = within(options.limits, step.reads_alone())
     processes = ReaderProcesses(
@@ -118,7 +118,7 @@ def remote_stages(
         parts: the parts of the plan for other processes and for this one.
         feed_numbers: numbers of the readers among the feeds.
         runnable: the graph that the workers receive.
-        setup: what the pipeline specifies.
+        setup: the options of the pipeline.
         pool: memory for the outputs.
         meter: collects measurements; None if not requested.
     """

@@ -105,7 +105,7 @@ class ProcessStages:
         self._send_requests()
 
     def _send_requests(self) -> None:
-        """Write requests into free slots. Several threads may call this; one of them gets each order."""
+        """Write requests into free slots. Several threads may call this; each order is taken by one thread."""
         while self._waiting:
             try:
                 slot = self._free.pop()  # the most recently used one: its pages are mapped
@@ -180,7 +180,7 @@ class ProcessStages:
             self._finish(token)
             return
         most = MAX_DEATHS if death.timeout_s is None else MAX_TIMEOUTS
-        # Errors at the start, such as those of imports, occur again; signals come from outside.
+        # Errors at the start, such as import errors, occur again; signals come from outside.
         is_hopeless = bool(death.reason) or (death.call is None and (death.code or 0) > 0)
         if token.deaths < most and not is_hopeless:
             with suppress(WorkerError, PipelineStateError):  # closed in the meantime: no thread waits

@@ -135,7 +135,7 @@ class RaggedStep(KernelStep):
         return trace.specs, shapes
 
     def _traced(self, inputs: list[Batch | None], key: list[Any]) -> _Trace | None:
-        """Return what follows from the keys of the inputs in `_shapes_of_rows`."""
+        """Return the values that depend only on the keys of the inputs in `_shapes_of_rows`."""
 
         def rule(specs: tuple[Spec | None, ...]) -> tuple[Spec, ...]:
             found = self._operator.apply_rule(specs, self._rule_arguments)

@@ -35,7 +35,7 @@ from dalify.registry import Reader
 
 __all__ = ["BadSample", "Recovery", "valid_samples"]
 
-# If this many consecutive samples are bad, the data set is damaged, and replacements do not help.
+# If this many consecutive samples are bad, the dataset is damaged, and replacements do not help.
 _MAX_ATTEMPTS = 20
 # Minimum number of samples for the error rate of a pipeline without readers.
 _FEWEST_SAMPLES = 100
@@ -252,8 +252,8 @@ class Recovery:
             last = self.bad_samples[-1]
             raise ErrorRateError(
                 f"{count} of the {size} samples of this epoch could not be used: more than "
-                f"max_error_rate={self._max_error_rate:g} allows. The last one: {last}",
-                hint="pipe.bad_samples() lists them.",
+                f"max_error_rate={self._max_error_rate:g} allows. The last bad sample: {last}",
+                hint="pipe.bad_samples() lists all bad samples.",
             )
 
 

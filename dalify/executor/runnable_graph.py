@@ -1,4 +1,4 @@
-"""An optimized graph with what its nodes need to run, in this process or in a worker."""
+"""An optimized graph with everything that its nodes need to run, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PlannedGraph", "RunnableGraph"]
 
 
 class PlannedGraph(NamedTuple):
-    """The plan of a graph, and what it runs with.
+    """The plan of a graph, and the readers, sources and settings with which it runs.
 
     Attributes:
         plan: the plan of the whole graph.

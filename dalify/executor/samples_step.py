@@ -38,8 +38,8 @@ class _Plan:
         specs: specs of the results; their shapes are not used.
         shapes: shapes of each result: a tuple if they are equal, or a `ShapeTable`.
         is_full: whether all samples of a result have elements.
-        named: what `prepare` and the specs add to the arguments of the kernel.
-        traced: how the shapes follow from those of the inputs, if they differ; otherwise None.
+        named: arguments of the kernel from `prepare` and from the specs.
+        traced: the shapes as functions of the input shapes, if the shapes differ; otherwise None.
     """
 
     specs: tuple[Spec, ...]
@@ -147,7 +147,7 @@ class SamplesStep(KernelStep):
         return self._as_batches(results, found[0], call.origins)
 
     def _extra(self, call: StepCall, prepared: dict[str, Any], specs: tuple[Spec, ...]) -> dict[str, Any]:
-        """Return the arguments of the kernel that are not those of the operator, except random numbers."""
+        """Return the arguments of the kernel that are not arguments of the operator, except random numbers."""
         known_specs, known_count, context = self._known_context
         if specs is not known_specs or call.count != known_count:
             context = {name: self._context(name, call, specs) for name in self._context_names}
@@ -186,7 +186,7 @@ class SamplesStep(KernelStep):
             raise
 
     def _plan_key(self, call: StepCall, xs: list[Any]) -> Any:
-        """Return what the result of `prepare` and the specs of the results depend on.
+        """Return a key of all values on which the result of `prepare` and the specs of the results depend.
 
         None if they do not only depend on shapes. Of samples of different shapes, it has the extents that are equal:
         then a plan can be used again if the rule copies the others.
@@ -234,7 +234,7 @@ class SamplesStep(KernelStep):
     def _result_specs(
         self, call: StepCall, xs: list[Samples | None], extra: dict[str, Any]
     ) -> tuple[tuple[Spec, ...], list[Any], TracedShapes | None]:
-        """Return the specs of the results, the shapes of each output, and how they follow from those of the inputs.
+        """Return the specs of the results, the shapes of each output, and the shapes as functions of the input shapes.
 
         Shapes are a tuple if they are equal, or a `ShapeTable`. If `prepare` returns no shapes and the rule computes
         with extents, it runs once per combination of input shapes and shaping arguments.

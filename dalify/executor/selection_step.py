@@ -29,7 +29,7 @@ _LARGE_BYTES = 1 << 16
 
 
 class SelectionStep(KernelStep):
-    """Copies what an operator selects from samples of different shapes in one call; of one shape, it is a view."""
+    """Copies the elements that an operator selects from samples of different shapes; for one shape, returns a view."""
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)

@@ -1,4 +1,4 @@
-"""The shapes of the samples of a chunk, with what steps need to know of them, computed in one compiled call."""
+"""The shapes of the samples of a chunk, and derived values that steps need, computed in one compiled call."""
 
 from __future__ import annotations
 

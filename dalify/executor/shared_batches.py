@@ -171,7 +171,7 @@ def write_request(slot: Slot, request: Request) -> None:
 
 
 def read_request(slot: Slot) -> Request:
-    """Return the request in a slot; inputs are views of it."""
+    """Return the request in a slot; inputs are views of the slot."""
     request: Request = pickle.loads(slot.read_header())
     inputs: Mapping[int, Any] = request.inputs
     return request._replace(inputs={number: _batch_at(slot.memory, stored, None) for number, stored in inputs.items()})

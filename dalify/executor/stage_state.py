@@ -15,7 +15,7 @@ __all__ = ["StageState"]
 
 
 class StageState:
-    """A stage with what has been measured of it, and the iterations that wait for it.
+    """A stage with its measured times, and the iterations that wait for the stage.
 
     Args:
         stage: the stage.

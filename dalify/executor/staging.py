@@ -1,4 +1,4 @@
-"""Copies what the device will get to page-locked memory, before the turn of its batch.
+"""Copies inputs of device stages to page-locked memory, before the turn of their batch.
 
 A copy from ordinary memory blocks the host until it has ended, and nothing else is copied meanwhile. What a pipeline
 computes itself is written to page-locked memory; this is for the data of users and of worker processes.
@@ -24,11 +24,11 @@ from dalify.executor.steps import Step
 
 __all__ = ["StagingStep", "with_staging"]
 
-_PART_BYTES = 1 << 20  # takes longer to copy than to hand over to another thread
+_PART_BYTES = 1 << 20  # copying takes longer than passing a task to another thread
 
 
 class StagingStep(Step):
-    """Copies a batch to page-locked memory on several threads; what is there is not copied."""
+    """Copies a batch to page-locked memory on several threads, unless it is in such memory."""
 
     def __init__(self, transfer: TransferStep, output: int) -> None:
         super().__init__(transfer.node, transfer.inputs, (output,))

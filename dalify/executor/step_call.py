@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class StepCall:
-    """The samples of a chunk that a step with a kernel computes, or some of them.
+    """All or some samples of a chunk that a step with a kernel computes.
 
     Attributes:
         frame: frame of the chunk.

@@ -98,7 +98,7 @@ def located(error: Exception, node: Node, sample: int | None = None, origin: str
 
     An exception of a library becomes an error of dalify: ``ReaderError`` for readers, ``DecodeError`` for decoders,
     ``OperatorError`` for other operators. An exception of a user's function keeps its class and is also a RuntimeError;
-    exceptions of sources and data sets do not change, except for ``StopIteration`` of data sets, which would end the
+    exceptions of sources and datasets do not change, except for ``StopIteration`` of datasets, which would end the
     epoch. Raise it ``from cause(error, node)``.
     """
     if is_foreign(error, node):
@@ -187,7 +187,7 @@ def _translated(error: Exception, node: Node) -> DalifyError:
 
 
 def is_decoder(node: Node) -> bool:
-    """Return whether a node can get another sample instead of one that it cannot decode."""
+    """Return whether a node can get another sample in place of a sample that it cannot decode."""
     return isinstance(node.operator, KernelOperator) and node.operator.substitute_function is not None
 
 

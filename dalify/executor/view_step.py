@@ -25,7 +25,7 @@ _CACHE_LIMIT = 4096
 
 
 class ViewStep(KernelStep):
-    """Gives samples of different shapes their new shapes in one call, without the rule for each of them."""
+    """Changes the shapes of samples of different shapes in one call, without running the rule for each sample."""
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)

@@ -45,7 +45,7 @@ def statement(text: str, location: Any, **parts: Any) -> Any:
 
 
 def located(node: Any, location: Any) -> Any:
-    """Set the line and columns of a node to those of another."""
+    """Copy the line and columns of another node to a node."""
     gast.copy_location(node, location)
     if isinstance(node, gast.Attribute):
         # Python reports the call of a method on the last line of `object.method`; make that the first line.
@@ -83,7 +83,7 @@ class _Filler(gast.NodeTransformer):
 
 
 def own_nodes(body: Iterable[Any]) -> Iterator[Any]:
-    """Yield all nodes of statements, without those of functions and classes defined in them."""
+    """Yield all nodes of statements, except nodes inside functions and classes that the statements define."""
     for node in body:
         yield node
         if not isinstance(node, _SCOPES):

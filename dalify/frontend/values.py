@@ -47,7 +47,7 @@ RESULT_NAME = "the result"
 
 
 class Unusable:
-    """Placeholder in a variable without usable value; every use of it raises the reason."""
+    """Placeholder in a variable without a usable value; every use raises the error that is the reason."""
 
     __slots__ = ("is_absent", "reason")
 

@@ -220,7 +220,7 @@ def _separate(layer: Sequence[_Box], desired: Sequence[float]) -> None:
 
 
 def _svg_arrows(boxes: Sequence[_Box], arrows: Sequence[_Arrow]) -> Iterator[str]:
-    """Draw all arrows; those of one box are side by side, in the order of their other ends."""
+    """Draw all arrows; the arrows of one box are side by side, in the order of their other ends."""
     starts: dict[_Arrow, float] = {}
     for box in boxes:
         leaving = [arrow for arrow in arrows if arrow.tail is box]

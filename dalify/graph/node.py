@@ -60,12 +60,12 @@ class Branch:
 
 
 def fresh_numbers(count: int) -> list[int]:
-    """Reserve numbers for nodes that are created in a different order than that of their numbers."""
+    """Reserve numbers for nodes that are created in a different order than their numbers."""
     return [next(_numbers) for _ in range(count)]
 
 
 class JoinedCall(NamedTuple):
-    """A call of the user whose work a node does together with that of other calls.
+    """A call of the user that a node computes together with other calls.
 
     Attributes:
         operator: public name, e.g. ``fn.resize``.

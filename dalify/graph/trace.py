@@ -149,7 +149,7 @@ def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, An
 
 
 def followed_branch(read: Sequence[Edge]) -> Branch | None:
-    """Return the branch of a node: the one that is currently traced, or an open one that it reads from."""
+    """Return the branch of a node: the branch that is traced, or an open branch whose values the node reads."""
     branch = current_branch()
     for edge in read:
         source_branch = edge.node.branch
@@ -308,7 +308,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
     missing = [name for name in missing if name not in arguments]
     if missing:
         plural = "s" if len(missing) > 1 else ""
-        raise ArgumentTypeError(f"requires the argument{plural} {', '.join(missing)}.")
+        raise ArgumentTypeError(f"the operator requires the argument{plural} {', '.join(missing)}.")
     return arguments
 
 
@@ -320,10 +320,10 @@ def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None])
     if device not in DEVICES:
         raise ArgumentValueError(option_error_text("device", device, DEVICES))
     if device == "mixed" and not operator.takes_mixed:
-        raise DeviceError("has no 'mixed' variant.", hint="Use device='cpu' or device='gpu'.")
+        raise DeviceError("the operator has no 'mixed' variant.", hint="Use device='cpu' or device='gpu'.")
     if device != "gpu" and any(edge is not None and edge.device == "gpu" for edge in edges):
         raise DeviceError(
-            f"runs on the CPU (device={device!r}), but an input is on the GPU.",
+            f"the operator runs on the CPU (device={device!r}), but an input is on the GPU.",
             hint="Write input.cpu() to copy it back, or omit device= to run the operator on the device of its input.",
         )
 
@@ -359,7 +359,7 @@ def transferred_edge(edge: Edge, device: str) -> Edge:
 
 
 def on_one_device(edges: Sequence[Edge]) -> tuple[list[Edge], str]:
-    """Return edges of several branches on the same device, the GPU if one of them is there; and the device."""
+    """Return edges of several branches on one device (the GPU if one edge is on the GPU), and this device."""
     device = "gpu" if any(edge.device == "gpu" for edge in edges) else "cpu"
     copies: list[Edge] = []
     for edge in edges:

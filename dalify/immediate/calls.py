@@ -90,7 +90,7 @@ def call_operator(operator: Operator, inputs: Sequence[Any], given: Mapping[str,
     """Call an operator as the active evaluator decides: immediately, or later in lazy mode.
 
     Returns:
-        a sample or a batch; a list of them for several outputs, None without outputs.
+        a sample or a batch; a list of these for several outputs, None without outputs.
 
     Raises:
         DalifyError: the operator does not accept the data or arguments; with the user's line.
@@ -298,7 +298,7 @@ def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
     """Create the function of an operator, with its signature and documentation.
 
     Args:
-        operator: what it computes.
+        operator: the operator that the function computes.
         public_name: how users write it.
 
     Raises:

@@ -92,7 +92,7 @@ class Interpreter(Evaluator):
         """Return an output of the pipeline.
 
         Raises:
-            DivergentBranchesError: it exists only for some samples.
+            DivergentBranchesError: the output exists only for some samples.
         """
         value = self._value_in(edge, None)
         assert value is not None, "dalify bug: an output without samples"
@@ -176,7 +176,7 @@ class Interpreter(Evaluator):
         """Return a value for the samples of a branch.
 
         Raises:
-            DivergentBranchesError: it exists only for some of them.
+            DivergentBranchesError: the value exists only for some samples.
         """
         if not is_within(branch, edge.node.branch):
             raise DivergentBranchesError(

@@ -79,8 +79,8 @@ class Prepared:
             batches: inputs and arguments of the node, in the order of ``Node.edges``, each with ``count`` samples.
             count: number of samples.
             number: number of the call, for random numbers.
-            positions: positions of the samples in their batch; None for the first ones.
-            threads: threads that share the samples if it is worthwhile; None for the caller's only.
+            positions: positions of the samples in their batch; None: from 0.
+            threads: threads among which samples are divided if this saves time; None for the caller's thread only.
         """
         collectors = {slot: Collector(count, _pool) for slot in self._outputs}
         if threads is None or not self._is_divisible:
@@ -212,7 +212,7 @@ def _placeholder(batch: Batch) -> DataNode:
 
 
 def _device_of(batches: Sequence[Batch], node: Node) -> str:
-    """Return the torch device: that of the data, or the one that a pipeline would use."""
+    """Return the torch device of the data, or the device that a pipeline would use."""
     for batch in batches:
         if batch.device == "gpu":
             return str(batch.torch_device)

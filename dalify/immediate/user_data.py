@@ -44,7 +44,7 @@ class Value:
     Attributes:
         batch: the samples; one sample, unless the kind is ``batch``.
         kind: type of the user's object, and of the result.
-        is_array: whether the kind determines the kind of results; that of numbers and bytes does not.
+        is_array: whether results are of the same kind; numbers and bytes do not determine the kind of results.
     """
 
     __slots__ = ("batch", "is_array", "kind")

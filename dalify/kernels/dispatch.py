@@ -1,8 +1,8 @@
 """Decides whether operators run Triton kernels or torch kernels on a device.
 
-A trial on each device decides it: Triton needs a C compiler, Python's headers, a folder for its cache, and a GPU that
-it supports. Triton has no CPU backend; with ``TRITON_INTERPRET=1`` its kernels run in its interpreter on torch's CPU
-device, for tests. ``DALIFY_TRITON=0`` switches Triton kernels off.
+A test kernel is run on each device, because Triton needs a C compiler, Python's headers, a folder for its cache, and a
+GPU that it supports. Triton has no CPU backend; with ``TRITON_INTERPRET=1`` its kernels run in its interpreter on
+torch's CPU device, for tests. ``DALIFY_TRITON=0`` disables Triton kernels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UnsupportedError(Exception):
 
 
 def reason_against(device: str) -> str | None:
-    """Return why Triton kernels are not used on a torch device, for `explain()`; None if they are."""
+    """Return why Triton kernels are not used on a torch device, for `explain()`; None if they are used."""
     if os.environ.get(_VARIABLE, "").lower() in ("0", "off", "false"):
         return f"{_VARIABLE} switches Triton off"
     kind = device.split(":")[0]
@@ -71,14 +71,14 @@ def _module_of(name: str) -> LazyModule:
 
 
 def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
-    """Make a torch kernel run a Triton kernel instead, where there is one for its arguments.
+    """Replace a torch kernel by a Triton kernel for the calls that the Triton kernel supports.
 
-    The second argument is the input, or a sequence of inputs. Those that are not `DeviceSamples` are left to torch, and
-    so is what the Triton kernel rejects with `UnsupportedError`.
+    The second argument is the input, or a sequence of inputs. The torch kernel runs if an input is not `DeviceSamples`,
+    or if the Triton kernel raises `UnsupportedError`.
 
     Args:
-        module: in `dalify.kernels.triton`, imported at the first use.
-        name: of the function, which has the parameters of the torch kernel.
+        module: module in `dalify.kernels.triton`, imported at the first use.
+        name: name of the function, which has the parameters of the torch kernel.
     """
     kernels = _module_of(module)
 

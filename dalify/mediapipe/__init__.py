@@ -1,6 +1,6 @@
-"""Gaudi's MediaPipe: programs written for it run here, on any machine, with only the root of their imports changed.
+"""The API of Gaudi's MediaPipe: programs for MediaPipe run on any machine after a change of their imports.
 
-Its operators are composed of those of ``dalify.fn``, and a pipe runs as a ``dalify.Pipeline``.
+Its operators are composed of operators of ``dalify.fn``, and a pipe runs as a ``dalify.Pipeline``.
 """
 
 from dalify.mediapipe import fn, media_types

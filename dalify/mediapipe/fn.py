@@ -50,7 +50,7 @@ def operator_add(name: str, *_: Any) -> type[Operation]:
         name: name of the operator.
 
     Raises:
-        ArgumentValueError: the reader is not registered, or the name is that of a built-in operator.
+        ArgumentValueError: the reader is not registered, or a built-in operator has this name.
     """
     spec = schema.spec_of(name)
     if name in _BUILT_IN:

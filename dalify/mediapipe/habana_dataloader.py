@@ -1,4 +1,4 @@
-"""``HabanaDataLoader``: the interface of torch's DataLoader and the log messages of Gaudi's, implemented by dalify.
+"""``HabanaDataLoader``: the interface of torch's DataLoader and the log messages of Gaudi's loader, computed by dalify.
 
 Replace ``import habana_dataloader`` by ``from dalify.mediapipe import habana_dataloader``.
 """
@@ -36,7 +36,7 @@ def falls_back() -> bool:
 
 
 class HabanaDataLoader(SsdDataLoader):
-    """A loader with the interface and batches of torch's; see ``dalify.plugin.pytorch`` for what is accelerated.
+    """A loader with the interface and batches of torch's DataLoader; see ``dalify.plugin.pytorch.DataLoader``.
 
     In addition to dalify's loader, it supports COCO with the transforms of SSD's reference programs (COCODetection,
     SSDTransformer), recognized by their attributes. Some samples are computed both ways when the loader is created; it

@@ -46,7 +46,7 @@ class DataLoaderType(Enum):
 
 
 class SamplerReader(media_ext_reader_op_impl):
-    """Paths and labels of a data set, in the order given by batches of indices.
+    """Paths and labels of a dataset, in the order given by batches of indices.
 
     Args:
         params: with ``priv_params``: ``samples``, pairs of path and label, and ``batches``, lists of their indices.
@@ -154,7 +154,7 @@ def _stages(transform: Any, names: list[str]) -> list[Any]:
     found = [type(stage).__name__ for stage in stages]
     if found != names:
         raise ArgumentValueError(
-            f"the transforms of the data set must be {', '.join(names)}; they are {', '.join(found) or 'others'}."
+            f"the transforms of the dataset must be {', '.join(names)}; they are {', '.join(found) or 'others'}."
         )
     return stages
 
@@ -180,7 +180,7 @@ class MediaApiDataLoader:
 
     Args:
         dataset: ImageFolder, or an object with the same `samples` (pairs of path and label) and `transform`.
-        sampler: the order; by default that of the data set. The user must call its ``set_epoch``, as with torch.
+        sampler: the order; by default the order of the dataset. The user must call its ``set_epoch``, as with torch.
         batch_size: samples of a batch.
         num_workers: number of threads; 0 for the number of CPUs, at most 8.
         pin_memory: accepted and ignored: results are already on the accelerator.
@@ -189,7 +189,7 @@ class MediaApiDataLoader:
         seed: seed of the random numbers.
 
     Raises:
-        ArgumentValueError: the data set or its transforms are not supported.
+        ArgumentValueError: the dataset or its transforms are not supported.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class MediaApiDataLoader:
         samples = getattr(dataset, "samples", None)
         if not isinstance(samples, (list, tuple)) or not hasattr(dataset, "transform"):
             name = type(dataset).__name__
-            raise ArgumentValueError(f"the data set must have samples and transform like ImageFolder; {name} does not.")
+            raise ArgumentValueError(f"the dataset must have samples and transform like ImageFolder; {name} does not.")
         if getattr(dataset, "target_transform", None) is not None:
             raise ArgumentValueError("target_transform is not supported.")
         self.dataset = dataset
@@ -240,7 +240,7 @@ def choose_data_loader(dl_worker_type: str = "HABANA") -> DataLoaderType:
             ``PT_HPU_MEDIA_PIPE`` is not false), else an accelerated loader on the CPU.
 
     Raises:
-        ArgumentValueError: the value is none of these.
+        ArgumentValueError: another value.
     """
     if dl_worker_type == "MP":
         return DataLoaderType.Python
@@ -255,7 +255,7 @@ def build_data_loader(is_training: bool, dl_worker_type: str = "HABANA", seed: i
     """Return the best available loader; each fallback is reported in the log ``dalify.dataloader``.
 
     Args:
-        is_training: whether crops and flips of a pipe are random; other loaders apply the data set's transforms.
+        is_training: whether crops and flips of a pipe are random; other loaders apply the dataset's transforms.
         dl_worker_type: see ``choose_data_loader``.
         seed: seed of a pipe's random numbers.
         kwargs: ``dataset``, ``sampler``, ``batch_size``, ``num_workers``, ``pin_memory``, ``pin_memory_device``.

@@ -36,7 +36,7 @@ def _wants_accelerator(device: Any) -> bool:
     """Return whether a device name requests an accelerator.
 
     Raises:
-        ArgumentValueError: the name is not that of a device.
+        ArgumentValueError: the name is not the name of a device.
     """
     if device is None or device == "cpu":
         return False
@@ -143,7 +143,7 @@ class MediaPipe:
         """Return the outputs: a node or a tuple of nodes. The user's class must define it.
 
         Raises:
-            GraphError: it is not defined.
+            GraphError: the user's class does not define this method.
         """
         raise GraphError(
             f"{type(self).__name__} does not define definegraph().",

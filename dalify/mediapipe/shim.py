@@ -73,7 +73,7 @@ def _names() -> list[str]:
 
 
 def install() -> None:
-    """Make the names of Gaudi's packages refer to those of dalify, in this process.
+    """Make the names of Gaudi's packages refer to dalify's packages, in this process.
 
     Raises:
         PipelineStateError: the real package is installed and would be hidden.

@@ -1,6 +1,6 @@
-"""Selects the items of a data set for each device and epoch, and their order.
+"""Selects the items of a dataset for each device and epoch, and their order.
 
-Shared by all readers. The data set is divided into slices once, after one shuffle that is the same on all devices;
+Shared by all readers. The dataset is divided into slices once, after one shuffle that is the same on all devices;
 afterwards each device shuffles within its slice, unless the slices are divided again in every epoch. All slices have
 the same number of batches.
 """
@@ -27,7 +27,7 @@ class SliceOptions(Parameters):
 
     Attributes:
         shuffle: random order, different in each epoch.
-        num_slices: number of devices that share the data set.
+        num_slices: number of devices that share the dataset.
         slice_index: index of this device.
         drop_remainder: drop the last batch if it is incomplete.
         pad_remainder: pad the last batch with the last item; otherwise with random items.
@@ -46,7 +46,7 @@ class SlicedOrder:
     """The order of one slice.
 
     Args:
-        count: number of items of the data set.
+        count: number of items of the dataset.
         batch_size: samples per batch.
         options: the options of the reader.
         seed: seed of the order; negative for no seed, as with all operators.
@@ -80,11 +80,11 @@ class SlicedOrder:
                 f"slice_index must be in [0, {num_slices - 1}] (num_slices - 1); got {slice_index}."
             )
         if not count:
-            raise ReaderError("there is nothing to read: the data set has no items.")
+            raise ReaderError("there is nothing to read: the dataset has no items.")
         seed = None if seed is not None and seed < 0 else seed
         own = pipe_seed if seed is None else seed
         self.seed = own
-        if num_slices > 1:  # devices must agree on the division of the data set
+        if num_slices > 1:  # devices must agree on the division of the dataset
             self.seed = 0 if seed is None else seed
             own = self.seed if own is None else own
         self._common = np.random.default_rng(self.seed)

@@ -85,7 +85,7 @@ def _(mel: Mapping[str, Any], decibels: Mapping[str, Any], source: Spec, device:
 
 @_mel_spectrogram.before("normalize", "merges", into="_mel_spectrogram", takes=argument_names(Standardization))
 def _(mel: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
-    """Return whether mean and deviation are those of whole rows, and nothing has been normalized before."""
+    """Return whether mean and deviation are computed over whole rows, and nothing has been normalized before."""
     axes, axis_names = normalize.get("axes"), normalize.get("axis_names")
     is_usual = normalize.get("dtype", DALIDataType.FLOAT) is DALIDataType.FLOAT and not normalize.get("batch")
     if axes is axis_names is None or not is_usual or mel.keys() & {"axes", "axis_names"}:

@@ -35,7 +35,7 @@ def _resize_crop_mirror_normalize(
 
     Args:
         x: images HWC, uint8.
-        is_part: the pixels are those of ``_resize_crop``, not of ``resize_crop_mirror``.
+        is_part: compute the pixels of ``_resize_crop``, not of ``resize_crop_mirror``.
         dtype: see ``crop_mirror_normalize``.
 
     Returns:

@@ -41,29 +41,29 @@ def audio_resample(
 ) -> Spec:
     """Change the sampling rate of audio.
 
-    Each output sample is a sum of the input samples around it, weighted by a Hann-windowed sinc. As in DALI, the
-    cutoff is that of the input rate: when downsampling, frequencies above half the new rate are aliased. Apply a
-    low-pass filter first.
+    Each output sample is a sum of the input samples around its position, weighted by a Hann-windowed sinc. As in DALI,
+    the cutoff frequency is half the input rate: when downsampling, frequencies above half the new rate are aliased.
+    Apply a low-pass filter first.
 
-    Specify exactly one of these: `in_rate` and `out_rate`, `scale`, or `out_length`.
+    Specify exactly one of the following: `in_rate` and `out_rate`, `scale`, or `out_length`.
 
     Args:
         x: audio, ``[samples]`` or ``[samples, channels]``, of INT8, UINT8, INT16, UINT16, INT32, UINT32 or FLOAT.
-            Samples outside it are taken as 0.
-        dtype: one of these types; by default that of `x`. If it differs, full ranges are mapped to each other:
-            FLOAT ranges from -1 to 1, signed integers from minus to plus their maximum, and silence is the middle
-            of the range of unsigned integers.
+            Samples before the start and after the end count as 0.
+        dtype: element type of the result, one of the types above; by default the type of `x`. If the types differ, the
+            full range of one is mapped to the full range of the other: FLOAT ranges from -1 to 1, signed integers from
+            minus to plus their maximum, and silence is the middle of the range of unsigned integers.
         in_rate: sampling rate of the input, in any unit.
         out_length: number of samples of the result.
         out_rate: sampling rate of the result, in the same unit.
         quality: 0 to 100; 0 uses 3 lobes of the sinc on each side, 50 uses 16, 100 uses 64.
-        scale: ratio of the new rate to the old one.
+        scale: ratio of the new rate to the old rate.
 
     Returns:
         ``ceil(samples * out_rate / in_rate)`` samples, same channels and layout.
 
     Raises:
-        ArgumentValueError: none or several of the three are specified, or a value is out of range.
+        ArgumentValueError: the new rate is specified in no way or in several ways, or a value is out of range.
         DTypeError: the element type is not supported.
         ShapeError: more than two dimensions, or empty audio with a non-empty result.
 

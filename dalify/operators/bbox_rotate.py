@@ -46,14 +46,15 @@ def bbox_rotate(
 
     Args:
         bboxes: float32 [n, 4].
-        labels: integers [n] or [n, 1]; those of dropped boxes are dropped.
+        labels: integers [n] or [n, 1]; labels of dropped boxes are dropped.
         angle: degrees, counterclockwise.
         bbox_layout: "xyXY" or "xyWH".
         bbox_normalized: boxes are relative to the image (0 to 1); False: in pixels.
-        input_shape: extents of the image before the rotation, in the order of `shape_layout`; further ones are ignored.
+        input_shape: extents of the image before the rotation, in the order of `shape_layout`. Further extents are
+            ignored.
         keep_size: the image keeps its canvas.
-        mode: "expand": the box that encloses the rotated one; "fixed": a box of the original size, with its sides
-            swapped beyond 45 degrees; "halfway": the mean of both.
+        mode: "expand": the box that encloses the rotated box; "fixed": a box of the original size, with its sides
+            swapped beyond 45 degrees; "halfway": the mean of these two boxes.
         remove_threshold: a fraction in [0, 1]; 0 keeps every box that has an area.
         shape_layout: names the extents of `input_shape`.
         size: height and width of the canvas; not with `keep_size`.

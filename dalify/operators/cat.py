@@ -24,7 +24,8 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
     Args:
         first: any data with at least one dimension.
         more: data of the same type, whose extents differ only along the axis. Samples without elements may have any
-            extents: the result has those of the others, or if there are none, those of `first`.
+            extents. The other extents of the result are those of the samples with elements; if there are none, those
+            of `first`.
         axis: the axis; negative values count from the end.
         axis_name: letter of the axis in the layout, instead of `axis`.
 

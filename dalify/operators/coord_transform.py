@@ -75,7 +75,7 @@ def coord_transform(
 
 
 def _rows(m: Any, mt: Any, columns: int) -> int:
-    """Return the number of rows of the matrix: that of the columns if the argument is unknown or a single number."""
+    """Return the number of rows of the matrix: the number of columns if the argument is unknown or a single number."""
     given, width = (mt, columns + 1) if mt is not None else (m, columns)
     if not isinstance(given, (tuple, np.ndarray)):
         return columns

@@ -34,12 +34,13 @@ def crop_mirror_normalize(
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, or sequences of them, any dtype.
         dtype: element type of the result; integers are rounded half away from zero and saturated.
-        fill_values: values of the result outside the sample, one for all channels or one each; with ``pad``.
-            In integer types fractions are truncated, and what does not fit keeps its lowest bits: -1 is 255 in uint8.
-        out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (``constant``, ``const``): the
-            outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped.
-        pad_output: add channels up to the next power of two: of zeros, or with ``pad`` of a single fill
-            value, or of their own one.
+        fill_values: values of the result outside the sample, one for all channels or one per channel; used with
+            ``pad``. In integer types, fractions are truncated, and values out of range keep their lowest bits: -1 is
+            255 in uint8.
+        out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (``constant``, ``const``): pixels
+            outside the sample are filled with `fill_values`; ``trim_to_shape``: windows are clipped to the sample.
+        pad_output: add channels up to the next power of two. They contain zeros, or with ``pad`` the single fill
+            value, or the fill values that are specified for these channels.
 
     Returns:
         dtype `dtype`, layout `output_layout`, extents of the window.

@@ -70,8 +70,8 @@ def dl_tensor_python_function(
 
     Raises:
         SourceError: the function returned None or a wrong number of values.
-        DTypeError: it returned an object that is not a numeric array, or arrays of different types.
-        ShapeError: it returned arrays with different numbers of dimensions.
+        DTypeError: the function returned an object that is not a numeric array, or arrays of different types.
+        ShapeError: the function returned arrays with different numbers of dimensions.
         LayoutError: a layout does not match the number of dimensions.
 
     Example:

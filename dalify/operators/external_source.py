@@ -48,7 +48,7 @@ def external_source(
         source: a callable with zero or one argument, an iterable, or a generator function; None if data is passed
             to ``Pipeline.feed_input`` or ``Pipeline.run(name=data)``.
         num_outputs: None if the source returns one item. Otherwise it returns tuples or dictionaries with this number
-            of items, and the result is a list of nodes; keys are ordered as in the first dictionary.
+            of items, and the result is a list of graph values; keys are ordered as in the first dictionary.
         cycle: what happens at the end of an iterable: None or "no" (the data ends), "quiet" or True (it restarts),
             "raise" (StopIteration is raised once, then it restarts).
         layout: layout of the samples, one string or one per output.

@@ -20,7 +20,7 @@ def full(fill_value: Spec, /, *, layout: str | None = None, shape: Shaping[list[
     Args:
         fill_value: a number, or data that broadcasts to `shape`, aligned at the last axis.
         layout: one letter for each dimension.
-        shape: shape of one sample; by default that of `fill_value` (DALI then returns only its first element).
+        shape: shape of one sample; by default the shape of `fill_value` (DALI then returns only its first element).
 
     Returns:
         data of the type of `fill_value`.

@@ -65,7 +65,7 @@ _MAX_SIGMA = 1000
 
 
 def _completed(sigma: float, window_size: int) -> tuple[float, int]:
-    """Return sigma and window size with the computed value of the one that is 0."""
+    """Return sigma and window size; the one that is 0 is computed from the other."""
     if sigma < 0:
         raise ArgumentValueError(f"sigma must not be negative; got {sigma:g}.")
     if not sigma <= _MAX_SIGMA:

@@ -92,7 +92,7 @@ def _kernels(
 
     Args:
         windows: size of each derivative.
-        smoothing: sizes across the derivatives; empty for those of the derivatives.
+        smoothing: sizes across the derivatives; empty: the sizes of the derivatives.
         factors: factor of each derivative.
         normalized_kernel: argument of the operator.
     """

@@ -30,8 +30,8 @@ def mfcc(
 ) -> Spec:
     """Compute the cosine transform of a (logarithmic) mel spectrogram along its frequencies: the cepstrum.
 
-    Coefficient k of the default type is ``sum over n of x[n] * cos(pi / N * (n + 1/2) * k)``. Other types are those of
-    scipy.fft.dct, without the factor 2.
+    Coefficient k of the default type is ``sum over n of x[n] * cos(pi / N * (n + 1/2) * k)``. The other types are
+    defined as in scipy.fft.dct, without the factor 2.
 
     Args:
         x: float32 mel spectrogram, usually in decibels.

@@ -79,7 +79,7 @@ def multi_paste(
         inputs: further inputs, of the same type.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and saturated.
         in_ids: indices in the batch of the images that the regions come from.
-        output_size: height and width of the canvas; by default that of the inputs, if they are all equal.
+        output_size: height and width of the canvas; by default the size of the inputs, if all are equal.
 
     Returns:
         Same layout, extents `output_size`.
@@ -113,7 +113,7 @@ def _numbers(values: Vectors | None, owners: np.ndarray, count: int, name: str) 
     if (sizes != expected).any():
         sample = int((sizes != expected).argmax())
         raise ShapeError(
-            f"{name} must have {counted(expected[sample], 'number')}, y and x of each region; got {sizes[sample]}."
+            f"{name} must have {counted(expected[sample], 'number')} (y and x of each region); got {sizes[sample]}."
         )
     return _concatenated(values).reshape(-1, 2)
 
@@ -177,7 +177,7 @@ def _region_sources(inputs: tuple[Batch, ...], in_ids: Vectors | None) -> tuple[
 
 
 def _origins(inputs: tuple[Batch, ...], owners: np.ndarray, chosen: np.ndarray) -> list[str | None] | None:
-    """Return the origin of each canvas, joined from those of its regions; None if no image has one."""
+    """Return the origin of each canvas, joined from the origins of its regions; None if no image has an origin."""
     if all(batch.origins is None for batch in inputs):
         return None
     known = [origin for batch in inputs for origin in (batch.origins or [None] * len(batch))]

@@ -86,7 +86,7 @@ def _axes(
 def _of_batch(
     x: AnySamples, spec: Spec, standardization: Standardization, mean: Vectors | None, stddev: Vectors | None
 ) -> tuple[Vectors, np.ndarray | None]:
-    """Return mean and factor of each sample, those of all samples together unless they are given."""
+    """Return mean and factor of each sample; if not given, they are computed from all samples together."""
     if any(values is not None and len(values[0]) != 1 for values in (mean, stddev)):
         raise ArgumentValueError("with batch=True, mean and stddev must be a single number.")
     chosen = _axes(spec, x.shapes[0].tolist(), standardization)
@@ -147,7 +147,7 @@ def _(
 def _axes_of_samples(
     spec: Spec, x: Samples, standardization: Standardization, mean: Vectors | None, stddev: Vectors | None
 ) -> list[tuple[int, ...]]:
-    """Return the axes of each sample; extents decide on those of a given mean."""
+    """Return the axes of each sample; the axes of a given mean depend on the extents."""
     given = [values for values in (mean, stddev) if values is not None]
     rows = [np.asarray(values[0])[None] for values in given]
     first = _axes(spec, x.shapes[0].tolist(), standardization, *rows)

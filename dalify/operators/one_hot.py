@@ -36,18 +36,18 @@ def one_hot(
 ) -> Spec:
     """Replace each class index by a vector with `on_value` at that index and `off_value` elsewhere.
 
-    Indices that are negative or too large give vectors of `off_value`. If `axis` is not specified and all samples of a
-    batch hold a single number, ``[1]`` as the labels of readers or ``[1, 1]``, the result has one dimension, and its
-    layout is that of the new axis.
+    An index that is negative or too large gives a vector of `off_value`. If `axis` is not specified and all samples of
+    a batch contain a single number, with shape ``[1]`` (like the labels of readers) or ``[1, 1]``, the result has one
+    dimension, and its layout is the letter of the new axis.
 
     Args:
         x: class indices; fractions are truncated.
         axis: position of the class axis in the result, 0 to the number of dimensions of `x`; -1 (the default): last.
-        axis_name: letter of that axis; without it the layout is dropped.
+        axis_name: letter of the class axis; without a letter, the result has no layout.
         dtype: type of the result.
         num_classes: length of the vectors.
-        off_value: entry of the other classes. In integer types fractions are truncated, and what does not fit keeps
-            its lowest bits: -1 is 255 in uint8.
+        off_value: entry of the other classes. In integer types, fractions are truncated, and values out of range keep
+            their lowest bits: -1 is 255 in uint8.
         on_value: entry of the class.
 
     Returns:

@@ -85,7 +85,7 @@ def _per_axis(name: str, values: Any, axes: list[int], count: int, default: int)
 def _pad_shapes(
     shapes: np.ndarray, largest: np.ndarray, axes: list[int], shape: np.ndarray | None, align: np.ndarray | None
 ) -> None:
-    """Replace the shapes of some samples, int64 [N, ndim], by those of their results."""
+    """Replace the shapes of some samples, int64 [N, ndim], by the shapes of their results."""
     if shape is None and align is None:
         for axis in axes:
             shapes[:, axis] = largest[axis]

@@ -37,7 +37,7 @@ def paste(
         n_channels: number of channels of the images.
         paste_x: horizontal position of the image, 0 (left) to 1 (right).
         paste_y: vertical position of the image, 0 (top) to 1 (bottom).
-        ratio: ratio of the extents of the canvas to those of the image, at least 1.
+        ratio: ratio of the extents of the canvas to the extents of the image, at least 1.
 
     Returns:
         HWC uint8, extents of the canvas.

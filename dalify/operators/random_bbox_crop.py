@@ -20,7 +20,7 @@ from dalify.kernels.boxes.box_layout import from_corners, to_corners
 from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import Parameters, PerSample, Spec, Vectors, operator
 
-# DALI may search indefinitely; after this many candidates the best one is used.
+# DALI may search indefinitely; after this many candidates, the best candidate is used.
 _MAX_CANDIDATES = 10_000
 _SLACK = 1e-3  # tolerance for boxes outside the image because of rounding
 _TYPES = ("iou", "overlap")
@@ -44,8 +44,8 @@ class Candidates(Parameters):
         num_attempts: number of candidates per threshold.
         scaling: minimum and maximum extent relative to the image.
         threshold_type: "iou", intersection over union of box and window; "overlap", fraction of the box inside.
-        thresholds: one is drawn at random for every `num_attempts` candidates.
-        total_num_attempts: number of candidates after which the best one is used; by default 10,000.
+        thresholds: minimum values of `threshold_type`; one is drawn at random for every `num_attempts` candidates.
+        total_num_attempts: number of candidates after which the best candidate is used; by default 10,000.
     """
 
     all_boxes_above_threshold: bool = True
@@ -126,7 +126,7 @@ def random_bbox_crop(
 
     Args:
         boxes: float32 [n, 4], or [n, 6] for volumes, relative to the image (0 to 1).
-        labels: n integers; those of dropped boxes are dropped.
+        labels: n integers; labels of dropped boxes are dropped.
         bbox_layout: letters of a box: "xyXY" (corners), "xyWH" (corner and extents), "xyzXYZ" …; overrides `ltrb`.
         crop_shape: extents of the window in pixels; requires `input_shape`. The window is then returned in pixels.
         input_shape: extents of the image in pixels.
@@ -224,7 +224,7 @@ def _(
         failed = int(np.argmin(found.is_valid))
         warnings.warn(
             f"random_bbox_crop found no window for {counted(boxes.lengths[failed], 'box')} after "
-            f"{rules.total_num_attempts} candidates and uses the best one; pass quiet=True if that is expected.",
+            f"{rules.total_num_attempts} candidates and uses the best candidate; pass quiet=True if that is expected.",
             stacklevel=2,
         )
     starts, window = found.boxes.starts, (found.anchors, found.shapes)

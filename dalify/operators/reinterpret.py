@@ -32,7 +32,7 @@ def reinterpret(
     Args:
         data: any data.
         shape_input: the new shape as integers, instead of `shape`.
-        dtype: the new type; by default that of `data`.
+        dtype: the new type; by default the type of `data`.
         layout: layout of the result. By default kept if the number of dimensions does not change.
         rel_shape: new extents as multiples of the input extents; one negative entry is inferred.
         shape: new extents; one negative entry is inferred. Without any of these, the innermost extent is adapted.

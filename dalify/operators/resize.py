@@ -52,7 +52,7 @@ def resize(
     Raises:
         ArgumentValueError: no size, or several; an unknown mode.
         LayoutError: the data is not images, volumes or sequences.
-        DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
+        DTypeError: a `dtype` that is neither FLOAT nor the dtype of `x`.
 
     Example:
         >>> images = fn.resize(images, resize_shorter=256)  # doctest: +SKIP

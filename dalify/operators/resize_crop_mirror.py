@@ -48,7 +48,7 @@ def resize_crop_mirror(
     Raises:
         ArgumentValueError: no size, or several; contradictory crop arguments.
         LayoutError: the data is not images, volumes or sequences.
-        DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
+        DTypeError: a `dtype` that is neither FLOAT nor the dtype of `x`.
 
     Example:
         >>> images = fn.resize_crop_mirror(images, resize_shorter=256, crop=[224, 224])  # doctest: +SKIP

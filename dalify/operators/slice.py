@@ -53,12 +53,13 @@ def slice(
         anchor: 1-D input: start of the slice. Integers are in elements; floats are fractions of the extents, or in
             elements without `normalized_anchor`.
         shape_input: 1-D input: extents of the slice, with `anchor`.
-        axes: axes of the coordinates; negative axes count from the end. By default those of `axis_names`.
+        axes: axes of the coordinates; negative axes count from the end. By default the axes of `axis_names`.
         axis_names: axes of the coordinates as letters; by default "WH". Data without a layout is taken as HW, HWC or
             DHWC.
-        dtype: element type of the result; floats are truncated and saturated for integers. By default that of `data`.
+        dtype: element type of the result, by default the type of `data`; floats are truncated and saturated for
+            integers.
         fill_values: values outside the data, one for all channels or one each; with ``pad``. In integer types
-            fractions are truncated, and what does not fit keeps its lowest bits: -1 is 255 in uint8.
+            fractions are truncated, and values out of range keep their lowest bits: -1 is 255 in uint8.
         normalized_anchor: a floating-point `anchor` is relative to the extents.
         normalized_shape: a floating-point `shape_input` is relative to the extents.
         out_of_bounds_policy: ``error``: the slice must be inside; ``pad`` (or ``constant``): the outside is
@@ -104,8 +105,8 @@ def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: in
         if axis_names is None and not set("WH") <= set(letters):
             what = f"the layout {letters!r}" if letters else counted(spec.ndim, "dimension")
             raise LayoutError(
-                f"the coordinates are those of W and H by default, but the data has {what}.",
-                hint="Specify their axes, for example axes=[0].",
+                f"by default the coordinates refer to the axes W and H, but the data has {what}.",
+                hint="Specify the axes of the coordinates, for example axes=[0].",
             )
         named = spec.replace(layout=letters)
         return _repeated(tuple([named.axis(letter) for letter in axis_names or "WH"]), count)

@@ -38,7 +38,7 @@ class TensorSize(ResizeRegion):
         mode: ``default``: extents of 0 are scaled like the others; ``stretch``: they are not changed; ``not_larger``:
             keep the ratio, with no extent above its size; ``not_smaller``: keep it, with none below.
         roi_end: end of the source region in elements. Less than `roi_start`: mirrored.
-        scales: extents of the result as multiples of those of the whole source; negative: mirrored.
+        scales: extents of the result as multiples of the extents of the whole source; a negative scale mirrors.
         size_rounding: rounding of sizes: ``round`` (half up), ``truncate`` or ``ceil``. The minimum is one element.
         sizes: extents of the result; 0: computed from the others (a mirrored region then stays mirrored, unlike in
             DALI); negative: mirrored.
@@ -128,7 +128,7 @@ def tensor_resize(x: Spec, /, *, filters: Filters, dtype: DALIDataType | None = 
         IndexingError: an axis does not exist.
         LayoutError: a letter is not in the layout.
         ShapeError: more than three adjacent axes would change, including axes between changing ones.
-        DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
+        DTypeError: a `dtype` that is neither FLOAT nor the dtype of `x`.
 
     Example:
         >>> volumes = fn.tensor_resize(volumes, sizes=[64, 64], axis_names="DH")  # doctest: +SKIP

@@ -53,8 +53,8 @@ def warp_affine(
         interp_type: INTERP_LINEAR or INTERP_NN.
         inverse_map: the matrix maps output to source; False: it maps source to output and is inverted.
         matrix: 6 numbers (12 for volumes) in row-major order; one matrix per sample or per frame.
-        size: extents of the result, outermost first, without channels; by default those of the input. Constants are
-            rounded to at least 1, graph values are truncated.
+        size: extents of the result, outermost first, without channels; by default the extents of the input. Constants
+            are rounded to at least 1, graph values are truncated.
 
     Returns:
         Same layout, elements of `dtype`.

@@ -17,7 +17,7 @@ def zeros_like(data_like: Spec, /, *, dtype: DALIDataType | None = None) -> Spec
 
     Args:
         data_like: any data; its values are ignored.
-        dtype: element type, by default that of `data_like`.
+        dtype: element type, by default the type of `data_like`.
 
     Returns:
         zeros, in the shape and layout of `data_like`.

@@ -32,7 +32,7 @@ class CropWindow(Parameters):
         crop: extents of the window in pixels for the last axes of D (or F), H, W: [height, width] or
             [depth, height, width]; fractions are truncated, and 0 and negative numbers are the whole extent. Without
             any extents the whole sample is taken.
-        crop_d: depth of the window; 0: all of it.
+        crop_d: depth of the window; 0: the whole depth.
         crop_h: height of the window, with `crop_w`.
         crop_w: width of the window, with `crop_h`.
         crop_pos_x: position of the window, 0 (left) to 1 (right): it starts at ``crop_pos_x * (W - width)``.

@@ -34,7 +34,7 @@ class DecodeOptions(Parameters):
 
     Attributes:
         output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values is mapped to that of the type: FLOAT is 0 to 1.
+        dtype: element type. The full range of the stored values is mapped to the full range of the type; FLOAT: 0 to 1.
         adjust_orientation: rotate the image as its EXIF orientation tag specifies.
         use_fast_idct: JPEG only: a few percent faster; single values differ by up to 21.
         jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.

@@ -112,12 +112,12 @@ class ResizeSize(ResizeRegion):
 
     @cached_property
     def _last_edges(self) -> list[tuple[Any, tuple[np.ndarray, np.ndarray, np.ndarray] | None]]:
-        """The last result of `chunk`, and that of `edges` for it."""
+        """The last result of `chunk`, and the result of `edges` for it."""
         return [(None, None)]
 
     @cached_property
     def _last(self) -> list[tuple[bytes, tuple[np.ndarray, np.ndarray, np.ndarray] | None]]:
-        """The last extents, often those of a constant crop, and their result."""
+        """The last extents, often the extents of a constant crop, and their result."""
         return [(b"", None)]
 
     @cached_property
@@ -184,7 +184,7 @@ def result_type(x: Spec, dtype: DALIDataType | None) -> DALIDataType | None:
     """Return the element type of a resized input.
 
     Raises:
-        DTypeError: neither FLOAT nor that of the input was requested.
+        DTypeError: the requested dtype is neither FLOAT nor the dtype of the input.
     """
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
         raise DTypeError(f"dtype must be the element type of the input or FLOAT; got {dtype!s}.")
@@ -199,7 +199,7 @@ def cropped_sources(
     Args:
         target: size after the resize.
         window: crop, in pixels of the resized samples.
-        letters: of the spatial axes, k of them.
+        letters: letters of the k spatial axes.
         extents: int64 [N, k], of the sources.
 
     Returns:

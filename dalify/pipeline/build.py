@@ -21,8 +21,8 @@ class Built:
 
     Attributes:
         graph: after all passes.
-        report: what each pass did.
-        engine: the engine that runs it.
+        report: the changes of each pass.
+        engine: the engine that runs the graph.
     """
 
     graph: Graph
@@ -36,7 +36,7 @@ def build(graph: Graph, outputs: int, setup: EngineSetup) -> Built:
     Args:
         graph: as traced.
         outputs: number of outputs that the user receives; the others are tapped.
-        setup: what the pipeline specifies.
+        setup: the options of the pipeline.
 
     Raises:
         DalifyError: the graph cannot run; the message names the operator and the user's line.

@@ -88,7 +88,7 @@ class Checkpoints:
             saved: a state, its text, or the states of all shards.
 
         Raises:
-            CheckpointError: not a state of this graph, batch size and seed, or one that was modified.
+            CheckpointError: not a state of this graph, batch size and seed, or a modified state.
         """
         builder = self._builder
         options = self._context.options
@@ -96,8 +96,8 @@ class Checkpoints:
             state = self._opened(saved)
             if options.seed not in (None, state["seed"]):
                 raise CheckpointError(
-                    f"the checkpoint was made with seed={state['seed']}, the pipeline has seed={options.seed}.",
-                    hint="Use the same seed, or omit it to use that of the checkpoint.",
+                    f"the checkpoint was made with seed={state['seed']}, but the pipeline has seed={options.seed}.",
+                    hint="Use the same seed, or omit seed= to use the seed of the checkpoint.",
                 )
             if builder.built is not None:
                 saving.check_graph(state, builder.graph(), options.batch_size)
@@ -129,7 +129,7 @@ class Checkpoints:
         shard = saving.shard_of(self._builder.graph())
         state = saving.merged(states, shard)
         if self._context.options.seed is not None and saving.divides(state, shard):
-            state["seed"] = self._context.options.seed  # it may differ from that of the old shard
+            state["seed"] = self._context.options.seed  # it may differ from the seed of the old shard
         return state
 
     def _restore(self, engine: Engine, state: dict[str, Any]) -> None:
@@ -145,7 +145,7 @@ class Checkpoints:
         # Seeds are part of the built graph, and processes cannot rewind an iterable.
         if engine.feeds.have_unrepeatable_items:
             raise CheckpointError(
-                "this checkpoint requires a source to restart, but it cannot return its previous items again.",
+                "to load this checkpoint, a source must restart, but it cannot return its previous items again.",
                 hint="Pass the checkpoint to the pipeline's constructor, or load it before the first batch.",
             )
         builder.start_at(state)

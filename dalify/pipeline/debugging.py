@@ -262,7 +262,7 @@ class _RunnerBuilder(EngineBuilder):
 class DebugPipeline(Pipeline):
     """A pipeline that runs its function for every batch; created by ``@pipeline_def(debug=True)``.
 
-    Random numbers, shuffling and results are those of the pipeline without ``debug``, as long as the function makes
+    Random numbers, shuffling and results equal those of the pipeline without ``debug``, as long as the function makes
     the same calls in every run and no random operator is pruned. Nothing is prefetched. States cannot
     be saved; decoders raise errors regardless of ``on_error``.
 

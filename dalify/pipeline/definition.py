@@ -40,21 +40,23 @@ def pipeline_def(
     debug: bool = False,
     **pipeline_kwargs: Any,
 ) -> Any:
-    """Turn a function that returns graph nodes into a pipeline factory.
+    """Convert a function that returns graph values to a pipeline factory.
 
-    ``if``, ``and``, ``or`` and ``not`` in the function, and in functions of the user that it calls, are evaluated per
-    sample on graph values.
+    In the function, and in functions of the user that it calls, ``if``, ``and``, ``or`` and ``not`` on graph values are
+    evaluated per sample.
 
     Args:
-        fn: the function; it returns the outputs of the pipeline: a node, or a tuple or list of nodes. It may return
-            None if it calls operators that run without outputs, such as ``fn.python_function(..., num_outputs=0)``.
-        enable_conditionals: rewrite conditions; without it, a graph value in an ``if`` is an error.
-        debug: run the function for every batch, operator by operator, with the values of the batch: ``print(images)``,
-            ``images.get()`` and breakpoints work in it. Slow. The factory also accepts ``debug``.
+        fn: the function. It returns the outputs of the pipeline: a graph value, or a tuple or list of graph values. It
+            may return None if it calls operators that run without outputs, such as
+            ``fn.python_function(..., num_outputs=0)``.
+        enable_conditionals: rewrite conditions; if False, a graph value in an ``if`` is an error.
+        debug: run the function for every batch, operator by operator, with the values of the batch, so that
+            ``print(images)``, ``images.get()`` and breakpoints work in the function. This is slow. The factory also
+            accepts ``debug``.
         pipeline_kwargs: default arguments of ``Pipeline``; calls of the factory may override them.
 
     Returns:
-        the factory: it accepts the function's own arguments and, as keywords, those of ``Pipeline``.
+        the factory. It accepts the arguments of the function and, as keywords, the arguments of ``Pipeline``.
 
     Example:
         >>> @pipeline_def(batch_size=32, num_threads=4)
@@ -111,7 +113,7 @@ def _reject_keywords(function: Callable[..., Any]) -> None:
 
 
 def _sorted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the keyword arguments of the function from those of the pipeline; the function has precedence."""
+    """Separate keyword arguments of the function and of the pipeline; the function has precedence."""
     names = set(inspect.signature(function).parameters)
     own: dict[str, Any] = {}
     options: dict[str, Any] = {}

@@ -141,7 +141,7 @@ class EngineBuilder:
         """Build the engine if there is none.
 
         Raises:
-            DalifyError: the graph cannot run, or the initial state is that of another graph.
+            DalifyError: the graph cannot run, or the initial state belongs to another graph.
         """
         options = self._context.options
         with self._context.lock:

@@ -48,13 +48,13 @@ class GraphDefinition:
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End what ``begin`` began last; the arguments are those of ``__exit__``."""
+        """End the definition that ``begin`` began last; see ``__exit__`` for the arguments."""
         self._scopes.pop().__exit__(exception_type, exception_value, traceback)
         if exception_value is not None and not isinstance(exception_value, DalifyError):
             _explain(exception_value, traceback)
 
     def set_outputs(self, values: Sequence[Any]) -> None:
-        """Set the outputs: what a pipeline function returns.
+        """Set the outputs, for instance the return value of a pipeline function.
 
         Raises:
             GraphError: graph values inside nested lists.
@@ -77,7 +77,7 @@ class GraphDefinition:
         return self._outputs is None
 
     def graph(self) -> Graph:
-        """Return the graph as traced; without outputs, those of ``define_graph``.
+        """Return the graph as traced; without outputs, the outputs are those of ``define_graph``.
 
         Raises:
             NoGraphError: there are no outputs and no sinks, or ``define_graph`` is not overridden.

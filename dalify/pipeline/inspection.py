@@ -46,7 +46,7 @@ class Inspection:
         self._builder = builder
 
     def explain(self) -> str:
-        """Return what each pass did to the graph and why; build it if necessary."""
+        """Return the changes of each pass to the graph and the reasons; build the graph if necessary."""
         self._context.pipeline().build()
         built = self._builder.built
         assert built is not None, "dalify bug: build did not build"
@@ -151,7 +151,7 @@ def deserialized(
     """Return the graph and the options in a serialized pipeline; ``options_from_json`` reads the options.
 
     Args:
-        text: the JSON; None: that of a file.
+        text: the JSON; None: it is read from a file.
         filename: path of the file.
         allow_side_effects: accept operators that write files or run Python code.
 
@@ -164,7 +164,7 @@ def deserialized(
 
 
 def _video_decoders(nodes: Iterable[Node]) -> list[str]:
-    """Return what decodes the videos of each operator that reads some."""
+    """Return the video decoder of each operator that reads videos."""
     hardware = video_hardware()
     decoder = "the host" if hardware is None else f"{hardware}, or the host what that does not support"
     return [

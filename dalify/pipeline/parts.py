@@ -26,7 +26,7 @@ class MissingParts:
         """Raise if the attribute of a pipeline is read.
 
         Raises:
-            PipelineStateError: it is.
+            PipelineStateError: the attribute is read.
         """
         if pipe is None:
             return self
@@ -42,7 +42,7 @@ class Parts:
     """The parts of a pipeline. A part refers to parts before it, and only weakly to the pipeline.
 
     Attributes:
-        context: options of the pipeline, and what else all parts share.
+        context: options of the pipeline, and other state that all parts share.
         definition: the graph that the user defines.
         taps: values that are kept although they are not outputs.
         builder: builds the engine and owns it.

@@ -37,25 +37,26 @@ def _option(name: str, text: str) -> Any:
 class Pipeline:
     """A graph of operators and the threads that run it.
 
-    Most users get one from a function decorated with ``@pipeline_def``; a subclass may define ``define_graph``
-    instead, or the graph may be given with ``set_outputs`` inside ``with pipeline:``.
+    Usually a function decorated with ``@pipeline_def`` creates a pipeline. Alternatively, a subclass defines
+    ``define_graph``, or ``set_outputs`` specifies the outputs inside ``with pipeline:``.
 
     A pipeline is thread-safe: each batch is returned to one thread. ``close`` raises an error in waiting
-    threads. A forked child has the pipeline in its current state, even if a thread of the parent is inside ``run``.
+    threads. A forked child has a copy of the pipeline in its current state, even if a thread of the parent is inside
+    ``run``.
 
     The first eleven arguments may be positional, in DALI's order. DALI's class does not have the last eight.
 
     Args:
         batch_size: maximum number of samples in a batch; sources may return fewer.
-        num_threads: worker threads; by default the number of CPUs this process may use, at most 8.
-        device_id: index of the accelerator; None: the current one, if the graph needs one.
-        seed: seed of all random numbers; None: a new one for every pipeline.
+        num_threads: number of worker threads; by default the number of CPUs that this process may use, at most 8.
+        device_id: index of the accelerator; None: torch's current accelerator, if the graph needs one.
+        seed: seed of all random numbers; None: a new seed for every pipeline.
         exec_pipelined: prefetch batches.
         prefetch_queue_depth: number of batches in progress at the same time, or ``{"cpu_size": n, "gpu_size": m}``,
-            which excludes ``exec_async=False`` and ``exec_dynamic=True``, as in DALI. With several threads,
-            pipelines on the CPU without external sources have as many in progress as keep the threads busy; 1 prevents
-            it, like all prefetching.
-        exec_async: prefetch in other threads; without it, or without exec_pipelined, a batch is started when it is
+            which cannot be combined with ``exec_async=False`` or ``exec_dynamic=True``, as in DALI. With several
+            threads, pipelines on the CPU without external sources compute as many batches at the same time as are
+            needed to keep the threads busy. 1 disables prefetching.
+        exec_async: prefetch in other threads. If this or ``exec_pipelined`` is False, a batch is started when it is
             requested.
         bytes_per_sample: no effect; buffers grow as needed.
         set_affinity: no effect; the operating system places threads.
@@ -67,36 +68,37 @@ class Pipeline:
         py_num_workers: number of worker processes of parallel sources; with 0 or None such sources are an error.
         py_start_method: ``fork``, ``spawn`` or ``forkserver``.
         py_callback_pickler: how callbacks are pickled for workers that are not forked.
-        output_dtype: expected element type of each output, or of all.
-        output_ndim: expected number of dimensions of each output, or of all.
-        output_layout: expected layout of each output, or of all.
+        output_dtype: expected element type of all outputs, or a list with one per output.
+        output_ndim: expected number of dimensions of all outputs, or a list with one per output.
+        output_layout: expected layout of all outputs, or a list with one per output.
         exec_dynamic: no effect; memory and copies are always dynamic.
         experimental_exec_dynamic: old name of ``exec_dynamic``.
         stream_policy: no effect.
         concurrency: no effect.
-        options: the following arguments:
+        options: the arguments below.
         enable_conditionals: convert ``if`` and similar statements; on by default, unlike DALI.
-        on_error: what happens if a reader or decoder fails for a sample: ``raise`` an error; ``skip`` the sample and
-            use another sample of the shard; ``replace`` it by a blank sample. Default for all readers and decoders
-            without ``on_error``. See ``Pipeline.bad_samples``.
-        max_error_rate: maximum fraction in [0, 1] of the samples of an epoch that may be skipped or replaced; above
-            it, the run stops with an error. None: no limit.
+        on_error: behavior if a reader or decoder fails for a sample: ``raise`` an error; ``skip`` the sample and
+            use another sample of the shard; ``replace`` the sample by a blank sample. Default for all readers and
+            decoders without ``on_error``. See ``Pipeline.bad_samples``.
+        max_error_rate: maximum fraction in [0, 1] of the samples of an epoch that may be skipped or replaced; if it is
+            exceeded, the run stops with an error. None: no limit.
         limits: limits of image size, sample size and sizes that headers declare: ``dalify.limits.Limits``, or a
             dictionary of changes to the limits of the process, ``{"max_image_pixels": 400_000_000}``. None: the limits
             of the process.
         precision: ``fp32``, or the type of float32 output images: ``fp16`` or ``bf16``. Everything is computed in
             float32; only the result is stored with 16 bits. Outputs whose layout has no H and W are unchanged: boxes,
             coordinates, audio.
-        processes: number of worker processes that compute the batches, each with its own interpreter and its part of
-            ``num_threads``, at least one thread; 0: this process computes them. Batches, states and errors are the
-            same. Sources, the device, and Python functions without ``parallel=True`` run in this process.
-            The start method is ``py_start_method``. See docs/processes.md.
+        processes: number of worker processes that compute the batches; each has its own interpreter and
+            ``num_threads / processes`` threads, at least one. 0: this process computes the batches. Batches, states
+            and errors are the same. Sources, operators on the device, and Python functions without ``parallel=True``
+            run in this process. The start method is ``py_start_method``. See docs/processes.md.
         taps: names of operators whose values ``Pipeline.tap`` returns after each batch.
-        callback_timeout_s: maximum time of one call of a parallel external source, or to read one sample in a process
-            of ``fn.readers.dataset(processes=...)``, in seconds. A worker process that takes longer is ended and
-            replaced; its batch is a WorkerError that names the callback. None: no limit. Only for pipelines with
-            worker processes: a Python function in this process cannot be interrupted. Workers use SIGALRM
-            and ``signal.setitimer`` for it.
+        callback_timeout_s: maximum time in seconds of one call of a parallel external source, of reading one sample in
+            a process of ``fn.readers.dataset(processes=...)``, or of one batch with ``processes=N``. A worker process
+            that takes longer is ended and replaced. Its batch raises a WorkerError that names the callback; with
+            ``processes``, the batch is first computed again. None: no limit. Only for pipelines with worker processes,
+            because a Python function in this process cannot be interrupted. Worker processes use SIGALRM and
+            ``signal.setitimer`` for the limit.
     """
 
     _parts: Parts = cast("Any", MissingParts())  # until __init__ sets it
@@ -146,10 +148,10 @@ class Pipeline:
         return Parts.of(context)
 
     def copy(self, **options: Any) -> Pipeline:
-        """Return a new pipeline with the graph of this one. Their runs are independent.
+        """Return a new pipeline with the same graph. The runs of the two pipelines are independent.
 
         Args:
-            options: of the new one; the others are those of this one.
+            options: options of ``Pipeline`` that the new pipeline changes; all others are copied.
         """
         graph = self._parts.builder.graph()
         result = Pipeline(**{**self._parts.context.options.given(), **options})
@@ -242,7 +244,7 @@ class Pipeline:
     # -- the run
 
     def build(self) -> None:
-        """Check and build the graph. The first run does it if necessary."""
+        """Check and build the graph. The first run calls this method if necessary."""
         self._parts.builder.build()
 
     def start_py_workers(self) -> None:
@@ -257,15 +259,15 @@ class Pipeline:
         self._parts.builder.close()
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
-        """Return the outputs of the next iteration and schedule further ones.
+        """Return the outputs of the next iteration, and schedule further iterations.
 
         Args:
             cuda_stream: no effect; outputs are ready on torch's current stream.
-            inputs: data for external sources, by name; then nothing is prefetched.
+            inputs: data for external sources, by name. With inputs, nothing is prefetched.
 
         Raises:
             ArgumentTypeError: data without the name of their source.
-            StopIteration: a source is exhausted; until ``reset``.
+            StopIteration: a source is exhausted; raised by every call until ``reset``.
             Exception: an error of this iteration. The pipeline remains usable: the next run returns the next iteration.
         """
         if isinstance(cuda_stream, (list, tuple)) or hasattr(cuda_stream, "__array__"):
@@ -273,7 +275,7 @@ class Pipeline:
         return self._parts.run.run(inputs)
 
     def __iter__(self) -> Iterator[tuple[TensorList, ...]]:
-        """Yield batches until the data end; begin the next epoch if they have ended."""
+        """Return an iterator over batches until the data end; begin the next epoch if the data have ended."""
         if self.is_at_end:
             self.reset()
         return self
@@ -283,7 +285,7 @@ class Pipeline:
         return self.run()
 
     def schedule_run(self) -> None:
-        """Schedule an iteration without waiting for it; the first one of an epoch prefetches others."""
+        """Schedule an iteration without waiting for it; the first call in an epoch also schedules prefetched ones."""
         self._parts.run.schedule()
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
@@ -298,11 +300,11 @@ class Pipeline:
         return self._parts.run.share_outputs()
 
     def release_outputs(self) -> None:
-        """Release the outputs that ``share_outputs`` returned last. Memory is reused when no view of it is left."""
+        """Release the last outputs of ``share_outputs``. Their memory is reused when no view of it is left."""
         self._parts.run.release_outputs()
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """Return the outputs of the oldest scheduled iteration and release the previous ones."""
+        """Release the previous outputs, and return the outputs of the oldest scheduled iteration."""
         self.release_outputs()
         return self.share_outputs(cuda_stream)
 
@@ -311,14 +313,14 @@ class Pipeline:
         return
 
     def prepare(self) -> None:
-        """Schedule batches so that the first one is ready sooner; has no effect without data."""
+        """Schedule batches so that the first batch is ready sooner; has no effect without data."""
         self._parts.run.prefetch()
 
     def next_outputs(self) -> tuple[TensorList, ...]:
         """Return the outputs of the next iteration, for an iterator; may be mixed with other APIs.
 
         Raises:
-            StopIteration: a source is exhausted; until ``reset``.
+            StopIteration: a source is exhausted; raised by every call until ``reset``.
         """
         return self._parts.run.next_outputs()
 
@@ -346,7 +348,7 @@ class Pipeline:
         """Feed a batch to an external source without ``source``.
 
         Args:
-            data_node: its node or its name.
+            data_node: the external source, or its name.
             data: an array with a leading sample axis, or a list of samples.
             layout: layout of the samples.
             cuda_stream: no effect.
@@ -358,7 +360,7 @@ class Pipeline:
         self._parts.run.feed(data_node, data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
-        """Return how many batches of an external source the first run takes if they have been fed.
+        """Return the number of batches that the first run takes from an external source, if they have been fed.
 
         Raises:
             UnknownInputError: the pipeline has no external source of this name.
@@ -389,9 +391,9 @@ class Pipeline:
     # -- epochs
 
     def reset(self) -> None:
-        """Begin the next epoch of all external sources, at any position of the current one.
+        """Begin the next epoch of all external sources, at any position of the current epoch.
 
-        Their batches in progress are dropped. If the current epoch has not returned anything yet, nothing happens.
+        Their batches in progress are dropped. If the current epoch has not returned a batch yet, nothing happens.
 
         Unlike in DALI, a reset before the end of the data has an effect. Readers are endless and continue at their
         position.
@@ -399,11 +401,11 @@ class Pipeline:
         self._parts.run.reset()
 
     def start_epoch(self, epoch: int = 0) -> None:
-        """Begin an epoch at its first sample, at any position of the current one; batches in progress are dropped.
+        """Begin an epoch at its first sample, at any position of the current epoch; batches in progress are dropped.
 
         Args:
             epoch: number of the readers' epoch, which determines order and shard. External sources begin their next
-                epoch, or the same one if it has not returned anything.
+                epoch, or restart the current epoch if it has not returned a batch.
         """
         self._parts.run.start_epoch(epoch)
         self._parts.checkpoints.iterator_state = None
@@ -415,7 +417,7 @@ class Pipeline:
 
     @property
     def next_epoch(self) -> int:
-        """Number of the first epoch of which no iterator has returned a batch."""
+        """Number of the first epoch from which no iterator has returned a batch."""
         return self._parts.run.next_epoch
 
     @next_epoch.setter
@@ -437,7 +439,8 @@ class Pipeline:
     def epoch_size(self, name: str | None = None) -> int | dict[str, int]:
         """Return the number of samples of a reader, or of all named readers.
 
-        With ``pad_last_batch`` it is a multiple of the number of shards, because all are padded to the same length.
+        With ``pad_last_batch`` the number is a multiple of the number of shards, because all shards are padded to the
+        same length.
         """
         return self._parts.inspection.epoch_size(name)
 
@@ -450,7 +453,9 @@ class Pipeline:
         return self._parts.inspection.reader_meta(name)
 
     def remaining_of_epochs(self, name: str) -> dict[int, int]:
-        """Return the number of samples of all shards that are left of epochs begun with another number of shards.
+        """Return, by epoch, the number of samples left in epochs that began with another number of shards.
+
+        The number counts the samples of all shards.
 
         Args:
             name: name of the reader.
@@ -460,8 +465,8 @@ class Pipeline:
     def bad_samples(self, epoch: int | None = None) -> list[BadSample]:
         """Return the samples that could not be read or decoded, in the order of the batches that the user received.
 
-        With ``on_error="skip"`` or ``"replace"``. At least the latest 25,000; ``bad_count`` counts all. The list of
-        a resumed pipeline starts empty.
+        The list contains samples that were skipped or replaced (``on_error="skip"`` or ``"replace"``), at least the
+        latest 25,000; ``bad_count`` counts all. The list of a resumed pipeline starts empty.
 
         Args:
             epoch: epoch of the reader, from 0; None for all since the pipeline was created.
@@ -488,13 +493,13 @@ class Pipeline:
     # -- checkpoints
 
     def state_dict(self, iterator: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the position of the consumer, after any batch, as a few hundred bytes of JSON data.
+        """Return the position of the consumer, after any batch: a few hundred bytes that JSON can represent.
 
         The batches after ``load_state_dict`` are bit for bit the same as without interruption, also with another
-        number of threads, prefetch depth or device. The time to save does not depend on the position, nor does the
-        time to load for readers and for callables with an argument. An iterable is iterated again up to the position,
-        unless it has ``state_dict()`` and ``load_state_dict(state)``. Not included: state of Python functions in the
-        graph, and fed batches.
+        number of threads, prefetch depth or device. Saving takes the same time at any position, and so does loading
+        for readers and for callables with an argument. An iterable is iterated again up to the position, unless it has
+        ``state_dict()`` and ``load_state_dict(state)``. The state of Python functions in the graph and fed batches are
+        not included.
 
         Args:
             iterator: state of an iterator, see ``iterator_state``.
@@ -523,7 +528,7 @@ class Pipeline:
                 the same list. One state is enough if all shards have the same order (no ``random_shuffle``).
 
         Raises:
-            CheckpointError: a state of another graph, batch size, seed or data, or one that was modified.
+            CheckpointError: the state belongs to another graph, batch size, seed or data, or was modified.
         """
         self._parts.checkpoints.load(state)
 
@@ -531,7 +536,7 @@ class Pipeline:
         """Return ``state_dict()`` as JSON text, for ``Pipeline(checkpoint=...)``.
 
         Args:
-            filename: path of a file to which it is also written. The file is replaced atomically.
+            filename: path of a file to which the text is also written. The file is replaced atomically.
         """
         return text_of(self.state_dict(), filename)
 
@@ -542,7 +547,7 @@ class Pipeline:
 
     @property
     def iterator_state(self) -> dict[str, Any] | None:
-        """State of the iterator in the loaded state, or None."""
+        """State of the iterator that the loaded state contains, or None."""
         return self._parts.checkpoints.iterator_state
 
     # -- options
@@ -618,9 +623,10 @@ class Pipeline:
     # -- inspection and serialization
 
     def explain(self) -> str:
-        """Return what each pass did to the graph and why, with the user's lines.
+        """Return a text that lists the changes of each pass to the graph and their reasons, with the user's lines.
 
-        Pruned, folded, merged, split, placed and copied nodes; with ``processes``, also which nodes run in them.
+        It lists pruned, folded, merged, split, placed and copied nodes; with ``processes``, also which nodes run in
+        the worker processes.
         """
         return self._parts.inspection.explain()
 
@@ -708,11 +714,11 @@ class Pipeline:
     ) -> Self:
         """Create a pipeline from the result of ``serialize``.
 
-        No code in the JSON is executed. Its readers can read any file that this process can.
+        No code in the JSON is executed. The readers of the pipeline can read any file that this process can read.
 
         Args:
-            serialized_pipeline: the JSON; or
-            filename: path of a file that contains it.
+            serialized_pipeline: the JSON. Specify either this or `filename`.
+            filename: path of a file that contains the JSON.
             allow_side_effects: accept operators that write files or run Python code, such as ``fn.dump_image``. Only
                 for trusted input.
             options: arguments of ``Pipeline`` that override those in the JSON.

@@ -33,7 +33,7 @@ class Run:
     Attributes:
         is_exhausted: whether a source has ended; batches may still be in progress.
         has_delivered: whether this epoch of the external sources has returned a batch, an error, or its end.
-        next_epoch: number of the first epoch of which no iterator has returned a batch.
+        next_epoch: number of the first epoch from which no iterator has returned a batch.
         api: how batches were requested; None: not yet.
         checks_api: whether only one API may be used.
     """
@@ -93,7 +93,7 @@ class Run:
             return self._shared
 
     def release_outputs(self) -> None:
-        """Release what ``share_outputs`` returned last."""
+        """Release the last outputs of ``share_outputs``."""
         self._shared = None
 
     def prefetch(self) -> None:
@@ -107,7 +107,7 @@ class Run:
 
         Raises:
             UnknownInputError: there is no such external source.
-            PipelineStateError: it has a ``source``.
+            PipelineStateError: the external source has a ``source``.
         """
         source = data_node.edge.node if isinstance(data_node, DataNode) else data_node
         self._builder.engine().feed(source, data, layout)

@@ -132,7 +132,7 @@ def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
         saved: result of ``state_dict`` or ``checkpoint``.
 
     Raises:
-        CheckpointError: not a state, one of another version, or one that was modified.
+        CheckpointError: not a state, a state of another version, or a modified state.
     """
     try:
         state: Any = dict(saved) if isinstance(saved, Mapping) else json.loads(saved)
@@ -216,7 +216,7 @@ def check_graph(state: Mapping[str, Any], graph: Graph, batch_size: int) -> None
     """Check that a state belongs to a graph.
 
     Raises:
-        CheckpointError: it does not; the message names the differences.
+        CheckpointError: the state does not belong to the graph; the message names the differences.
     """
     if state["batch_size"] != batch_size:
         raise CheckpointError(

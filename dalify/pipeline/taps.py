@@ -29,7 +29,7 @@ class Taps:
         """Return the outputs of an operator.
 
         Raises:
-            PipelineStateError: the name is not among those of the operators, or no batch has been returned yet.
+            PipelineStateError: no tapped operator has this name, or no batch has been returned yet.
         """
         if name not in self._names:
             raise PipelineStateError(
@@ -45,7 +45,7 @@ class Taps:
         """Return the graph with the values as additional outputs.
 
         Raises:
-            GraphError: there is no operator of such a name, or it is inside a condition.
+            GraphError: no operator has this name, or the operator is inside a condition.
         """
         edges = [Edge(node, output) for node in self._nodes(graph) for output in range(node.output_count)]
         return replace(graph, outputs=(*graph.outputs, *edges)) if edges else graph

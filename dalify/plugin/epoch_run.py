@@ -251,7 +251,7 @@ class EpochRun:
         return [pipeline.state_dict(counters) for pipeline in self.pipelines]
 
     def restore(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """Continue at the position of the state of an iterator, or of those of all processes.
+        """Continue at the position of the state of an iterator, or of the states of all processes.
 
         Raises:
             CheckpointError: the state belongs to other pipelines or to an iterator with other options.

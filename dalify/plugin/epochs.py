@@ -34,7 +34,7 @@ class LastBatchPolicy(Enum):
 
 
 class Epochs(ABC):
-    """Counts the batches of one epoch after the other. The defaults are those of epochs of unknown length."""
+    """Counts the batches of one epoch after the other. The defaults are for epochs of unknown length."""
 
     @property
     def batches(self) -> int | None:
@@ -56,7 +56,7 @@ class Epochs(ABC):
         """Return how many samples of a batch are returned; both numbers start at 0."""
 
     def advance(self) -> None:  # noqa: B027 -- nothing is counted
-        """Go to the next epoch; its data follow those of this one."""
+        """Go to the next epoch; its data follow the data of this epoch."""
 
     def restart(self, epoch: int) -> None:  # noqa: B027 -- nothing is counted
         """Go to an epoch that begins with the first sample of its shard."""
@@ -266,7 +266,7 @@ class ReaderEpochs(Epochs):
         return min(self._batch_size, max(0, left))
 
     def advance(self) -> None:
-        """Go to the next epoch; samples of it that filled the last batch are subtracted."""
+        """Go to the next epoch; its samples that filled the last batch are subtracted."""
         if self._fills_from_next_epoch:
             self.ahead = self.ahead + (self.batches - self._returned_batches) * self._batch_size - self.sizes
         if self._epoch in self._remaining:
@@ -346,7 +346,8 @@ def _check_counts(state: Mapping[str, Any], epochs: Epochs) -> None:
     before, now = state["counts"], epochs.state()["counts"]
     if before != now:
         raise CheckpointError(
-            f"the checkpoint belongs to an iterator that counts {_shown(before)}, this one counts {_shown(now)}.",
+            f"the checkpoint belongs to an iterator that counts {_shown(before)}, but this iterator counts "
+            f"{_shown(now)}.",
             hint="Restore with the same size, reader_name, last_batch_policy and number of pipelines.",
         )
 

@@ -22,7 +22,7 @@ def framework(package: str, plugin: str = "", install: str = "") -> Any:
         install: name to install; by default dalify's extra with the import name.
 
     Raises:
-        MissingPackageError: it is not installed.
+        MissingPackageError: the package is not installed.
     """
     return require(LazyModule(package, f"dalify.plugin.{plugin or package}", install or f"dalify[{package}]"))
 

@@ -1,8 +1,8 @@
 """The base class of the iterators of all frameworks: epochs, named outputs, collation, one tensor per output.
 
 The options and the samples of every epoch are those of DALI. Unlike DALI, an iterator can end an epoch early: after a
-``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample. DALI would continue the old
-one. The iterator of a framework converts an array to a tensor. The default is a NumPy array.
+``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample. DALI would continue the
+current epoch. The iterator of a framework converts an array to a tensor. The default is a NumPy array.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def naming_the_output(name: str) -> Iterator[None]:
 class GenericIterator(PrivateFields):
     """Returns per batch a list with one dictionary of arrays per pipeline.
 
-    The arrays are views of the pipeline's outputs. They stay valid: memory is reused only when no view of it exists.
+    The arrays are views of the pipeline's outputs. They stay valid: memory is reused only when it has no views.
     ``for batch in iterator`` is one epoch; the next loop is the next epoch, also after a ``break``.
 
     Args:
@@ -262,7 +262,7 @@ class GenericIterator(PrivateFields):
         return self._run.epochs.samples
 
     def __len__(self) -> int:
-        """Return the number of batches of the current epoch; after its end, of the one that the next loop begins.
+        """Return the number of batches of the current epoch; after its end, of the epoch that the next loop begins.
 
         Raises:
             TypeError: the number is not known without size and reader_name.
@@ -279,7 +279,7 @@ class GenericIterator(PrivateFields):
 def without_output_map(
     base: Callable[Concatenate[Any, Any, Any, _Options], None],
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Any, _Options], None]]:
-    """Decorator of a constructor whose parameters are those of another one except ``output_map``.
+    """Decorator of a constructor that has the parameters of another constructor, except ``output_map``.
 
     So they are declared once, and the signature still names them.
     """
@@ -296,7 +296,7 @@ def without_output_map(
 class ClassificationIterator(GenericIterator):
     """A `GenericIterator` for pipelines with two outputs, named ``data`` and ``label``.
 
-    The other arguments are those of `GenericIterator`.
+    See `GenericIterator` for the other arguments.
     """
 
     @without_output_map(GenericIterator.__init__)

@@ -3,7 +3,7 @@
 The kinds of operators
     ``@operator`` declares an operator with kernels (`KernelOperator`), ``@reader`` one that reads the entries of an
     index (`Reader`), ``@fed_source`` one whose data the program supplies (`FedSource`), and ``@structural`` one that
-    the executor implements: constants, copies, splits, merges, caches (`Structural`). Their options are those of
+    the executor implements: constants, copies, splits, merges, caches (`Structural`). Their options are defined by
     `OperatorOptions` and of the class. Each kind has its own decorators, which attach functions.
 
 How a kernel is called
@@ -18,31 +18,33 @@ How a kernel is called
     ``prepare`` returns ``out_shapes`` as int64 ``[N, ndim]``; if it depends only on shapes and arguments, it is
     attached by ``geometry``.
 
-    A kernel attached by ``gpu_samples`` is the same for the GPU: ``out`` and ``x`` are `DeviceSamples`: one buffer on
-    the device, ``block``, and ``offsets`` and ``shapes`` as NumPy arrays. The number of its launches must not grow with
-    the number of samples, and it must not wait for the device. If ``out`` and ``x`` have the same shapes, they have the
-    same offsets, so what treats elements alone can treat ``block`` as a whole; unused elements between samples may be
-    overwritten.
+    A kernel attached by ``gpu_samples`` does the same on the GPU. Its ``out`` and ``x`` are `DeviceSamples`: one buffer
+    on the device, ``block``, and ``offsets`` and ``shapes`` as NumPy arrays. The number of its launches must not grow
+    with the number of samples, and it must not wait for the device. If ``out`` and ``x`` have the same shapes, they
+    have the same offsets, so an element-wise kernel can process ``block`` as a whole; unused elements between samples
+    may be overwritten.
 
-    `on_groups` makes such a kernel of one that takes arrays or tensors ``[N, ...]`` and is called for each run of
+    `on_groups` converts a kernel of arrays or tensors ``[N, ...]`` to such a kernel: it is called for each run of
     samples with equal shapes. The kernels of users' operators are of this kind.
 
-    ``cpu_elements`` does this for a kernel that computes each element by itself. Its arrays can also be one row of the
-    elements of all samples, and its first input can be its output.
+    ``cpu_elements`` does the same for a kernel that computes each element independently. Its arrays can also be one row
+    with the elements of all samples, and its first input and its output can be the same memory.
 
-    A *batchwise* kernel (``cpu_batch``, ``gpu_batch``) takes Batches and returns Batches, arrays or lists, and so does
-    one attached by ``cpu_chunk``, for each chunk: of operators that process samples one by one, so that stacking them
-    would only be a copy. One attached by ``view`` takes arrays or tensors ``[N, ...]``, all samples of a chunk or one,
-    and returns a view. ``cpu_selection`` attaches one that returns elements of each sample, and a function that selects
-    them from samples of different shapes.
+    A *batchwise* kernel (``cpu_batch``, ``gpu_batch``) takes whole Batches and returns Batches, arrays or lists. A
+    kernel attached by ``cpu_chunk`` does the same for each chunk; it is for operators that process samples one by one,
+    for which stacking the samples would be a needless copy. A kernel attached by ``view`` takes arrays or tensors
+    ``[N, ...]``, with all samples of a chunk or with one sample, and returns a view. ``cpu_selection`` attaches a
+    kernel that returns elements of each sample, and a function that selects these elements from samples of different
+    shapes.
 
-    A kernel of *rows* (``cpu_rows``, ``gpu_rows``, ``cpu_new_rows``, ``gpu_new_rows``; for boxes, points and labels,
-    whose number varies per sample) receives all samples of a chunk in one call: ``x`` is a ``Rows``: the samples
-    concatenated along their first axis, ``x.values[total, ...]``, and ``x.starts[N + 1]``. It fills ``out.values``, or
-    if allocating, returns ``Rows`` in new memory or arrays ``[N, ...]``. Per-sample arguments are ``[N]``;
-    ``x.sample_of_row()`` maps rows to samples. Uniform chunks have the same form, so one kernel is enough. Only the
-    first extents can differ within a call: the executor makes one call for each run of samples whose other extents are
-    equal. ``spec`` is that of the first sample. There is no ``prepare``, and no argument is Shaping.
+    A kernel of *rows* (``cpu_rows``, ``gpu_rows``, ``cpu_new_rows``, ``gpu_new_rows``) is for boxes, points and labels,
+    whose number varies per sample. It receives all samples of a chunk in one call. ``x`` is a ``Rows`` object: the
+    samples concatenated along their first axis, ``x.values[total, ...]``, and ``x.starts[N + 1]``. A filling kernel
+    fills ``out.values``; an allocating kernel returns ``Rows`` in new memory or arrays ``[N, ...]``. Per-sample
+    arguments are ``[N]``; ``x.sample_of_row()`` maps rows to samples. Uniform chunks have the same form, so one kernel
+    is enough. Only the first extents can differ within a call: the executor makes one call for each run of samples
+    whose other extents are equal. ``spec`` is the spec of the first sample. There is no ``prepare``, and no argument is
+    Shaping.
 
     ``names`` are keyword-only parameters; each kernel receives those that it declares:
     normalized static parameters (int, float, bool, str, enum, tuple, None);
@@ -54,8 +56,8 @@ How a kernel is called
     for the samples from ``start`` of the only output, which saves a copy.
     Operators without inputs receive ``count`` and fill ``out[N, ...]``.
 
-    A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields, and
-    received as one object by each rule, ``prepare`` function, kernel and function of a reader that declares it.
+    A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields. A
+    rule, ``prepare`` function, kernel or function of a reader that declares the group receives it as one object.
 
     Kernels annotate what they receive: data as ``np.ndarray``, ``torch.Tensor``, `Samples`, `DeviceSamples`, `Rows` or
     `Batch`; per-sample arguments as ``np.ndarray``, or as `Vectors` where lists of different lengths are possible (not
@@ -67,14 +69,14 @@ How a reader is called
     names)`` returns a tuple of arrays for each sample. Readers of many small records also have ``read_many(index,
     numbers, *, names)``, which reads a chunk in one call: it returns an array ``[N, ...]`` or a list of N arrays per
     output, or None if a sample needs special handling; ``read`` is then called for each entry and reports the failing
-    one. ``origin(entry)`` and ``source_info(entry, output)`` are called only on demand. ``substitute(entry, *,
-    names)`` returns a placeholder for a bad sample; None: zeros shaped like a good one.
+    entry. ``origin(entry)`` and ``source_info(entry, output)`` are called only on demand. ``substitute(entry, *,
+    names)`` returns a placeholder for a bad sample; None: zeros with the shape of a readable sample.
 
 How a rule is called
     ``rule(spec, ..., name=value)`` receives all parameters of the signature, normalized. A per-sample argument that is
-    a node is VARIES, and so is a shaping one while the graph is built; at run time, a shaping argument is the value of
-    the sample. ``spec.shape`` is None while the graph is built. If dtype, ndim or layout of an input is unknown
-    (external data), the rule is not called at build time.
+    a graph value is VARIES, and so is a shaping argument while the graph is built; at run time, a shaping argument is
+    the value of the sample. ``spec.shape`` is None while the graph is built. If dtype, ndim or layout of an input is
+    unknown (external data), the rule is not called at build time.
 """
 
 from dalify.data.spec import Spec

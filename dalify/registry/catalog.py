@@ -120,14 +120,14 @@ def add(operator: Operator, *, replace: bool = False) -> None:
             if _plain(known) == _plain(name) and not (known == name and known in _added):
                 raise OperatorDefinitionError(
                     f"{operator.public_name} cannot be added: fn.{known} is an operator of "
-                    f"{'a user' if known in _added else 'dalify'}; names that differ in underscores only are the same "
-                    "in ops.",
+                    f"{'a user' if known in _added else 'dalify'}; names that differ only in underscores are the same "
+                    "name in ops.",
                     hint=f"Choose another name, for instance mylab.{name.rpartition('.')[2]}.",
                 )
             if known.startswith(f"{name}.") or name.startswith(f"{known}."):
                 raise OperatorDefinitionError(
-                    f"{operator.public_name} cannot be added: an operator and a namespace cannot have the same name, "
-                    f"and there is fn.{known}.",
+                    f"{operator.public_name} cannot be added: fn.{known} exists, and an operator and a namespace "
+                    "cannot have the same name.",
                     hint="Choose another name.",
                 )
         _added[name] = _loaded[name] = operator
@@ -143,7 +143,7 @@ def remove(name: str) -> None:
     with _lock:
         if name not in _added:
             raise UnknownOperatorError(
-                f"fn.{name} is not an operator that was added.{suggestion(name, _added)}",
+                f"fn.{name} was not added with dalify.custom.{suggestion(name, _added)}",
             )
         del _added[name], _loaded[name]
     _changed(name)

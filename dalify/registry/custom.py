@@ -1,6 +1,6 @@
-"""Operators that users add: the checks of their definition, of what their rule returns and of what their kernels write.
+"""Operators that users add: checks of their definition, of the results of rules, and of the results of kernels.
 
-The operators of the package are checked by tests; those of users are checked when they are defined and when they run.
+The operators of the package are checked by tests; custom operators are checked when they are defined and when they run.
 """
 
 from __future__ import annotations
@@ -122,11 +122,11 @@ class CustomOperator(KernelOperator):
         """Return the number of outputs; called for each use.
 
         Raises:
-            OperatorDefinitionError: the operator has no function that computes it.
+            OperatorDefinitionError: the operator has no CPU or GPU function.
         """
         if not self.kernels:
             raise OperatorDefinitionError(
-                "has no function that computes it.",
+                "the operator has no CPU or GPU function.",
                 operator=self.public_name,
                 hint=f"Attach one with @{self.__name__}.cpu; the operator is defined in {self.place}.",
             )
@@ -229,7 +229,7 @@ class CustomOperator(KernelOperator):
                 )
 
     def _checked_results(self, results: Any, count: int, out_specs: Sequence[Spec]) -> Any:
-        """Compare what an allocating kernel returns with the rule."""
+        """Compare the results of an allocating kernel with the specs of the rule."""
         found: tuple[Any, ...] = results if is_tuple(results) else (results,)
         if len(found) != len(out_specs):
             raise OperatorError(f"the function must return {len(out_specs)} results; it returned {len(found)}.")

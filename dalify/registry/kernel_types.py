@@ -1,4 +1,4 @@
-"""Names for what kernels receive, where a class of NumPy, torch or `dalify.data` does not say it alone."""
+"""Types of the arguments of kernels, in addition to the classes of NumPy, torch and `dalify.data`."""
 
 from __future__ import annotations
 

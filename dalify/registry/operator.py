@@ -1,4 +1,4 @@
-"""The base class of operators: what all kinds of them have.
+"""The base class of all kinds of operators.
 
 A declaration such as ``@operator`` turns a function into an operator: its signature is the schema, its docstring the
 documentation, its body the rule that maps specs of inputs to specs of outputs. The kinds of operators are subclasses:
@@ -92,7 +92,7 @@ class OperatorOptions(TypedDict, total=False):
     """The options of every kind of operator; see the attributes of `Operator`.
 
     Attributes:
-        name: path below ``fn``; by default that of the file.
+        name: path below ``fn``; by default the path of the file.
         outputs: see `Operator`, like `needs` and `constructor`.
         mixed: see `Operator.takes_mixed`.
         needs: see `outputs`.
@@ -100,7 +100,7 @@ class OperatorOptions(TypedDict, total=False):
         effect: see `Operator.effect_function`.
         stands_for: the expression of the user that the operator implements; used in messages.
         constructor: see `outputs`.
-        alphabetical: the arguments are sorted by name, those of groups among the others.
+        alphabetical: the arguments are sorted by name, including arguments of groups.
     """
 
     name: str
@@ -121,8 +121,8 @@ class Operator:
         rule: a function whose positional-only parameters are inputs (``Spec``; with default None: optional; ``*xs``:
             any number), whose other parameters are the arguments of the operator, and which returns the Spec, or tuple
             of Specs, of the outputs.
-        added: parameters that the kind of the operator adds to those of the rule.
-        options: what the declaration says.
+        added: parameters that the kind of the operator adds to the parameters of the rule.
+        options: the options of the declaration.
 
     Attributes:
         name: path below ``fn``, e.g. ``decoders.image``.
@@ -131,7 +131,8 @@ class Operator:
         is_variadic: whether it takes any number of inputs.
         required_inputs: names of the inputs that a call must have.
         parameters: keyword arguments by name.
-        own_names: names of the arguments in the signature, including those of groups, without common and hidden ones.
+        own_names: names of the arguments in the signature, including arguments of groups, except common and hidden
+            arguments.
         shaping: names of the arguments with which the rule must run for every sample.
         groups: groups of arguments, by the name that rules and kernels give them; see ``parameter_group``.
         old_arguments: deprecated argument names and their replacements.
@@ -273,7 +274,7 @@ class Operator:
         """Check the names of arguments before the call that uses them.
 
         Args:
-            names: names of the user; those of all operators, old ones and retired ones are accepted.
+            names: names that the user specified; common, old and retired arguments are accepted.
             others: further accepted names.
 
         Raises:

@@ -127,7 +127,7 @@ def merged_documentation(doc: str, names: Iterable[str], groups: Iterable[type[P
     """Return the docstring of an operator with the arguments of its groups.
 
     Args:
-        doc: the docstring; what it says of an argument of a group replaces the group's text.
+        doc: the docstring; its text on an argument of a group replaces the group's text.
         names: inputs and arguments, in order.
         groups: the groups.
     """
@@ -141,7 +141,7 @@ def merged_documentation(doc: str, names: Iterable[str], groups: Iterable[type[P
 
 
 def _entries(doc: str) -> tuple[tuple[str, str], dict[str, str]]:
-    """Return what stands before and after the entries of the arguments, and the entries by name, with line ends."""
+    """Return the text before and after the entries of the arguments, and the entries by name, with line ends."""
     lines = doc.splitlines(keepends=True)
     first = next((i + 1 for i, line in enumerate(lines) if line.rstrip(":\n") in _SECTIONS), len(lines))
     last = next((i for i in range(first, len(lines)) if not lines[i].strip()), len(lines))

@@ -37,7 +37,7 @@ class Structural(Operator):
     """An operator that the executor computes with a step of its own.
 
     Attributes:
-        role: what it is for; its name determines it.
+        role: the purpose of the operator, determined by its name.
     """
 
     def __init__(self, rule: Callable[..., Any], **options: Unpack[OperatorOptions]) -> None:

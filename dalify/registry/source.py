@@ -101,7 +101,7 @@ class Reader(Source):
     def source_info(self, function: Callable[[Any, int], str]) -> Callable[[Any, int], str]:
         """Attach the function that returns DALI's ``source_info`` of an output, from an entry and the output's index.
 
-        By default all outputs have that of the origin.
+        By default all outputs have the source info of the origin.
         """
         self.source_info_function = function
         return function
@@ -150,7 +150,7 @@ class FedSource(Source):
     """An operator whose data the program supplies, with a callback or ``feed_input``.
 
     Attributes:
-        feed_function: see ``feed``; None if the data are what the program supplies.
+        feed_function: see ``feed``; None if the data of the program are used unchanged.
     """
 
     feed_function: Callable[..., Sequence[Callable[[], Sequence[Any]]]] | None = None

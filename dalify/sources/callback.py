@@ -53,7 +53,7 @@ def parse_cycle(cycle: str | bool | None) -> Cycle:
 
 
 def _code_of(source: object) -> CodeType | None:
-    """Return the user's code of a source: that of a function, generator, or the method that is called."""
+    """Return the code object of a source: of a function, a generator, or the method that is called."""
     if isinstance(source, functools.partial):
         return _code_of(source.func)
     if inspect.isgenerator(source):
@@ -222,7 +222,7 @@ class ItemIterator:
     Args:
         callback: an iterable or generator function.
         counts_epochs: whether to call ``set_epoch()`` with the next ``epoch`` when the source is restarted, if it has
-            both, as data sets of Hugging Face require: they are shuffled again and discard their resume state.
+            both, as datasets of Hugging Face require: they are shuffled again and discard their resume state.
 
     Attributes:
         taken: number of items taken since the last start.

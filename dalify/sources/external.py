@@ -25,7 +25,7 @@ _MAX_NUMBER = 1 << 53  # of epochs and items in a saved state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """How a user's source is called, and what it returns.
+    """How a user's source is called, and the form of its return values.
 
     Attributes:
         batch_size: maximum number of samples in a batch; the exact number if ``batch`` is False.
@@ -102,7 +102,7 @@ class ExternalSource(UserSource):
 
     After an error in the source or invalid data, that batch is lost: the next call requests the next one.
 
-    Arguments and attributes are those of ``UserSource``.
+    See ``UserSource`` for arguments and attributes.
     """
 
     def __init__(self, source: Any, options: SourceOptions) -> None:

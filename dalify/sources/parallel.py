@@ -76,7 +76,7 @@ class ParallelSource(UserSource):
         prefetch_queue_depth: number of batches requested ahead of time, at least 1.
 
     Attributes:
-        prefetch_queue_depth: see above. The others are those of ``UserSource``.
+        prefetch_queue_depth: see above. See ``UserSource`` for the other arguments.
 
     Raises:
         ArgumentTypeError: the source is not a data source, or a callable without argument.

@@ -48,7 +48,7 @@ def _round_value(half, round_key):
 
 
 # Compiled functions: NumPy calls take a hundred times as long for small epochs. They hold the GIL because they take
-# less time than handing it over.
+# less time than passing it to another thread.
 @njit(cache=True)
 def _permute(positions, size, bits, round_keys, out):
     low_bits = np.uint64((bits + 1) // 2)

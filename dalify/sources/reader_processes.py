@@ -1,4 +1,4 @@
-"""Worker processes that read samples, for data sets whose ``__getitem__`` is Python code that holds the GIL."""
+"""Worker processes that read samples, for datasets whose ``__getitem__`` is Python code that holds the GIL."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReaderProcesses:
     """Reads entries in worker processes.
 
     Before each sample, the random generators of Python, NumPy and torch are seeded from seed, batch and position. So a
-    data set with random augmentations returns the same data in every run, for any number of processes and after
+    dataset with random augmentations returns the same data in every run, for any number of processes and after
     resuming.
 
     If a process dies, its current sample is lost, and the process is replaced. A child that was forked from this
@@ -81,7 +81,7 @@ class ReaderProcesses:
         """Start the processes.
 
         Raises:
-            ArgumentTypeError: the data set cannot be sent to another process.
+            ArgumentTypeError: the dataset cannot be sent to another process.
             WorkerError: the system cannot start processes.
         """
         self._owner.take_over()
@@ -114,14 +114,14 @@ class ReaderProcesses:
         """Receive a sample; see ``Receiver``."""
         with suppress(InvalidStateError):  # canceled
             if isinstance(outcome, Failure):
-                token.set_exception(error_of(outcome, "the data set"))
+                token.set_exception(error_of(outcome, "the dataset"))
             else:
                 token.set_result(outcome)
 
     def task_lost(self, token: Future[Any], death: WorkerDeath) -> None:
         """Record that a process died while it read a sample; see ``Receiver``."""
         with suppress(InvalidStateError):
-            token.set_exception(death.error("the data set", "a sample", None, self._operator))
+            token.set_exception(death.error("the dataset", "a sample", None, self._operator))
 
     def close(self) -> None:
         """End the processes."""

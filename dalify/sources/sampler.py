@@ -232,7 +232,7 @@ class Sampler:
             state: state of a sampler, or ``{"shards": [...]}`` with the states of all shards after the same batch.
 
         Raises:
-            CheckpointError: the state is not that of a sampler, is for other data, or shards are missing.
+            CheckpointError: the state is not a state of a sampler, is for other data, or shards are missing.
         """
         try:
             self._restore(state)
@@ -255,7 +255,7 @@ class Sampler:
             raise CheckpointError(
                 f"the checkpoint was made by shard {found['shard_id']}, but the reader is shard {options.shard_id}: "
                 "shards of different sizes are not at the same position of an epoch.",
-                hint="Save a checkpoint for every shard, or make them equal with pad_last_batch=True.",
+                hint="Save a checkpoint for every shard, or make the shards equal with pad_last_batch=True.",
             )
         self._move_to(found["epoch"], found["position"], _remainders_of(found, options.size))
 

@@ -1,4 +1,4 @@
-"""Samplers of ``dalify.samplers``: which entries of a reader an epoch consists of, and how often.
+"""Samplers of ``dalify.samplers``: they select the entries of a reader that an epoch contains, and how often.
 
 Each sampler computes the entry at any position of an epoch directly, so sharding, shuffling and resuming work as
 without a sampler.
@@ -81,7 +81,7 @@ class Mixture:
     any is used again, also across epochs.
 
     Args:
-        by: what defines a group: ``label``, ``source`` (the file or path of an entry, if the reader has several), or an
+        by: property that defines a group: ``label``, ``source`` (file or path of an entry, if there are several), or an
             array with a group for each entry.
         weights: share of each group, by name; None for the number of entries of each group.
         temperature: 1 keeps the shares; larger values make them more equal, ``share ** (1 / temperature)``.

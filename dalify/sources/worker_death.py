@@ -34,7 +34,7 @@ class WorkerDeath(NamedTuple):
 
         Args:
             subject: owner of the called code: ``the source load()``.
-            request: what was requested: ``batch 7 of epoch 0``.
+            request: name of the request: ``batch 7 of epoch 0``.
             line: location of the user's code.
             operator: public name of the operator.
         """
@@ -45,18 +45,24 @@ class WorkerDeath(NamedTuple):
         elif self.call is None:
             text = f"{request} is lost: {process} {self._end()} before it was ready."
             hint = (
-                "Its message is on stderr. With py_start_method='spawn' or 'forkserver', each worker imports the "
-                "program's main module: put its code under if __name__ == '__main__':."
+                "The message of the process is on stderr. With py_start_method='spawn' or 'forkserver', each worker "
+                "imports the program's main module: put its code under if __name__ == '__main__':."
             )
         elif self.timeout_s is not None:
             text = (
                 f"{subject} took longer than callback_timeout_s={self.timeout_s:g} for {request}; its worker process "
                 f"(pid {self.process_id}) was killed and is replaced."
             )
-            hint = "Check what the callback waits for, or increase callback_timeout_s. The next batch follows."
+            hint = (
+                "Check what the callback waits for, or increase callback_timeout_s. The next run() returns the next "
+                "batch."
+            )
         else:
             text = f"{process} {self._end()} in {subject}, called for {request}; it is replaced."
-            hint = "Check for a crash in that code, or for the system running out of memory. The next batch follows."
+            hint = (
+                "Check for a crash in this code, or for a system that ran out of memory. The next run() returns the "
+                "next batch."
+            )
         return WorkerError(text, line=line, hint=hint, operator=operator)
 
     def _end(self) -> str:

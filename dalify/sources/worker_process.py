@@ -261,7 +261,7 @@ def _wait_for_end(file: int) -> None:
 
 
 def seed_generators(seed: int) -> None:
-    """Seed the generators of Python and NumPy, which user code may use, and that of torch if it is loaded."""
+    """Seed the generators of Python and NumPy, which user code may use, and torch's generator if torch is loaded."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     if is_loaded("torch"):

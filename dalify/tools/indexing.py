@@ -32,7 +32,7 @@ def index_tool(
         """Write an index; return the exit status.
 
         Args:
-            arguments: command-line arguments; None: those of the process.
+            arguments: command-line arguments; None: the arguments of the process.
         """
         parser = argparse.ArgumentParser(prog=program, description=f"Write the index of {container}.")
         parser.add_argument("file", help="the file to read")

@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a plan; return the exit status: 0, or 1 if no option fits or a measurement fails.
 
     Args:
-        arguments: command-line arguments; None: those of the process.
+        arguments: command-line arguments; None: the arguments of the process.
 
     Raises:
         SystemExit: with status 2, an argument is wrong.

@@ -1,6 +1,6 @@
 """Write the index of a WebDataset archive, in the format of DALI's tool of this name.
 
-``wds2idx ARCHIVE [INDEX]``: by default, the index is beside the archive: ``train.idx`` for ``train.tar``.
+``wds2idx ARCHIVE [INDEX]``: by default, the index is next to the archive: ``train.idx`` for ``train.tar``.
 """
 
 from __future__ import annotations

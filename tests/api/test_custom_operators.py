@@ -376,7 +376,7 @@ def test_caches_refuse_functions_of_unknown_state() -> None:
         ("decoders.image", "fn.decoders.image is an operator of dalify"),
         ("image_decoder", "fn.image_decoder is an operator of dalify"),
         ("decoders", "dalify.fn.decoders exists"),
-        ("resize.mine", "there is fn.resize"),
+        ("resize.mine", "fn.resize exists, and an operator and a namespace cannot have the same name"),
         ("seed", "dalify.eager.seed exists"),
         ("compose", "dalify.ops.Compose exists"),
         ("readers.mine", "namespaces called readers"),
@@ -529,7 +529,7 @@ def test_removing() -> None:
         with pytest.raises(UnknownOperatorError):
             attempt()
     for name in ("mylab.vignette", "resize"):
-        with pytest.raises(UnknownOperatorError, match=f"fn.{name} is not an operator that was added"):
+        with pytest.raises(UnknownOperatorError, match=f"fn.{name} was not added with dalify.custom"):
             remove(name)
     remove(add_vignette())
     with pytest.raises(UnknownOperatorError):
@@ -621,9 +621,11 @@ def test_without_a_function() -> None:
         """Have no function."""
         return images
 
-    with pytest.raises(OperatorDefinitionError, match=r"fn.nothing: has no function(?s:.*)@nothing.cpu"):
+    with pytest.raises(
+        OperatorDefinitionError, match=r"fn.nothing: the operator has no CPU or GPU function(?s:.*)@nothing.cpu"
+    ):
         eager.nothing(IMAGES[0])
-    with pytest.raises(OperatorDefinitionError, match=r"fn.nothing: has no function"):
+    with pytest.raises(OperatorDefinitionError, match=r"fn.nothing: the operator has no CPU or GPU function"):
         one_output(lambda images: fn.nothing(images)).build()
 
 

@@ -166,7 +166,7 @@ class TestAugmentation:
         def use(data):
             return shift(data, magnitude_bin=fn.random.uniform(range=[0, 1]), num_magnitude_bins=2)
 
-        with pytest.raises(ArgumentTypeError, match="must be integers; the graph value has elements of type"):
+        with pytest.raises(ArgumentTypeError, match="must have integer elements; the graph value has elements of type"):
             augmented(use, ZEROS)
 
     @pytest.mark.parametrize(("wrong", "text"), [((1, 2, 3), r"\(1, 2, 3\)"), ("ab", "'ab'"), (5, "5")])
@@ -306,7 +306,7 @@ class TestPolicy:
             (
                 [(a.rotate, 0.5, None)],
                 ArgumentValueError,
-                "rotate has magnitudes, but no bin in the policy 'mine'",
+                "rotate has magnitudes, but the policy 'mine' specifies no magnitude bin for it",
             ),
             ([(a.rotate, 0.5)], ArgumentTypeError, r"\(augmentation, probability, magnitude bin\)"),
             ((a.rotate, 0.5, 3), ArgumentTypeError, "a list of sub-policies"),

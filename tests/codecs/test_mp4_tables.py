@@ -75,7 +75,7 @@ def test_empty_files() -> None:
 
 
 def test_compressed_headers_are_not_nested() -> None:
-    with pytest.raises(DecodeError, match="contains another one"):
+    with pytest.raises(DecodeError, match="contains another compressed header"):
         check_declared_samples(compressed(compressed(SMALL)))
 
 

@@ -75,7 +75,7 @@ def test_chunks_agree_in_any_order(seed: int) -> None:
 
 
 class Items:
-    """A data set whose items are results of a function of their indices."""
+    """A dataset whose items are results of a function of their indices."""
 
     def __init__(self, make: Callable[[int], np.ndarray]) -> None:
         self.make = make

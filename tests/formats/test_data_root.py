@@ -1,4 +1,4 @@
-"""File names in data must not point outside of the folder of the data set, in any reader."""
+"""File names in data must not point outside of the folder of the dataset, in any reader."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ _WITH_WORKERS = (
     "parallel, spawn",
     "parallel, forkserver",
     "parallel, late",
-    "data set",
-    "data set, late",
+    "dataset",
+    "dataset, late",
 )
 _BATCH = 4
 _WORKERS = 3
@@ -345,7 +345,7 @@ def main() -> int:
         if given.presses:
             show("Ctrl-C", {name: press(name, given.presses, folder, chance) for name in _PROGRAMS})
         if given.kills:
-            kinds = [(kind, method) for kind in ("source", "data set") for method in ("fork", "spawn", "forkserver")]
+            kinds = [(kind, method) for kind in ("source", "dataset") for method in ("fork", "spawn", "forkserver")]
             kinds.append(("fork server", "forkserver"))
             show("kill -9 of workers", {f"{k}, {m}": kill_workers(k, m, given.kills, chance) for k, m in kinds})
             count = -(-given.kills // 3)

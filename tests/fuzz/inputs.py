@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["Input", "load", "packed", "save", "size_of", "unpacked"]
 
 Input = dict[str, bytes]
-"""Contents by name: files of a data set, or a document. Parts whose name begins with ``:`` select how to run them."""
+"""Contents by name: files of a dataset, or a document. Parts whose name begins with ``:`` select how to run them."""
 
 _DESCRIPTION = "finding.json"
 _FILES = "files"

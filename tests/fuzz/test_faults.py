@@ -18,7 +18,7 @@ def test_a_few_of_each(tmp_path: Path) -> None:
     chance = random.Random(0)
     rows = {
         "Ctrl-C": press("iterator", 1, tmp_path, chance),
-        "program": kill_programs("data set, late", 1, tmp_path, chance),
+        "program": kill_programs("dataset, late", 1, tmp_path, chance),
         "workers": kill_workers("source", "fork", 3, chance),
         "fork server": kill_workers("fork server", "forkserver", 1, chance),
         "death": death_of_workers("exit", 2),

@@ -103,7 +103,7 @@ def test_a_shell_loop_stops(folder: Path, tmp_path: Path) -> None:
 def test_sigterm_leaves_nothing(folder: Path, tmp_path: Path) -> None:
     shared = Path("/dev/shm")
     before = set(shared.iterdir()) if shared.is_dir() else set()
-    for name in ("parallel, fork", "parallel, late", "data set, late", "processes, fork"):
+    for name in ("parallel, fork", "parallel, late", "dataset, late", "processes, fork"):
         program = tmp_path / "program.py"
         program.write_text(BEGIN + PROGRAMS[name])
         with running(program, folder) as process:

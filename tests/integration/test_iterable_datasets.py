@@ -1,4 +1,4 @@
-"""Iterable data sets of PyTorch and Hugging Face as sources: supported items, and resuming with their own state."""
+"""Iterable datasets of PyTorch and Hugging Face as sources: supported items, and resuming with their own state."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def test_from_a_worker_process_to_this_one() -> None:
 
 
 class Numbers:
-    """An iterable with a state, like torch's stateful data sets; the state is loaded before the iteration."""
+    """An iterable with a state, like torch's stateful datasets; the state is loaded before the iteration."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -475,7 +475,7 @@ def plain(files: list[str], low: float = 0.0, extra: bool = False, swap: bool = 
         ({"extra": True}, "arithmetic was used 0 times, now 1"),
         ({"swap": True}, "connected differently"),
         ({"batch_size": 4}, "made with batch_size=3, the pipeline has 4"),
-        ({"seed": 6}, "made with seed=5, the pipeline has seed=6"),
+        ({"seed": 6}, "made with seed=5, but the pipeline has seed=6"),
     ],
 )
 def test_states_of_other_pipelines(files: list[str], changes: dict[str, Any], message: str) -> None:

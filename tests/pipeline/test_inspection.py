@@ -160,7 +160,7 @@ def test_every_operator_that_calls_users_or_has_effects_says_so() -> None:
 def test_options_that_are_never_saved_are_refused(options: Any) -> None:
     data = json.loads(branching().serialize())
     data["options"] = {**data["options"], **options} if isinstance(options, dict) else options
-    with pytest.raises(SerializationError, match="options are not those of a pipeline"):
+    with pytest.raises(SerializationError, match="options are not options of a pipeline"):
         Pipeline.deserialize(json.dumps(data))
 
 

@@ -293,7 +293,7 @@ def test_a_pipeline_that_leaves_nothing_to_processes_is_refused() -> None:
     def pipeline():
         return fn.python_function(fn.external_source(lambda: np.zeros((2, 1))), function=lambda x: x)
 
-    with pytest.raises(GraphError, match=r"nothing in this pipeline can be computed by its processes") as raised:
+    with pytest.raises(GraphError, match=r"the processes of this pipeline have nothing to compute") as raised:
         pipeline().build()
     assert "parallel=True" in str(raised.value)
     assert "test_processes.py:" in str(raised.value)

@@ -87,7 +87,7 @@ def test_stacked_without_sharding() -> None:
 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_another_number_of_pipelines(count: int) -> None:
-    with pytest.raises(ArgumentValueError, match=f"into 4 parts, and there are {count} pipelines"):
+    with pytest.raises(ArgumentValueError, match=f"into 4 parts, but there are {count} pipelines"):
         DALIGenericIterator([numbers() for _ in range(count)], ["x"], sharding=over(P("b")))
 
 

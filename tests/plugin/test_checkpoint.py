@@ -271,7 +271,9 @@ def test_states_that_do_not_belong_together(files: list[str]) -> None:
 def test_another_policy_is_refused(files: list[str]) -> None:
     state = by_reader(pipelines(files)).state_dict()
     other = by_reader(pipelines(files), last_batch_policy=LastBatchPolicy.DROP)
-    with pytest.raises(CheckpointError, match="counts reader 11 1 3 PARTIAL 0 0, this one counts reader 11 1 3 DROP"):
+    with pytest.raises(
+        CheckpointError, match="counts reader 11 1 3 PARTIAL 0 0, but this iterator counts reader 11 1 3 DROP"
+    ):
         other.load_state_dict(state)
 
 

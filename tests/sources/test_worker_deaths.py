@@ -197,7 +197,7 @@ def test_every_way_to_die(make: Callable[..., Pipeline], tmp_path: Path, way: st
     assert (f"sample 1 of {thing}" if kind == "samples" else thing) in text
     assert "fn.external_source" in text
     assert "test_worker_deaths.py" in text  # the user's line
-    assert "The next batch follows." in text
+    assert "The next run() returns the next batch." in text
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -435,11 +435,11 @@ def test_no_process_can_be_started(make: Callable[..., Pipeline], monkeypatch: p
     assert steps(pipe, 3)[-1] == [6]
 
 
-# -- data sets ---------------------------------------------------------------------------------------------------------
+# -- datasets ---------------------------------------------------------------------------------------------------------
 
 
 class Items:
-    """A data set whose item 9 always ends its process."""
+    """A dataset whose item 9 always ends its process."""
 
     def __init__(self, way: str) -> None:
         self.way = way
@@ -469,7 +469,7 @@ def test_processes_of_a_data_set(way: str) -> None:
     found = steps(pipe, 6)
     assert [batch for index, batch in enumerate(found) if index != 2] == [[0], [4], [12], [16], [20]]
     with pytest.raises(
-        WorkerError, match=WAYS[way][1].replace("source .*;", "data set, .*;").replace("source", "data set")
+        WorkerError, match=WAYS[way][1].replace("source .*;", "dataset, .*;").replace("source", "dataset")
     ) as caught:
         raise found[2]
     assert "sample 1 of the batch, from item 9 of the dataset" in str(caught.value)

@@ -37,7 +37,7 @@ class Augmentation:
         randomly_negate: negate magnitudes with probability one half, per sample.
         mag_to_param: converts a magnitude to the parameter: a number, list or array, always of the same shape and type.
         param_device: device of the parameter: "cpu", "gpu", or "auto" for the device of the data.
-        name: name in messages and in `excluded`; by default that of the function.
+        name: name in messages and in `excluded`; by default the name of the function.
 
     Raises:
         ArgumentTypeError: `op` is not a function with at least two positional arguments.
@@ -110,7 +110,7 @@ class Augmentation:
         name: Any = _UNCHANGED,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
-        """Return a copy with changed settings, which are those of the class; the others are kept.
+        """Return a copy with changed settings. The settings are the arguments of the class; the others are kept.
 
         `mag_to_param` can be None, for the magnitude itself; `augmentation_cls` is the class of the result.
         """
@@ -184,7 +184,7 @@ class Augmentation:
             check_bin(bin_only, count)
         elif bin_only.dtype is not None and not bin_only.dtype.is_integer:
             raise ArgumentTypeError(
-                f"magnitude_bin must be integers; the graph value has elements of type {bin_only.dtype!s}.",
+                f"magnitude_bin must have integer elements; the graph value has elements of type {bin_only.dtype!s}.",
                 line=SourceLine.capture(),
                 hint="Draw it as integers: fn.random.uniform(range=[0, 10], dtype=types.INT32).",
             )
@@ -222,7 +222,7 @@ class Augmentation:
         if isinstance(given, np.ndarray):
             if given.ndim != 1 or given.dtype.kind not in "iuf":
                 raise ArgumentValueError(
-                    f"a mag_range array must be 1-D with one number per bin; that of {self.name} has the shape "
+                    f"a mag_range array must be 1-D with one number per bin; the mag_range of {self.name} has shape "
                     f"{given.shape} and type {given.dtype}.",
                     line=line,
                 )

@@ -59,7 +59,7 @@ def augmentation(
             magnitudes. It is called once per bin when the graph is built, so it cannot use operators. By default the
             parameter is the magnitude as FLOAT.
         param_device: device of the parameter: "cpu" (default), "gpu", or "auto" for the device of the data.
-        name: by default that of the function.
+        name: by default the name of the function.
         augmentation_cls: subclass of Augmentation to instantiate.
 
     Raises:

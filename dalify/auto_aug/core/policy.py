@@ -101,7 +101,7 @@ def _check_step(step: Any, count: int, policy: str) -> None:
             )
     elif augmentation.mag_range is not None:
         raise ArgumentValueError(
-            f"{augmentation.name} has magnitudes, but no bin in the policy {policy!r}.",
+            f"{augmentation.name} has magnitudes, but the policy {policy!r} specifies no magnitude bin for it.",
             line=line,
             hint=f"({augmentation.name}, {probability}, 3)",
         )

@@ -2,11 +2,11 @@
 
 >>> import dalify.experimental.dynamic as ndd
 
-*Tensors and batches.* Operators accept and return ``Tensor`` and ``Batch``. Anything else is converted to one Tensor:
-arrays, torch tensors, numbers, nested lists, bytes. A call returns a Batch if an input or an argument is one, or with
-``batch_size=``; single tensors are broadcast to all samples.
+*Tensors and batches.* Operators accept and return ``Tensor`` and ``Batch``. Other values are converted to one Tensor:
+arrays, torch tensors, numbers, nested lists, bytes. A call returns a Batch if an input or an argument is a Batch, or
+with ``batch_size=``; single tensors are broadcast to all samples.
 
-*Evaluation.* A call computes before it returns; in ``with ndd.EvalMode.deferred`` when a result is accessed.
+*Evaluation.* A call computes before it returns, or in ``with ndd.EvalMode.deferred``, when a result is accessed.
 
 *Random numbers.* Each call draws from ``rng=``, or from the generator of its thread, which
 ``ndd.random.set_seed(7)`` resets.

@@ -27,8 +27,8 @@ class Batch(Arithmetic):
     ``batch.tensors[0]``; ``batch.slice[0]`` indexes within each sample.
 
     Args:
-        tensors: a list of data for tensors, a batch, or an array whose first axis is that of the samples.
-        dtype: element type; by default that of the first sample. Required for an empty list.
+        tensors: a list of data for tensors, a batch, or an array whose first axis is the samples.
+        dtype: element type; by default the type of the first sample. Required for an empty list.
         device: device of the data; by default their current device.
         layout: letters of the dimensions of a sample.
         invocation_result: accepted.

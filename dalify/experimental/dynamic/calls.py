@@ -54,7 +54,7 @@ class Call:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def result(self, output: int) -> Batch:
-        """Return an output; the first access computes all of them.
+        """Return an output; the first access computes all outputs.
 
         Raises:
             DalifyError: the operator does not support its data; with the line of the call.
@@ -164,7 +164,7 @@ def _converted_arguments(
         return arguments, None
     if "seed" in arguments and "seed" not in operator.parameters:
         raise UnknownArgumentError(
-            "has no argument seed in dynamic mode.", hint="Use a generator: rng=ndd.random.RNG(seed)."
+            "the argument seed does not exist in dynamic mode.", hint="Use a generator: rng=ndd.random.RNG(seed)."
         )
     rng = arguments.pop("rng") if "rng" in arguments else get_default_rng()
     if not isinstance(rng, RNG):

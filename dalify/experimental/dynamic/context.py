@@ -88,7 +88,7 @@ class ThreadPool(HelperThreads):
 
     @property
     def device_id(self) -> int | None:
-        """The specified index, or that of the current accelerator; None without one."""
+        """The specified index, or the index of the current accelerator; None without an accelerator."""
         return Device.current().device_id if self._device == -1 else self._device
 
     @property

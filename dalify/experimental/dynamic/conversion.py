@@ -146,9 +146,9 @@ def constructor_data(
     Args:
         make: ``sample_of`` or ``samples_of``.
         given: value of the user.
-        dtype: element type, or None for that of the data.
-        where: device, or None for that of the data.
-        layout: letters of the dimensions of a sample, or None for those of the data.
+        dtype: element type, or None for the type of the data.
+        where: device, or None for the device of the data.
+        layout: letters of the dimensions of a sample, or None for the layout of the data.
         copy: whether to copy even if memory could be shared.
 
     Raises:

@@ -116,7 +116,7 @@ class DType:
         return DType.from_type_id(from_numpy(numpy_type))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a tensor of this type; the arguments are those of ``ndd.tensor``, without ``dtype``."""
+        """Return a tensor of this type; see ``ndd.tensor`` for the arguments, except ``dtype``."""
         return _constructor[0](*args[:1], self, *args[1:], **kwargs)
 
     def __eq__(self, other: object) -> bool:

@@ -19,7 +19,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None 
 
     Args:
         data: an array, a tensor, a number, nested lists of numbers, or bytes; a batch becomes one tensor.
-        dtype: element type; by default that of the data. Python's integers are ``int32``, floats ``float32``.
+        dtype: element type; by default the type of the data. Python's integers are ``int32``, floats ``float32``.
         device: device of the tensor.
         layout: letters of the dimensions.
         pad: pad the samples of a batch to one shape, with zeros at the end.
@@ -32,7 +32,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None 
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False) -> Tensor:
-    """Return a tensor that shares the memory of the data if possible. The arguments are those of ``tensor``."""
+    """Return a tensor that shares the memory of the data if possible. See ``tensor`` for the arguments."""
     return Tensor(_padded(data, pad), dtype, device, layout)
 
 
@@ -44,8 +44,8 @@ def batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | Non
     """Return a batch with a copy of some samples.
 
     Args:
-        tensors: a list of data for tensors, a batch, or an array whose first axis is that of the samples.
-        dtype: element type; by default that of the first sample. Required for an empty list.
+        tensors: a list of data for tensors, a batch, or an array whose first axis is the samples.
+        dtype: element type; by default the type of the first sample. Required for an empty list.
         device: device of the batch.
         layout: letters of the dimensions of a sample.
 
@@ -58,7 +58,7 @@ def batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | Non
 
 
 def as_batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None) -> Batch:
-    """Return a batch that shares the memory of the samples if possible. The arguments are those of ``batch``."""
+    """Return a batch that shares the memory of the samples if possible. See ``batch`` for the arguments."""
     if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
         return tensors
     return Batch(tensors, dtype, device, layout)

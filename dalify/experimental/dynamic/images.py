@@ -20,7 +20,7 @@ def imread(filepaths: Any, /, *, device: Any = "cpu", **arguments: Any) -> Tenso
     Args:
         filepaths: a path, a list of paths, or their bytes in a tensor or batch.
         device: device of the images.
-        arguments: those of ``fn.decoders.image``.
+        arguments: arguments of ``fn.decoders.image``.
 
     Raises:
         DecodeError: a file is not a decodable image.

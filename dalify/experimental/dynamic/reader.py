@@ -52,7 +52,7 @@ class Reader:
         device: device of the outputs.
         num_inputs: accepted.
         enable_checkpointing: accepted; states can always be saved.
-        arguments: those of ``fn.readers…``.
+        arguments: arguments of the reader in ``fn.readers``.
 
     Raises:
         UnknownArgumentError: the argument does not exist.
@@ -114,7 +114,7 @@ class Reader:
     def rest_of_epoch(self, batch_size: int | None = None, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Yield the rest of the epoch of the state that was passed to ``set_state``.
 
-        DALI has no such method: its ``next_epoch``, and that of dalify, return the number of samples of a whole epoch.
+        DALI has no such method: ``next_epoch`` of DALI and of dalify returns the number of samples of a whole epoch.
 
         Args:
             batch_size: see ``next_epoch``.
@@ -230,7 +230,7 @@ class Reader:
         return self._pipeline.reader_meta("reader")
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
-        """Return the position of the reader: the sample after those that were received.
+        """Return the position of the reader: the sample after the last received sample.
 
         Args:
             cuda_stream: accepted.
@@ -251,7 +251,8 @@ class Reader:
     def set_state(self, state: ReaderState | str) -> None:
         """Continue at a result of ``get_state`` of a reader of the same data.
 
-        ``next_epoch`` then returns a whole epoch from there, as in DALI; ``rest_of_epoch`` the rest of the old one.
+        ``next_epoch`` then returns a whole epoch from this position, as in DALI; ``rest_of_epoch`` returns the rest of
+        the interrupted epoch.
 
         Args:
             state: result of ``get_state``, or its string.

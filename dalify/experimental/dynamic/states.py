@@ -58,10 +58,10 @@ _VERSION = 1  # of the serialized checkpoint
 
 
 class Checkpoint:
-    """States by name, of readers and generators.
+    """The states of readers and random number generators, by name.
 
-    ``register`` them, ``collect`` their states, and ``save``. To resume, ``load``, and ``register`` new ones under the
-    same names; each continues at its state.
+    To save, ``register`` the objects, ``collect`` their states, and ``save``. To resume, ``load``, and ``register`` new
+    objects under the same names; each object continues at its state.
 
     Example:
         >>> checkpoint = ndd.checkpoint.Checkpoint()
@@ -97,7 +97,7 @@ class Checkpoint:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the states are those of the last ``collect``."""
+        """Whether the states were set by ``collect``."""
         return self._is_complete
 
     @property

@@ -26,8 +26,8 @@ class Tensor(Arithmetic, metaclass=NotIterable):
 
     Args:
         data: an array, a tensor, a number, nested lists of numbers, or bytes.
-        dtype: element type; by default that of the data. Python's integers are ``int32``, floats ``float32``.
-        device: device of the tensor; by default that of the data.
+        dtype: element type; by default the type of the data. Python's integers are ``int32``, floats ``float32``.
+        device: device of the tensor; by default the device of the data.
         layout: letters of the dimensions.
         batch: a batch that contains the sample, instead of ``data``.
         index_in_batch: index of the sample in the batch.
@@ -144,7 +144,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         return self._array.__cuda_array_interface__
 
     def __dlpack__(self, stream: Any = None, dl_device: tuple[int, int] | None = None, **arguments: Any) -> Any:
-        """Return a DLPack capsule of the same memory; the arguments are those of the protocol."""
+        """Return a DLPack capsule of the same memory; see the protocol for the arguments."""
         array = self._array
         given = {"stream": stream, "dl_device": dl_device, **arguments}
         arguments = {name: value for name, value in given.items() if value is not None}

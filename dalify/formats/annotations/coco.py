@@ -61,7 +61,7 @@ class BoxOptions:
 
 @dataclass(slots=True)
 class Annotations:
-    """The annotations of all images; those of image ``n`` are ``firsts[n]:firsts[n + 1]``.
+    """The annotations of all images; image ``n`` has the annotations ``firsts[n]:firsts[n + 1]``.
 
     Attributes:
         names: paths of the images relative to the root.
@@ -246,8 +246,9 @@ def _order(path: str, by_id: Mapping[int, Any], images: Sequence[str] | None) ->
     if missing:
         text = f"{path!r} has no image {missing[0]!r}" + (f" and {len(missing) - 1} more" if missing[1:] else "")
         if not found:
-            raise ReaderError(f"{text}.", hint=f"Names there: {', '.join(list(numbers)[:4])} …")
-        warnings.warn(f"{text}, of {len(images)} in images=; they are left out.", BadSampleWarning, stacklevel=2)
+            raise ReaderError(f"{text}.", hint=f"Names in the file: {', '.join(list(numbers)[:4])} …")
+        ignored = f"ignoring {len(missing)} of the {len(images)} names in images="
+        warnings.warn(f"{text}; {ignored}.", BadSampleWarning, stacklevel=2)
     return found
 
 

@@ -41,7 +41,7 @@ def boxes_and_labels(
     """Return copies of the boxes and labels of some images.
 
     Args:
-        boxes: those of all images, ``[M, 4]``.
+        boxes: boxes of all images, ``[M, 4]``.
         labels: their labels, ``[M]``.
         firsts: the first box of each image, and the end of the last one, ``[images + 1]``.
         numbers: the images, ``[N]``.

@@ -50,7 +50,7 @@ class Recording(NamedTuple):
 class Recordings(Entries[Recording]):
     """The entries of manifests, filtered by duration.
 
-    An invalid entry is kept with its problem: it is an error of that sample, not of the data set.
+    An invalid entry is kept with its problem: it is an error of that sample, not of the dataset.
 
     Args:
         manifests: paths of the manifests.

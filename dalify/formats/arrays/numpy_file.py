@@ -93,7 +93,7 @@ def numpy_header(
     return header
 
 
-@lru_cache(maxsize=1024)  # the files of a data set usually have equal headers
+@lru_cache(maxsize=1024)  # the files of a dataset usually have equal headers
 def _parsed(start: bytes, text_begins: int) -> NumpyHeader:
     entries = _entries(start[text_begins:].decode("latin1"))
     description, shape_text, order = (entries.get(name) for name in ("descr", "shape", "fortran_order"))

@@ -1,4 +1,4 @@
-"""Reads arrays of NumPy files, or windows of them, without reading other rows.
+"""Reads arrays of NumPy files, or windows of the arrays, without reading other rows.
 
 A window is read directly from the file: the cost of a patch of a large volume depends on the size of the patch.
 """
@@ -91,7 +91,7 @@ def _runs(header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> Run
 
 
 class UniformWindows:
-    """The same window of files with equal headers, as the files of a data set usually have.
+    """The same window of files with equal headers, as the files of a dataset usually have.
 
     Args:
         path: path of one of the files.

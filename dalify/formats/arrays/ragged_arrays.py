@@ -1,7 +1,7 @@
 """Reads NumPy files of different shapes in a few compiled calls.
 
 `runs` reads files of equal shape without parsing their headers. Here all headers are read first, and then all elements
-into one block of memory. The headers of a data set usually differ only in the shape: that of the first file is parsed
+into one block of memory. The headers of a dataset usually differ only in the shape: that of the first file is parsed
 in Python, those of the others by compiled code.
 """
 

@@ -89,8 +89,8 @@ def _decompress_blosc(buffer: Any, dest: Any = None) -> Any:
     """Decompress a buffer; see ``numcodecs.blosc.decompress``.
 
     Raises:
-        ReaderError: its header does not match its size.
-        LimitError: it declares a size above ``max_sample_bytes``.
+        ReaderError: the header of the buffer does not match its size.
+        LimitError: the header declares a size above ``max_sample_bytes``.
     """
     view = memoryview(buffer).cast("B")
     if len(view) >= _BLOSC_HEADER.size:

@@ -119,7 +119,7 @@ class ZarrStore:
 
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Apply the limits to what is decoded, and add the path of the store to errors.
+    """Apply the limits to decoded chunks, and add the path of the store to errors.
 
     Raises:
         ReaderError: the store is absent, damaged, or of another kind.

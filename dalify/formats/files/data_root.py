@@ -23,7 +23,7 @@ class DataRoot:
     """The folder that file names in data are relative to.
 
     The check applies to the name, not to the targets of symbolic links: links in the folder were created by its owner,
-    and data sets often consist of links. A name with ``..`` is resolved before it is opened, so that it cannot leave
+    and datasets often consist of links. A name with ``..`` is resolved before it is opened, so that it cannot leave
     the target of a link.
 
     Args:

@@ -1,6 +1,6 @@
 """Reads parts of many files from many threads.
 
-Descriptors are scarce: a data set may have more files than a process may open, several threads must be able to read the
+Descriptors are scarce: a dataset may have more files than a process may open, several threads must be able to read the
 same file, and readers are forked and pickled.
 """
 

@@ -123,7 +123,7 @@ def largest_piece(count: int) -> int:
 def large_samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch | None:
     """Return slices of memory, uint8 ``[n]`` each; None if one is small."""
     sizes = stops - starts
-    # Builtin functions are in the cache after a compiled call, those of NumPy are not.
+    # Builtin functions are in the CPU cache after a compiled call, functions of NumPy are not.
     if min(sizes.tolist()) <= SMALL_BYTES:
         return None
     return Batch(dtype=DALIDataType.UINT8, ragged=(data, starts, sizes[:, None]))

@@ -27,7 +27,7 @@ def plain_files(
     """Find files.
 
     Args:
-        file_root: folder; its files come first, then those of its subfolders (not deeper), both in byte order.
+        file_root: folder; its files come first, then the files of its subfolders (not deeper), both in byte order.
             With ``file_list`` or ``files``: the folder that paths are relative to.
         file_list: a text file with one path per line, relative to ``file_root`` or to the folder of the list.
         files: paths.

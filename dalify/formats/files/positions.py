@@ -93,7 +93,7 @@ def _max_open() -> int:
 
 
 def most_idle() -> int:
-    """Return how many files a reader may keep open for the next read: a quarter of those of the process, or 128."""
+    """Return how many files a reader may keep open for the next read: a quarter of the limit of the process, or 128."""
     return min(_MAX_IDLE, max(1, _max_open() // 4))
 
 
@@ -108,7 +108,7 @@ def note_open(descriptor: object) -> None:
 
 
 def is_within_limit(count: int) -> bool:
-    """Return whether a read may hold a number of files: all threads together hold half of those of the process."""
+    """Return whether a read may hold a number of files: all threads together may hold half of the process's limit."""
     return count <= 1 or (count <= _MAX_IDLE and count + sum(list(_held.values())) <= _max_open() // 2)
 
 
@@ -120,9 +120,9 @@ def _close_idle() -> None:
 
 
 def opened(open_once: Callable[[], T]) -> T:
-    """Return what a function opens.
+    """Open a file with a function, and return the result.
 
-    If there are too many open files, idle ones are closed, and it is called again while other threads hold files.
+    If too many files are open, idle files are closed, and the call is repeated while other threads hold files.
 
     Raises:
         OSError: the file cannot be opened.
@@ -151,7 +151,7 @@ def opened(open_once: Callable[[], T]) -> T:
 
 
 def opening_hint(path: str, error: OSError) -> str:
-    """Return what to do about a path that cannot be opened, or ""."""
+    """Return a hint for a path that cannot be opened, or ""."""
     if error.errno in _TOO_MANY:
         return "Raise the limit of the process, for example with: ulimit -n 4096"
     if error.errno != errno.ENOENT:

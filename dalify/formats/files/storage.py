@@ -169,7 +169,7 @@ def read_copy(path: str, what: str) -> bytes:
 
 
 def read(url: str, start: int = 0, size: int | None = None) -> Bytes:
-    """Return the bytes of a file, or a range of them, as a new 1-D uint8 array.
+    """Return the bytes of a file, or of a range, as a new 1-D uint8 array.
 
     Args:
         url: URL of the file.

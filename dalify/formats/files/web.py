@@ -151,7 +151,7 @@ def _part_bytes(text: str, start: int, stop: int | None) -> int:
     """Return the number of bytes declared by the header of a range.
 
     Raises:
-        BadResponseError: it is not the requested range.
+        BadResponseError: the header does not describe the requested range.
     """
     found = _CONTENT_RANGE.fullmatch(text.strip())
     if found is None:

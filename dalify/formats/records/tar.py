@@ -239,7 +239,7 @@ def _pax(data: Any, place: int, stop: int, names: Any, state: Any) -> bool:
 
 @njit(nogil=True, cache=True)
 def _keep_extension(data: Any, kind: int, start: int, stop: int, names: Any, state: Any) -> bool:
-    """Keep what a member describes of the next one: its long name or a pax header; return False if it is damaged."""
+    """Keep the properties that a member declares for the next one (long name, pax header); return False if damaged."""
     if kind == _PAX:
         return _pax(data, start, stop, names, state)
     return _keep_long(data, start, _end_of_text(data, start, stop), names, state)

@@ -153,7 +153,7 @@ def payload(record: Record, check_crc: bool) -> NDArray[np.uint8]:
 
 
 def payloads(pieces: Pieces, check_crc: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return start and end of the data of many records; None if ``payload`` would reject one of them.
+    """Return start and end of the data of many records; None if ``payload`` would reject a record.
 
     Args:
         pieces: the records with header and trailer.
@@ -228,7 +228,7 @@ def _sum_at(data: Any, place: int) -> Any:
 # It keeps the GIL: it takes less time than releasing it.
 @njit(cache=True)
 def _are_complete(data: Any, starts: Any, stops: Any) -> bool:
-    """Return whether the lengths in the headers of records are those of the index."""
+    """Return whether the lengths in the headers of records equal the lengths in the index."""
     for record in range(starts.size):
         start = starts[record]
         if stops[record] < start:

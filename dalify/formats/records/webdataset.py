@@ -103,7 +103,7 @@ def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
 def _slices(
     data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], dtype: np.dtype[Any]
 ) -> Batch | list[NDArray[Any]]:
-    """Return slices of memory; small ones are copied: see ``_elements``."""
+    """Return slices of memory; small slices are copied, see ``_elements``."""
     if dtype == np.uint8:
         return samples_in(data, starts, stops)
     return [_elements(data[start:stop], dtype) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
@@ -352,10 +352,10 @@ def _read_index(index: str) -> Iterator[_Components]:
 
 
 def _place(offset: bytes, size: bytes) -> tuple[int, int]:
-    """Return 63-bit numbers, of which the first is the start of the contents of a file of an archive.
+    """Parse offset and size of a file in an archive; return 63-bit integers.
 
     Raises:
-        ValueError: they are something else.
+        ValueError: the bytes are not such integers.
     """
     if not (offset.isdigit() and size.isdigit() and len(offset) <= _MAX_DIGITS and len(size) <= _MAX_DIGITS):
         raise ValueError

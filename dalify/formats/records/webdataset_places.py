@@ -1,6 +1,6 @@
 """Finds the requested files of WebDataset samples: one compiled pass over an archive's names, or over an index.
 
-A data set may have millions of samples, and Python takes microseconds per name. This code handles the common case and
+A dataset may have millions of samples, and Python takes microseconds per name. This code handles the common case and
 reports anything else; then ``webdataset`` processes the names one by one, with messages and warnings.
 """
 

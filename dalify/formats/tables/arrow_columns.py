@@ -253,7 +253,7 @@ class _Lists(Column):
         if len(sizes) and (sizes != sizes[0]).any():
             odd = int(np.flatnonzero(sizes != sizes[0])[0])
             raise ReaderError(
-                f"its nested lists have different lengths ({sizes[0]} and {sizes[odd]}), so it is not an array.",
+                f"the value is not an array: its nested lists have different lengths ({sizes[0]} and {sizes[odd]}).",
                 hint="Store such data as one flat list, and the lengths in another column.",
             )
         items = self._items.part(int(bounds[0]), int(bounds[-1]))

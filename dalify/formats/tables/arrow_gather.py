@@ -37,7 +37,7 @@ def find_blocks(ends: Any, rows: Any, blocks: Any, members: Any, offsets: Any) -
     for n in range(rows.size):
         before = last_at_most(ends, rows[n])
         offsets[n] = rows[n] - (ends[before] if before >= 0 else 0)
-        member = count - 1  # often that of the row before
+        member = count - 1  # often the member of the previous row
         while member >= 0 and blocks[member] != before + 1:
             member -= 1
         if member < 0:

@@ -185,7 +185,7 @@ class FileMemory:
         number: index of the file.
         memory: uint8 ``[n]``, all zeros.
         offset: of the first byte in the file.
-        mapped: memory map of the whole file, uint8, if values are views of it; else None.
+        mapped: memory map of the whole file, uint8, if values are views of the map; else None.
 
     Attributes:
         held_bytes: number of bytes read from the file into the memory.

@@ -1,6 +1,6 @@
 """The rows of Arrow data as entries of a reader.
 
-Shared by files, tables and data sets: finds a row and caches decoded blocks.
+Shared by files, tables and datasets: finds a row and caches decoded blocks.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ArrowRows(Entries[ArrowRow]):
     """Rows of several sources, concatenated in order.
 
     Args:
-        sources: files, tables or data sets.
+        sources: files, tables or datasets.
         columns: names of the requested columns.
         cache_bytes: size of the cache for decoded blocks.
         order: row numbers of the entries, int64 ``[n]``; None for all rows in order.
@@ -240,7 +240,7 @@ def _read_column(columns: Sequence[Column], members: NDArray[np.int64], offsets:
 
 
 def _read_strings(columns: Sequence[Column], members: NDArray[np.int64], offsets: NDArray[np.int64]) -> Batch | None:
-    """Return byte strings; None for other values, null and damaged ones."""
+    """Return byte strings; None if there are other, null or damaged values."""
     tables = [column.strings for column in columns if column.strings is not None]
     if len(tables) < len(columns):
         return None

@@ -1,4 +1,4 @@
-"""Sources of Arrow data: Parquet and Arrow files, tables in memory, data sets of Hugging Face.
+"""Sources of Arrow data: Parquet and Arrow files, tables in memory, datasets of Hugging Face.
 
 Each kind of source provides blocks of rows. Files are read, never mapped by default: if a mapped file is truncated, the
 process ends.
@@ -55,7 +55,7 @@ _MAX_IDLE = 8
 
 
 class _IdleReaders:
-    """Pool of open file readers: reusing their buffers is faster than allocating new ones."""
+    """Pool of open file readers: reusing their buffers is faster than allocating new buffers."""
 
     def __init__(self) -> None:
         self._lock = ForkLock()
@@ -115,7 +115,7 @@ class TableFiles(OpenFiles):
         found = self._maps.get(number)
         if found is None:
             path = storage.local_copy(self.paths[number])
-            # Unlike Python's maps, those of pyarrow do not keep a descriptor.
+            # Unlike Python's memory maps, pyarrow's do not keep a descriptor.
             with opened(lambda: pyarrow.memory_map(path)) as file:
                 found = np.frombuffer(file.read_buffer(), np.uint8)
             found = self._maps.setdefault(number, found)
@@ -395,7 +395,7 @@ class ArrowFileSource:
 
 
 class TableSource:
-    """A table in memory or of a Hugging Face data set.
+    """A table in memory or of a Hugging Face dataset.
 
     Args:
         holder: a pyarrow Table, or a picklable object with an attribute ``table``.
@@ -516,7 +516,7 @@ def _is_byte_string(kind: Any) -> bool:
 
 
 def _leaf(kind: Any, name: str) -> str:
-    """Return the name of the field ``bytes`` of a column that is a struct, otherwise that of the column."""
+    """Return the name of the field ``bytes`` of a column that is a struct, otherwise the name of the column."""
     return f"{name}.bytes" if pyarrow.types.is_struct(kind) else name
 
 

@@ -229,7 +229,7 @@ def _chosen(
 
 @njit(nogil=True, cache=True)
 def _hybrid(data: Any, place: Any, stop: int, width: int, out: Any) -> bool:
-    """Decode numbers of some bits, in runs of equal or of packed ones; return False if they are damaged."""
+    """Decode numbers of a given bit width, in runs of equal or packed numbers; return False if the data are damaged."""
     filled = 0
     while filled < out.size:
         head, place = varint(data, place, stop)

@@ -117,7 +117,7 @@ class Call(BoundCall):
         self._pruned.__setstate__((bool, (), {}, {}))  # pyright: ignore[reportAttributeAccessIssue] -- partial has it
 
     def sources(self) -> Iterator[Value]:
-        """Yield what the call reads, in the order of ``Node.edges``."""
+        """Yield the inputs of the call, in the order of ``Node.edges``."""
         for item in (*self.data, *self.values.values()):
             if item is not None:
                 yield item

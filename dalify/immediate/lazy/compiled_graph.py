@@ -64,7 +64,7 @@ class CompiledGraph:
     """Computes graphs with one structure.
 
     Args:
-        calls: calls in topological order; the first ones with this structure.
+        calls: the first calls with this structure, in topological order.
         structure: their connections.
         feeds: a batch of the kind of each feed.
 

@@ -45,7 +45,7 @@ class LazyValue(Deferred):
     """A result of a recorded call.
 
     Attributes:
-        spec: what is known without computing.
+        spec: properties that are known without computing.
     """
 
     __slots__ = ("_user_data", "call", "kind", "spec")

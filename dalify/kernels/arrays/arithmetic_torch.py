@@ -34,7 +34,7 @@ def compute_samples_torch(function: str, out: DeviceSamples, *operands: DeviceSa
     Args:
         function: see `dalify.kernels.arrays.arithmetic.compute`.
         out: output; none is empty.
-        operands: samples whose shapes broadcast to those of `out`.
+        operands: samples whose shapes broadcast to the shapes of `out`.
 
     Raises:
         ArgumentValueError: an integer is divided by zero.

@@ -6,8 +6,8 @@ accelerator (torch):
 - a float becomes an integer by rounding half away from zero (0.5 -> 1, -0.5 -> -1, 2.5 -> 3), then saturating;
 - NaN becomes the minimum of int32 and int64, 2**63 in uint64, and 0 in other integer types, as in DALI;
 - a float becomes a boolean by rounding first: 0.3 is False, -0.5 and NaN are True;
-- what float16 cannot represent is rounded to nearest, and values of at least 65520 become infinite. Halves are rounded
-  away from zero on the CPU and to even on the accelerator, by DALI as well.
+- values that float16 cannot represent are rounded to nearest, and values of at least 65520 become infinite. Ties are
+  rounded away from zero on the CPU and to even on the accelerator, as in DALI.
 
 Windows of arrays are converted by `truncate_cast`.
 """
@@ -272,7 +272,7 @@ def _to_float16(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def nan_as_integer(bits: int, signed: bool) -> int:
-    """Return what NaN becomes in an integer type: what x86 processors convert it to, as in DALI."""
+    """Return the integer to which NaN is converted: the same as on x86 processors, as in DALI."""
     if bits < 32 or (bits == 32 and not signed):
         return 0
     return -(2 ** (bits - 1)) if signed else 2 ** (bits - 1)

@@ -137,7 +137,7 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
 
 
 def _convert_all(out: Samples, x: Samples, start: np.ndarray) -> bool:
-    """Convert windows of few elements to another type, unless one is not inside its sample; return whether it did."""
+    """Convert windows of few elements to another type; return False if a window is not inside its sample."""
     size = int(np.multiply.reduce(out.shapes, 1).sum())
     if size > _MAX_CONVERTED:
         return False
@@ -280,7 +280,7 @@ def _copy_filled(out_at, out_shapes, x_at, x_shapes, out_start, x_start, extents
 
 @njit(nogil=True, cache=True)
 def _copy_all(out_at, out_shapes, x_at, x_shapes, start, itemsize):
-    """Copy windows by runs that are contiguous in both, unless one is not inside its sample; return whether it did."""
+    """Copy windows by runs that are contiguous in source and target; return False if a window is not in its sample."""
     axes = out_shapes.shape[1]
     for n in range(len(out_at)):
         for axis in range(axes):

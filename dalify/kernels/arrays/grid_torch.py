@@ -1,8 +1,8 @@
-"""Places of the elements of all samples of a chunk on the device, whatever their shapes.
+"""Positions of the elements of all samples of a chunk on the device, whatever their shapes.
 
-A kernel for samples of several shapes computes all elements of all results at once: for each it needs the sample that
-it belongs to, its coordinates, and where in the buffer of the input its sources are. Everything here is a number of
-launches that depends on the number of axes alone.
+A kernel for samples of several shapes computes all elements of all results at once. For each element it needs the
+sample of the element, the coordinates in this sample, and the positions of the source elements in the buffer of the
+input. The number of launches of the functions here depends only on the number of axes.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Grid:
     def read(self, x: DeviceSamples, index: Tensor) -> Tensor:
         """Return the units of `x` at the given indices, [..., unit]; without the last axis for units of one element."""
         units = movable_torch(x.block)
-        if not len(units):  # all samples are empty; the caller replaces what is outside of them
+        if not len(units):  # all samples are empty; the caller replaces elements outside of samples
             units = units.new_zeros(self.unit)
         if self.unit == 1:
             return units.index_select(0, index.reshape(-1)).view(x.dtype).reshape(index.shape)

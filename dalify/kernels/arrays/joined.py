@@ -30,7 +30,7 @@ def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
 def joined(x: Samples) -> np.ndarray:
     """Return the elements of all samples: [N, size] if all have one shape, otherwise [total]. Do not modify them.
 
-    They may be those of `x`, whose memory the caller keeps alive.
+    The result may share the memory of `x`, which the caller keeps alive.
     """
     count = len(x)
     if x.dense is not None:
@@ -46,7 +46,7 @@ def joined(x: Samples) -> np.ndarray:
 
 
 def converted(x: Samples, dtype: Any) -> Samples:
-    """Return samples of another element type, converted as by ``astype``; the same ones if they have it already."""
+    """Return samples of another element type, converted as by ``astype``; `x` if it already has this type."""
     return x if x.dtype == dtype else split(joined(x).reshape(-1).astype(dtype), x.shapes)
 
 
@@ -92,7 +92,7 @@ def _start_of(values: np.ndarray) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _copy_each(target_at, source_at, shapes, itemsize):
-    """Copy samples from addresses to addresses; one address for all samples is that of the first of adjacent ones."""
+    """Copy samples from addresses to addresses; a single address belongs to the first of adjacent samples."""
     target = source = np.int64(0)
     for n in range(len(shapes)):
         if n == 0 or len(target_at) > 1:

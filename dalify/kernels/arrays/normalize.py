@@ -344,7 +344,7 @@ def batch_statistics(
 
 
 def _sums(x: Samples, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
-    """Return sums over all samples, or with a center those of squared deviations, float64 [kept]."""
+    """Return sums over all samples, or with a center the sums of squared deviations, float64 [kept]."""
     repeated = None if center is None else np.repeat(center, len(x) * kept // center.size, axis=0).reshape(-1)
     flat = collapse(x, axes)
     means, squares = deviations(flat, repeated)

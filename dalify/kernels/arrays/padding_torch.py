@@ -1,7 +1,7 @@
 """Kernels that compute samples of several shapes as one tensor on the device, padded to one shape.
 
-For kernels that compute the elements of a sample without its extents, or know how to use them. Padding, and cropping
-the results, take a number of launches that does not depend on the number of samples.
+For kernels that do not need the extents of a sample, or that accept them as an argument. The number of launches for
+padding, and for cropping the results, does not depend on the number of samples.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _EXTENTS = "extents"
 
 
 def on_padded(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a kernel for tensors one for `DeviceSamples`: it is called with samples padded to one shape.
+    """Convert a kernel for tensors to a kernel for `DeviceSamples`: it is called with samples padded to one shape.
 
-    The kernel is ``f(out, x, ..., *, parameters)`` with tensors ``[N, ...]``. Inputs repeat the edges of each sample
-    after it; where the result is padded, it may have any values. A parameter ``extents`` gets the shapes of the first
+    The kernel is ``f(out, x, ..., *, parameters)`` with tensors ``[N, ...]``. The padding of inputs repeats the edges
+    of each sample; the padding of the result may have any values. A parameter ``extents`` gets the shapes of the first
     input without padding, int64 ``[N, ndim]`` on the host; ``spec`` has the padded shape. Samples of one shape are not
     padded. Samples of very different sizes are divided among several calls; their number depends on the ratio of the
     sizes, not on the number of samples.
@@ -77,7 +77,7 @@ def _call(
     xs: tuple[DeviceSamples | None, ...],
     named: dict[str, Any],
 ) -> Tensor:
-    """Return the padded result; that of samples which are one tensor is that tensor."""
+    """Return the padded result; if the samples are one tensor, return this tensor."""
     tensors = [None if x is None else _padded(x) for x in xs]
     result = out.dense
     if result is None:
@@ -107,7 +107,7 @@ def _fill(out: DeviceSamples, results: list[Tensor], groups: list[np.ndarray]) -
 
 
 def _of_group(name: str, value: Any, group: np.ndarray) -> Any:
-    """Return what an argument has for some of the samples. Constants are tuples, numbers and strings."""
+    """Return the values of an argument for some of the samples. Constants are tuples, numbers and strings."""
     if isinstance(value, np.ndarray):
         return value[group]
     if name == "draws":

@@ -128,7 +128,7 @@ def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
         names = " and ".join(operand.name for operand in operands)
         raise DTypeError(
             f"{known.symbol!r} needs integers or booleans; the operand dtypes are {names}.",
-            hint="Use fn.cast(node, dtype=types.INT32), or a comparison.",
+            hint="Use fn.cast(x, dtype=types.INT32), or a comparison.",
         )
     if known.kind == "comparison":
         return DALIDataType.BOOL
@@ -138,7 +138,7 @@ def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
 
 
 def common_layout(layouts: Sequence[str]) -> str:
-    """Return the layout of a result: the longest one, of which all others are suffixes. ``""`` matches any.
+    """Return the layout of a result: the longest layout, of which all others are suffixes. ``""`` matches any.
 
     Raises:
         LayoutError: the layouts contradict each other.
@@ -148,7 +148,7 @@ def common_layout(layouts: Sequence[str]) -> str:
         if not longest.endswith(layout):
             raise LayoutError(
                 f"operands with layouts {layout!r} and {longest!r} do not match: neither is a suffix of the other.",
-                hint="Transpose one of them, or drop its layout with fn.reshape(node, layout='').",
+                hint="Transpose one of the operands, or drop its layout with fn.reshape(x, layout='').",
             )
     return longest
 

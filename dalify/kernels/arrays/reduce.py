@@ -3,7 +3,7 @@
 Shared by reductions and normalization. Integer sums are exact; all other sums are accumulated in float64, so that
 results are rounded once.
 
-Every function fills samples whose extents are those of the input with the reduced axes removed or kept with extent 1.
+Every function fills samples with the extents of the input, with the reduced axes removed or kept with extent 1.
 One compiled call reduces all samples, whatever their shapes. In between, the results of all samples are one array.
 """
 

@@ -2,8 +2,7 @@
 
 A separate module because torch is only loaded for pipelines that use an accelerator.
 
-Samples may be padded to one shape with what `on_padded` repeats after their edges. `extents` are then their shapes,
-int64 ``[N, ndim]``.
+Samples may be padded to one shape by `on_padded`. `extents` are then the shapes without padding, int64 ``[N, ndim]``.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def wanted_extents(
     Args:
         old: shape of the sample.
         shape: extents.
-        rel_shape: extents as factors of those of the sample.
+        rel_shape: extents as factors of the extents of the sample.
         src_dims: source axis of each new extent; -1 for a new axis with extent 1.
 
     Raises:
@@ -109,7 +109,7 @@ def ragged_shapes(
         shape: extents of each sample, integers [N, ndim], or None.
         rel_shape: factors of each sample, floats [N, ndim], as exact as the rule has them, or None.
         src_dims: see `shape`.
-        sizes: number of elements of each result, int64 [N]; None: that of the data.
+        sizes: number of elements of each result, int64 [N]; None: the number of elements of the data.
     """
     if data.dense is not None or (data.device == "gpu" and data.ragged is None):
         return {}

@@ -16,7 +16,7 @@ def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets:
     Args:
         shapes: int64 ``[N, ndim]``.
         item_bytes: size of one element.
-        alignment_bytes: the offsets are multiples of it.
+        alignment_bytes: the offsets are multiples of this number.
         offsets: result, int64 ``[N]``.
         found: result: each extent, -1 if it differs; the index of the largest sample and the number of its elements, at
             most 2**62; whether no sample is empty; the size of the block in bytes.
@@ -45,13 +45,13 @@ def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets:
 
 @njit(cache=True)
 def copy_extents(shapes: Any, given: Any, columns: Any, extents: Any) -> None:
-    """Compute some extents of samples from those of other samples.
+    """Compute some extents of samples from extents of other samples.
 
     Args:
         shapes: output, int64 ``[N, ndim]``.
         given: shapes of the other samples, int64 ``[N, axes]``.
         columns: the axis in `given` of each extent, int64 ``[ndim]``; -1: it is not copied.
-        extents: each extent that is not copied, int64 ``[ndim]``; -1: it is left as it is.
+        extents: each extent that is not copied, int64 ``[ndim]``; -1: the extent is not changed.
     """
     for n in range(shapes.shape[0]):
         for axis in range(shapes.shape[1]):

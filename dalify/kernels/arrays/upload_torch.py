@@ -1,4 +1,4 @@
-"""Tables that the host has computed, on the device, and what they select there."""
+"""Copies tables from the host to the device, and selects samples and rows with them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def uploaded(values: Any, device: Any, dtype: Any = None) -> Tensor:
     keeps it until then.
 
     Args:
-        values: array, or what NumPy makes an array of. It may change afterwards.
+        values: array, or a value that NumPy converts to an array. It may change afterwards.
         device: torch device.
-        dtype: NumPy dtype of the tensor; None: that of `values`, or float32 for float64 if the device has none.
+        dtype: NumPy dtype of the tensor; None: the dtype of `values`, or float32 instead of float64 if the device does
+            not support float64.
     """
     array = np.asarray(values, dtype)
     if array.dtype == np.float64 and wide_dtype(device) != torch.float64:

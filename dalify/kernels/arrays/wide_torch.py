@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["wide_dtype", "widened"]
 
-# Apple's devices do not support float64: results are those of float32 there.
+# Apple's devices do not support float64: they compute in float32.
 _WITHOUT_FLOAT64 = frozenset(["mps"])
 
 

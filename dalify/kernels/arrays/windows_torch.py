@@ -165,7 +165,7 @@ def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axi
     unit = units.pop() if len(units) == 1 else 0
 
     def runs(samples: DeviceSamples) -> DeviceSamples:
-        """Return samples as rows of what is adjacent in the result."""
+        """Return samples as rows; the elements of a row are adjacent in the result."""
         shapes = samples.shapes
         forms = [shapes[:, :axis].prod(1), shapes[:, axis:].prod(1) // (unit or 1), np.full(len(shapes), unit or 1)]
         return samples.reshaped(np.stack(forms, 1)).ragged()

@@ -26,7 +26,7 @@ _COLUMNS = 128  # block size: fits into the L1 cache with sixty rows of a spectr
 def cepstral_matrix(size: int, count: int, dct_type: int, normalize: bool, lifter: float) -> np.ndarray:
     """Return the matrix of a cosine transform with liftering, float32 [count, size].
 
-    Types are those of scipy.fft.dct, without its factor 2; normalized types are those of ``norm="ortho"``.
+    Types are as in scipy.fft.dct, without its factor 2; normalized types are as with ``norm="ortho"``.
 
     Args:
         size: number of input values; at least 2 for type 1.

@@ -1,6 +1,6 @@
 """Converts magnitudes to decibels.
 
-The logarithm is implemented here with SIMD, because that of the math library computes one number at a time.
+The logarithm is implemented here with SIMD, because the math library computes one number at a time.
 """
 
 from __future__ import annotations

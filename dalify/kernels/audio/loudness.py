@@ -21,7 +21,7 @@ _SINGLE, _DOUBLE, _INT64 = np.empty(0, np.float32), np.empty(0, np.float64), np.
 
 @njit(nogil=True, inline="always")
 def _larger(power: Any, largest: Any) -> Any:
-    """Return the larger one; the second one if the first one is NaN."""
+    """Return the larger number; the second number if the first is NaN."""
     return power if power > largest else largest
 
 

@@ -444,7 +444,7 @@ def power_spectrum_torch(
     """`power_spectrum` for torch tensors on any device, of signals of different lengths.
 
     Args:
-        out: as in `power_spectrum`; bins after those of a signal may have any values.
+        out: as in `power_spectrum`; bins after the bins of a signal may have any values.
         x: signals, padded to one length.
         axis: as in `power_spectrum`.
         length: as in `power_spectrum`; None: the length of each signal.

@@ -21,7 +21,7 @@ _EXTENTS = {"x": "W", "y": "H", "z": "D"}
 def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool], bool]:
     """Return for x, y (and z) the column of the start, the column of the end or extent, and which it is.
 
-    Also return whether the layout is already that of corners.
+    Also return whether the layout already consists of corners.
     """
     letters = "xyz"[:axes]
     starts, ends, are_extents = [], [], []

@@ -20,7 +20,7 @@ _LARGEST = 2**31 - 1
 
 
 def labels_of_samples(x: Samples) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of masks: those of each, ascending, int64 [total], and their numbers, int64 [N].
+    """Return the ascending labels of all masks, concatenated, int64 [total], and their number per mask, int64 [N].
 
     Args:
         x: masks: integers of at most 32 bits or booleans, not empty.

@@ -40,7 +40,7 @@ def options_of(present: Options, backgrounds: np.ndarray, classes: Options | Non
     Args:
         present: labels of the masks, ascending.
         backgrounds: label of each mask that is not drawn, int64 [N].
-        classes: the classes in question; None: all labels, with equal weights. The weights of repeated ones are added.
+        classes: the requested classes; None: all labels, with equal weights. Weights of repeated classes are added.
     """
     size = len(present.labels) if classes is None else len(classes.labels)
     labels, weights = np.empty(size, np.int64), np.empty(size, np.float64)

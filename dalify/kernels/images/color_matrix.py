@@ -238,7 +238,7 @@ def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray)
                 apply_matrix_torch(tight, x, matrix, offset)
                 window_samples_torch(out, tight, np.zeros_like(out.shapes))
                 return
-            # The pixels of the results, which have the places of those of the input.
+            # The pixels of the results are at the positions of the pixels of the input.
             sample = Grid(out, x, 1, outputs).sample
             places = out.offsets // outputs * inputs
             x = moved_torch(x, places, out.block.numel() // outputs * inputs).view(-1, inputs)

@@ -73,7 +73,7 @@ def gaussian_kernels(pairs: Sequence[tuple[float, int]]) -> list[np.ndarray]:
     ends = np.cumsum(sizes)
     weights = np.empty(ends[-1])
     _fill_exponents(weights, sigmas, ends)
-    np.exp(weights, out=weights)  # that of compiled functions has other rounding errors
+    np.exp(weights, out=weights)  # np.exp in compiled functions has other rounding errors
     places = [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)]
     if max(sizes) > _MAX_BLOCK:
         return [(weights[place] / weights[place].sum()).astype(np.float32) for place in places]
@@ -148,7 +148,7 @@ def mirrored_indices(size: int, radius: int) -> np.ndarray:
 
 
 def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the source indices of positions -before … size - 1 + after, and which of them are padding.
+    """Return the source indices of positions -before … size - 1 + after, and which positions are padding.
 
     Args:
         size: extent of the axis.
@@ -344,9 +344,9 @@ def _sum_of_filtered(
 
 
 def _weighted_sums(block: Tensor, grid: Grid, weights: np.ndarray, strides: np.ndarray) -> Tensor:
-    """Return the weighted sum of each element and those after it along an axis.
+    """Return the weighted sum of each window of elements along an axis, at the position of its first element.
 
-    Where a window exceeds the axis, the result may have any values; after the last whole window it has none.
+    Windows that exceed the axis may have any values. Elements after the last whole window are missing.
 
     Args:
         block: elements of the samples, float32.

@@ -88,7 +88,7 @@ def correlate_samples_torch(
 def _bordered(
     x: DeviceSamples, shapes: np.ndarray, begin: np.ndarray, border: str, fills: Tensor | None
 ) -> DeviceSamples:
-    """Return windows of samples, which may exceed them, as float32; samples of these shapes as they are."""
+    """Return windows of samples, which may exceed the samples, as float32; samples of these shapes are not changed."""
     if not begin.any() and np.array_equal(shapes, x.shapes):
         return x
     result = DeviceSamples.empty(shapes, torch.float32, x.device)

@@ -113,7 +113,7 @@ def _normalize_inner_rgb(
 def normalize_rgb(out_at, out_shapes, x_at, x_shapes, start, mirror, mean, multiplier, shift):
     """Normalize RGB images of uint8 into three float32 planes, at least 16 pixels wide; no window exceeds its image.
 
-    The arguments are those of `crop_mirror_normalize`.
+    See `crop_mirror_normalize` for the arguments.
     """
     means, multipliers = np.uintp(mean.ctypes.data), np.uintp(multiplier.ctypes.data)
     for n in range(out_at.size):
@@ -153,7 +153,7 @@ def _normalize_planes(
     shift,
     fill,
 ):
-    """Normalize into planes; the arguments are those of `crop_mirror_normalize`.
+    """Normalize into planes; see `crop_mirror_normalize` for the arguments.
 
     `has_wide_elements` is True, or None where `x` is uint8: numba omits the code that None excludes, which such images
     do not need.

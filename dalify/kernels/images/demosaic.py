@@ -1,6 +1,6 @@
 """Demosaicing of uint8 by means of neighbors, with vectors: Numba does not vectorize loops over interleaved colors.
 
-The pixels are those of OpenCV's bilinear algorithm. The vectors are generic LLVM vectors: every processor runs them.
+The pixels equal those of OpenCV's bilinear algorithm. The vectors are generic LLVM vectors: every processor runs them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _generate_pixels(context: Any, builder: Any, signature: Any, arguments: Any)
 
 @njit(nogil=True, cache=True)
 def demosaic_images(out_at, out_like, x_at, shapes, blue):
-    """Demosaic images; the colors of border pixels are those of their inner neighbors, as in OpenCV.
+    """Demosaic images; border pixels have the colors of their inner neighbors, as in OpenCV.
 
     Args:
         out_at: addresses of the results, uint8 ``[H, W, 3]``, int64 ``[N]``.

@@ -52,7 +52,7 @@ FillPoints = Callable[[Samples, Samples, np.ndarray], None]
 
 
 def displaced_spec(x: Spec, interp_type: DALIInterpType) -> Spec:
-    """Return the output spec, which is that of the input.
+    """Return the output spec, which equals the input spec.
 
     Raises:
         LayoutError: the layout is not HWC.
@@ -214,7 +214,7 @@ def _displace_padded(
 
 
 def keep_unmasked_torch(out: Tensor, x: Tensor, mask: np.ndarray) -> None:
-    """Replace the images of `out` by those of `x`, both [N, H, W, C], where `mask` [N] is 0."""
+    """Copy the images of `x` for which `mask` [N] is 0 to `out`; both are [N, H, W, C]."""
     if not mask.all():
         is_kept = uploaded(mask == 0, x.device).reshape(-1, 1, 1, 1)
         target = movable_torch(out)

@@ -19,7 +19,7 @@ __all__ = ["erase_samples_torch"]
 def erase_samples_torch(
     out: DeviceSamples, x: DeviceSamples, regions: np.ndarray, fill_values: np.ndarray, channel_axis: int
 ) -> None:
-    """Copy samples and fill regions of them.
+    """Copy samples and fill regions of the copies.
 
     Args:
         out: N samples with the shapes, places and element type of `x`, output; none is empty.

@@ -58,7 +58,7 @@ def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
 
 
 def _to_allowed_layout(given: str, allowed: Sequence[str]) -> str:
-    """Return what to write so that data of a layout that is not allowed can be used."""
+    """Return a hint on how to convert data of a layout that is not allowed."""
     if f"{given}C" in allowed:
         return f"Add an axis of channels first: fn.expand_dims(x, axes=[{len(given)}], new_axis_names='C')."
     for layout in allowed:
@@ -68,7 +68,7 @@ def _to_allowed_layout(given: str, allowed: Sequence[str]) -> str:
 
 
 def default_layout(spec: Spec) -> str:
-    """Return the layout of an input; without a layout, that of an image or a volume with this number of dimensions."""
+    """Return the layout of an input; without one, the layout of images or volumes with this number of dimensions."""
     return spec.layout or {2: "HW", 3: "HWC", 4: "DHWC"}.get(spec.ndim or 0, "")
 
 
@@ -90,7 +90,7 @@ def folded_frames(x: Any, layout: str) -> Any:
 
 
 def per_axis(values: Any, axes: int = 2) -> Any:
-    """Return an argument of each sample, an array or a list of vectors, with one number per axis where it has one."""
+    """Return an argument, an array or a list of vectors, in which single numbers are repeated for each axis."""
     if isinstance(values, np.ndarray):
         return values.repeat(axes, -1) if values.shape[-1] == 1 else values
     return [np.repeat(value, axes, axis=-1) if value.shape[-1] == 1 else value for value in values]

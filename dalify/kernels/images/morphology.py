@@ -53,7 +53,7 @@ _CONVERTED_TO = {"i1": np.int16, "i4": np.float64, "u4": np.float64, "f2": np.fl
 
 
 def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
-    """Return the output spec, which is that of the input.
+    """Return the output spec, which equals the input spec.
 
     Raises:
         LayoutError: the input is not an image.
@@ -220,9 +220,9 @@ def _neutral(dtype: Any, largest: bool) -> float:
 def _extreme_of_windows(
     block: Tensor, samples: DeviceSamples, windows: np.ndarray, strides: np.ndarray, largest: bool
 ) -> Tensor:
-    """Return the maximum or minimum of each element and those after it along an axis.
+    """Return the maximum or minimum of each window of elements along an axis, at the position of its first element.
 
-    Where a window exceeds the axis, the result may have any values; after the last whole window it may have none.
+    Windows that exceed the axis may have any values. Elements after the last whole window may be missing.
 
     Args:
         block: elements of the samples.

@@ -73,7 +73,7 @@ def normalize_samples_torch(
 
 
 def _by_channel(grid: Grid, values: Any, channel: Tensor) -> Tensor:
-    """Return a parameter of each element: that of its sample and channel."""
+    """Return a parameter for each element: the value of its sample and channel."""
     if isinstance(values, list):  # vectors of several lengths; one value counts for all channels
         widest = max(len(row) for row in values)
         table = np.stack([np.pad(row, (0, widest - len(row)), "edge") for row in values])

@@ -21,7 +21,7 @@ __all__ = ["paste_regions", "paste_regions_torch"]
 
 
 def paste_regions(canvases: np.ndarray, images: np.ndarray, sources: np.ndarray, boxes: np.ndarray) -> None:
-    """Copy regions onto empty canvases; later ones overwrite earlier ones. They must be inside image and canvas.
+    """Copy regions onto empty canvases; later regions overwrite earlier ones. Regions must be inside image and canvas.
 
     Args:
         canvases: [N, H, W, C], C-contiguous, output.

@@ -1,6 +1,7 @@
 """Normalizes RGB images of bytes into planes, with the images in memory of the results, on the CPU.
 
-Operators that are joined with `crop_mirror_normalize` compute its input there, so that it needs no memory of its own.
+Operators that are fused with `crop_mirror_normalize` compute its input in this memory, so that the input needs no
+memory of its own.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
 def planes_of(out: Samples, normalization: Mapping[str, Any]) -> tuple[Samples, Any] | None:
     """Return memory for images, N samples [h, w, 3] of bytes, and the arguments of `normalize_rgb` that reads them.
 
-    They are stored at the end of the results, where each is read before it is overwritten. The last one has its own
-    memory.
+    The images are stored at the end of the results, where each image is read before it is overwritten. The last image
+    has its own memory.
 
     Args:
         out: N samples [3, h, w], the results.
@@ -73,7 +74,7 @@ def _tables(count: int, height: int, width: int) -> tuple[np.ndarray, ...]:
 def _channel_values(
     mean: np.ndarray | list[np.ndarray], std: np.ndarray | list[np.ndarray], scale: float, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and multipliers, float32 [N, 3]; those of constants, which are read-only arrays, are kept."""
+    """Return means and multipliers, float32 [N, 3]; results for constants, which are read-only arrays, are cached."""
     key = id(mean), id(std), scale, count
     found = _known_values.get(key)
     if found is None or found[0] is not mean or found[1] is not std:

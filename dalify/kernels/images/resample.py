@@ -72,7 +72,7 @@ class Windows(NamedTuple):
     parts: np.ndarray
 
     def take(self, at: np.ndarray) -> Windows:
-        """Return those of some samples."""
+        """Return the windows of some samples."""
         parts = self.parts[at] if len(self.parts) else self.parts
         return Windows(self.start[at], self.end[at], self.min_filter[at], self.mag_filter[at], parts)
 
@@ -103,7 +103,7 @@ def resample(
             float32 are fast; others are converted to float32.
         start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
         end: like `start`: end of the window. An end before the start mirrors that axis.
-        min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
+        min_filter: DALIInterpType, or int array [N] with one per sample, for axes that shrink.
         mag_filter: the same for other axes.
         antialias: widen filters with the scale of a reduction.
 

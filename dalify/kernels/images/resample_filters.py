@@ -89,7 +89,7 @@ def select_filter(size, start, end, min_filter, mag_filter):
 def filter_radius(kind, size, start, end, antialias, has_others):
     """Return the radius of a filter in source pixels (float32); 0 for nearest neighbor.
 
-    `has_others` is that of `axis_taps`.
+    `has_others`: see `axis_taps`.
     """
     grow = np.float32(1)
     if antialias:
@@ -216,7 +216,7 @@ def axis_taps(n_in, n_out, begin, start, end, kind, radius, is_accumulated, firs
 def place_in_whole(parts, n, axis, count):
     """Return the number of rows or columns of the whole result, and where the `count` computed ones begin.
 
-    `parts` is that of `Windows`.
+    `parts`: see `Windows`.
     """
     size, begin = count, np.int64(0)
     if parts.shape[0] > 0:

@@ -1,6 +1,6 @@
 """Resamples RGB images, mirrors and normalizes them into planes, on the CPU.
 
-The results are those of `resample` and `crop_mirror_normalize`, whose compiled functions are called here.
+The results equal `resample` and `crop_mirror_normalize`, whose compiled functions are called here.
 """
 
 from __future__ import annotations

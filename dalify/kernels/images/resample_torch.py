@@ -44,7 +44,7 @@ def resample_torch(
         x: [N, H, W, C] or [N, D, H, W, C], on `out`'s device.
         start: float [N, 2] or [N, 3]: start of the window, in pixel edges; on the CPU.
         end: end of the window; an end before the start mirrors the axis.
-        min_filter: DALIInterpType, or int array [N] of them, for axes that shrink.
+        min_filter: DALIInterpType, or int array [N] with one per sample, for axes that shrink.
         mag_filter: the same for other axes.
         antialias: widen filters with the scale of a reduction.
     """

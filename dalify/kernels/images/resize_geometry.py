@@ -38,7 +38,7 @@ _DEFAULT, _NOT_LARGER, _NOT_SMALLER = (MODES.index(mode) for mode in ("default",
 _ROUND, _TRUNCATE = ROUNDINGS.index("round"), ROUNDINGS.index("truncate")
 _MAX_EXTENT = 1 << 40
 _LARGEST = float(1 << 62)
-_MIN_SIZE = 0.1  # pixels: DALI's minimum scale is that of this size
+_MIN_SIZE = 0.1  # pixels: DALI's minimum scale is the scale to this size
 _MIN_ROI = 1e-3  # minimum extent of a region of interest
 # Arguments that are the same for all samples.
 _OF_CHUNK = ("mode", "max_size", "roi_relative", "subpixel_scale", "size_rounding")
@@ -102,7 +102,7 @@ def check_resize_arguments(
 
 
 def resize_geometry(extents: Sequence[int], **arguments: Any) -> ResizeGeometry:
-    """Return size and source window for one sample; the arguments are those of `chunk_geometry`, for one sample."""
+    """Return size and source window for one sample; see `chunk_geometry` for the arguments, here of one sample."""
     return _of_sample(chunk_geometry, extents, arguments)
 
 
@@ -384,10 +384,10 @@ def _rounded(value, size_rounding):
     return max(np.int64(pixels), np.int64(1))
 
 
-# It holds the GIL because it takes less time than handing it over.
+# Holds the GIL, because it takes less time than passing the GIL to another thread.
 @njit(cache=True, error_model="numpy")
 def _fit(extents, wanted, mode, limits, subpixel_scale, size_rounding, has_regions, alignment, starts, ends, sizes):
-    """Compute sizes, and change the starts and ends of the regions of interest to those of the source windows.
+    """Compute sizes, and replace the starts and ends of the regions of interest by those of the source windows.
 
     Args:
         extents: int64 [N, axes], of the sources. Empty axes stay empty.

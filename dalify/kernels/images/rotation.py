@@ -44,7 +44,7 @@ def rotations(angles: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
 # Short functions on tables of a chunk keep the GIL: it takes less time than releasing it.
 @njit(cache=True, error_model="numpy")
 def _fill_rotations(matrices, angles, axes):
-    """Fill matrices; return the number of the first one that is not a rotation, or that of all."""
+    """Fill matrices; return the index of the first one that is not a rotation, or the number of matrices."""
     one = np.float32(1)
     for m in range(len(angles)):
         # In float32 as in DALI: at 45 degrees the last bit decides which axis is the dominant one.
@@ -84,7 +84,7 @@ def canvas_sizes(sizes: np.ndarray, matrices: np.ndarray, counts: np.ndarray) ->
         counts: int64 [N], number of frames of each sample.
 
     Returns:
-        Extents, outermost first, int64 [N, k]; those of the image without frames.
+        Extents, outermost first, int64 [N, k], without the extent of the frames.
     """
     found = np.empty(sizes.shape, np.int64)
     _fill_canvases(found, read_only(sizes), matrices, read_only(counts))
@@ -118,7 +118,7 @@ def _fill_canvases(found, sizes, matrices, counts):
 
 
 def about_centers(matrices: np.ndarray, sizes: np.ndarray, out_sizes: np.ndarray) -> np.ndarray:
-    """Return affine transforms that apply matrices about the centers of canvases and map them to those of the sources.
+    """Return affine transforms that apply matrices about the centers of canvases, and map these to the source centers.
 
     Args:
         matrices: [N, k, k], from canvas to source directions.

@@ -90,7 +90,7 @@ def demosaic_vng_torch(padded: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def _inner(x: Tensor, dy: int, dx: int, margin: int = 1) -> Tensor:
-    """Return what is at a distance from each element that is not in the margin."""
+    """Return the elements at a distance from each element that is not in the margin."""
     height, width = x.shape[1] - 2 * margin, x.shape[2] - 2 * margin
     return x[:, margin + dy : margin + dy + height, margin + dx : margin + dx + width]
 

@@ -1,6 +1,6 @@
 """Cubic interpolation at arbitrary points of images: OpenCV on the CPU, a gather of sixteen neighbors with torch.
 
-Every border mode has its own neighbors, and the results are those of OpenCV, which DALI also uses.
+Every border mode has its own neighbors. The results equal the results of OpenCV, which DALI also uses.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def warp_folded_torch(
     """
     axes = x.ndim - 1
     source = x
-    if border_mode == "wrap":  # the pixels next to the edges are those of the opposite edges
+    if border_mode == "wrap":  # beyond an edge follow the pixels of the opposite edge
         start = np.full_like(x.shapes, -1)
         start[:, axes] = 0
         source = DeviceSamples.empty(x.shapes - 2 * start, x.dtype, x.device)
@@ -265,7 +265,7 @@ def _divided(rows: list[Tensor], axes: int) -> list[Tensor]:
 def matrices_torch(mtx: DeviceSamples, x: DeviceSamples, layout: str, rows: int, columns: int) -> Tensor:
     """Return a matrix on the device for each frame of the samples, float32 [frames, rows, columns].
 
-    The host knows where the elements of the matrices are, not what they are.
+    The host knows the addresses of the elements of the matrices, not their values.
 
     Raises:
         ShapeError: a sample has neither one matrix nor one for each frame.

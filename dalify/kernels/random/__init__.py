@@ -1,1 +1,1 @@
-"""Random number generators and what is drawn from them."""
+"""Random number generators, and the distributions and shapes of random numbers."""

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 # The inverse of the normal distribution is tabulated piecewise: word bits 0..30 are the magnitude of u in (0, 1/2),
-# and each octave of it (and so each stretch of the tail) has 32 pieces with a cubic polynomial. The error is below one
+# and each octave of it (and so each interval of the tail) has 32 pieces with a cubic polynomial. The error is below one
 # unit in the last place of float32, and no function is used whose last bit differs between devices, as in Box-Muller.
 _EXACT = 64  # each of the smallest magnitudes has its own entry
 

@@ -94,7 +94,7 @@ def _fill_uniform(
 
 fill_uniform_float32 = njit(nogil=True, cache=True)(_fill_uniform_float32)
 fill_uniform = njit(nogil=True, cache=True)(_fill_uniform)
-# For a few numbers, the lock is held, because that takes less time than handing it over.
+# For a few numbers, the GIL is held, because computing them takes less time than passing the GIL to another thread.
 _fill_uniform_float32_briefly = njit(cache=True)(_fill_uniform_float32)
 _fill_uniform_briefly = njit(cache=True)(_fill_uniform)
 
@@ -123,10 +123,10 @@ def _key_of(seed: int, operator: int) -> tuple[int, int]:
 
 
 def seed_of(state: np.ndarray[Any, Any]) -> int:
-    """Return the seed for the state of a generator, uint32 [7] or longer; the rest is ignored.
+    """Return the seed for the state of a generator, uint32 [7]; further numbers are ignored.
 
     Raises:
-        ArgumentValueError: it is too short.
+        ArgumentValueError: the state is too short.
     """
     if state.size < _STATE_WORDS:
         raise ArgumentValueError(
@@ -168,7 +168,7 @@ class Draws:
             first_block: first block of four words: skips ``4 * first_block`` words.
 
         Returns:
-            uint32 array [N, count]; those of all samples, concatenated, if `count` is an array.
+            uint32 array [N, count]; if `count` is an array, the words of all samples concatenated.
         """
         if not isinstance(count, int):
             words = np.empty(int(count.sum()), np.uint32)

@@ -1,4 +1,4 @@
-"""Shapes of random numbers: a scalar per sample, a requested shape, or that of an input."""
+"""Shapes of random numbers: a scalar per sample, a requested shape, or the shape of an input."""
 
 from __future__ import annotations
 

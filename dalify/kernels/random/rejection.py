@@ -119,7 +119,7 @@ def poisson_torch(draws: SampleDraws, means: torch.Tensor, lengths: np.ndarray |
     Args:
         draws: random numbers of the group.
         means: expected counts, float32 [N, count].
-        lengths: int64 [N]: number of values of each sample, what is after them has any counts; None: all have `count`.
+        lengths: int64 [N]: number of values of each sample, later counts may have any values; None: all have `count`.
     """
     count, device = means.shape[1], means.device
     lengths = np.full(len(means), count) if lengths is None else lengths
@@ -245,7 +245,7 @@ def beta(draws: SampleDraws, count: int | np.ndarray, alpha: np.ndarray, beta: n
 
     Args:
         draws: random numbers of the group.
-        count: numbers per sample; int64 [N]: those of all samples are concatenated.
+        count: numbers per sample; int64 [N]: the numbers of all samples are concatenated.
         alpha: positive, [N].
         beta: positive, [N].
     """

@@ -65,7 +65,7 @@ def _erase(
 def erase_regions(
     out: DeviceSamples, x: DeviceSamples, regions: np.ndarray, fill_values: np.ndarray, channel_axis: int
 ) -> None:
-    """Copy samples and fill regions of them.
+    """Copy samples and fill regions of the copies.
 
     Args:
         out: N samples of the shapes and dtype of `x`, output.

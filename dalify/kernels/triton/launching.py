@@ -16,7 +16,7 @@ from dalify.kernels.triton.package import tl
 __all__ = ["blocks_of", "element_type", "launch", "numpy_type", "power_of_two"]
 
 _TILE_ELEMENTS = 1024
-# Programs of one launch. Those of ROCm have 256 threads, and a launch less than 2**32 of them.
+# Programs of one launch. Programs on ROCm have 256 threads, and a launch has less than 2**32 threads.
 _MAX_PROGRAMS = 2**31 - 1
 _MAX_PROGRAMS_ROCM = 2**24 - 1
 

@@ -1,9 +1,9 @@
 """Resamples images through a window with separable filters, in one launch: `dalify.kernels.images.resample`.
 
-The same launch mirrors and normalizes them, if wanted: `dalify.kernels.images.resample_normalized`.
+The same launch can mirror and normalize the result: `dalify.kernels.images.resample_normalized`.
 
-A program computes a tile of an output image. It sums over the columns of the horizontal filter what the vertical filter
-gives for each of them, so that there is no intermediate image in memory: rows that tiles share are in the cache.
+A program computes a tile of an output image. It applies the vertical filter to each column of the horizontal filter and
+sums the results, so that there is no intermediate image in memory: rows that tiles share are in the cache.
 Weights are computed from the formulas of `dalify.kernels.images.resample_filters`, not stored.
 """
 

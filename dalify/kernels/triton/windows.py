@@ -192,7 +192,7 @@ def _copy(
     Args:
         out: N samples, output.
         x: N samples with as many axes, at most five.
-        order: for each axis of `out` that of `x`.
+        order: for each axis of `out`, the axis of `x`.
         start: int [N, axes], in the order of `out`: first position in `x`.
         step: int [N, axes]: 1 or -1.
         channel_axis: of `out`.
@@ -242,7 +242,7 @@ def copy_windows(
     """`dalify.kernels.arrays.gather.copy_windows` for samples on a device.
 
     Raises:
-        UnsupportedError: see `_copy`; or a conversion, which rounds otherwise there.
+        UnsupportedError: see `_copy`; or the element types differ, because Triton rounds conversions differently.
     """
     _copy_mirrored(out, x, start, np.ones_like(x.shapes), np.asarray(fill_values, np.float64))
 

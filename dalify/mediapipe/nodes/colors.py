@@ -1,6 +1,6 @@
 """Operators on the colors of images.
 
-MediaPipe's contrast differs from those of DALI and torchvision.
+MediaPipe's contrast differs from the contrast of DALI and torchvision.
 """
 
 from __future__ import annotations

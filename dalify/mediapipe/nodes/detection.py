@@ -1,4 +1,4 @@
-"""Readers of detection data sets."""
+"""Readers of detection datasets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def CocoReader(
     partial_batch: bool = False,
     allow_outside_root: bool = False,
 ) -> tuple[Value, ...]:
-    """Read images and boxes of a data set in COCO's format. Images without boxes are skipped.
+    """Read images and boxes of a dataset in COCO's format. Images without boxes are skipped.
 
     Args:
         context: the graph.

@@ -73,7 +73,7 @@ def Crop(
         crop_pos_x: position, 0 (left) to 1 (right). Unlike DALI, the default is the top left corner.
         crop_pos_y: position, 0 (top) to 1.
         crop_pos_z: position, 0 (front) to 1.
-        dtype: dtype of the result; that of the images by default.
+        dtype: dtype of the result; by default the dtype of the images.
     """
     options = _window(images, crop_w, crop_h, crop_d, (crop_pos_x, crop_pos_y, crop_pos_z))
     return cast(_applied(images, lambda image: dali.crop(image, **options)), dtype)
@@ -170,7 +170,7 @@ def RandomFlip(
         horizontal: 1 flips left to right.
         vertical: 1 flips top to bottom.
         depthwise: 1 flips front to back, for volumes.
-        dtype: dtype of the result; that of the images by default.
+        dtype: dtype of the result; by default the dtype of the images.
     """
     chosen = dali.cast(predicate.node, dtype=to_dalify_type(types.INT32))
     flags = _flags(horizontal, vertical, depthwise)
@@ -233,7 +233,7 @@ def Resize(
         scaleDim2: factor of the height.
         scaleDim3: factor of the depth; must be 1.
         cubicCoeffA: accepted and ignored; DALI's value, -0.5, is used.
-        dtype: dtype of the result; that of the images by default.
+        dtype: dtype of the result; by default the dtype of the images.
 
     Returns:
         images of ``round(extent * factor)`` pixels.
@@ -342,7 +342,10 @@ def Pad(
     half = len(pads) // 2
     before, after = list(pads[:half]), list(pads[half:])
     if len(pads) % 2 or half < count or any(before[count:]) or any(after[count:]) or min(pads) < 0:
-        raise ArgumentValueError(f"pads must be numbers for the {count} dimensions, first before, then after the data.")
+        raise ArgumentValueError(
+            f"pads must be {2 * count} numbers that are not negative: {count} before and then {count} after the data, "
+            f"one per dimension; got {list(pads)}."
+        )
     if mode not in _PAD_POLICIES:
         options = ["0 (value)", "1 (reflect)", "2 (edge)", "3 (symmetric)"]
         raise ArgumentValueError(option_error_text("mode", mode, options))

@@ -120,7 +120,7 @@ def MediaExtReaderOp(
         context: the graph.
         impl: the class.
         num_outputs: number of results; the first is files, or paths of files.
-        seed: passed to the class; that of the pipe by default.
+        seed: passed to the class; by default the seed of the pipe.
         priv_params: passed to the class.
 
     Returns:
@@ -236,7 +236,7 @@ def MediaFunc(
         func: the class.
         shape: extents of the result, fastest dimension first and batch last.
         dtype: dtype of the result.
-        seed: passed to the class; that of the pipe by default.
+        seed: passed to the class; by default the seed of the pipe.
         priv_params: passed to the class.
         layout: letters of the dimensions, in the same order.
     """
@@ -266,8 +266,8 @@ def ExtCpuOp(
         *xs: one to ten batches, passed as arrays ``[N, …]``.
         impl: the class.
         num_outputs: number of results.
-        dtype: dtype of the results; that of the arrays by default.
-        seed: passed to the class; that of the pipe by default.
+        dtype: dtype of the results; by default the dtype of the arrays.
+        seed: passed to the class; by default the seed of the pipe.
         priv_params: passed to the class.
     """
     params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}

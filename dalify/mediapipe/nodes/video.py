@@ -146,7 +146,7 @@ def ReadVideoDatasetFromDir(
         frames_per_clip: number of frames of a clip.
         clips_per_video: maximum number of clips of a video in an epoch.
         target_frame_rate: frames per second of the clips: frames are dropped or repeated; 0 for all frames.
-        step_between_clips: frames from the start of one clip to that of the next.
+        step_between_clips: frames from the start of one clip to the start of the next.
         sampler: ``clipSampler.RANDOM_SAMPLER``: other clips in each epoch; ``UNIFORM_SAMPLER``: evenly spaced ones.
         fixed_clip_mode: one clip of each video, which starts at `start_frame_index`.
         start_frame_index: number of its first frame, at the target rate.

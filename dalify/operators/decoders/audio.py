@@ -43,7 +43,8 @@ def audio(
     Args:
         encoded: contents of the files, uint8 ``[bytes]``.
         downmix: return the mean of all channels, without a channel axis.
-        dtype: FLOAT (-1 to 1), INT16 or INT32; the full range of the stored samples is mapped to that of the type.
+        dtype: FLOAT (-1 to 1), INT16 or INT32; the full range of the stored samples is mapped to the full range of the
+            type.
         quality: resampling quality, 0 to 100: see fn.audio_resample.
         sample_rate: output sampling rate in Hz; 0, the default, keeps the rate of the file.
 
@@ -224,7 +225,7 @@ def decode_converted(
         data: the contents of the file.
         dtype: element type of the result.
         quality: quality of resampling.
-        target_rate_hz: sampling rate of the result; 0: that of the file.
+        target_rate_hz: sampling rate of the result; 0 keeps the rate of the file.
         downmix: return the mean of all channels, without a channel axis.
         segment: the frames that are returned, before resampling, from their number and rate.
 

@@ -40,22 +40,22 @@ def image(
 ) -> Spec:
     """Decode images of any common format: JPEG, PNG, BMP, TIFF, WebP, JPEG 2000, PNM, GIF, AVIF.
 
-    The format is detected from the data, not from the file name. JPEG results are bit-identical to libjpeg-turbo's
-    accurate path. With ``device="mixed"`` a decoder on the GPU decodes JPEG files if there is one, see the page about
-    accelerators; the host decodes all others, which are copied to the GPU.
+    The format is detected from the data, not from the file name. JPEG results are bit-identical to libjpeg-turbo with
+    its accurate DCT. With ``device="mixed"``, a decoder on the GPU decodes JPEG files if one is available, see the page
+    about accelerators. All other files are decoded on the host, and the images are copied to the GPU.
 
     Args:
         encoded: contents of the files, uint8 ``[bytes]``.
-        cache_type: cache decoded images: "threshold" caches images in order until the cache is full, "largest" the
-            largest ones. The cache is in memory of the GPU if a decoder there decodes, otherwise in memory of the CPU;
-            ``Pipeline.explain`` says which. See ``fn.cache``, which can also cache later results. Samples that have no
-            identity, such as those of an ``external_source``, are not cached; ``Pipeline.explain`` reports that.
+        cache_type: cache decoded images: "threshold" caches images in order until the cache is full, "largest" keeps
+            the largest images. The cache is in GPU memory if a decoder on the GPU decodes, otherwise in CPU memory;
+            ``Pipeline.explain`` reports which. ``fn.cache`` can also cache later results. Samples without an identity,
+            such as samples of an ``external_source``, are not cached; ``Pipeline.explain`` reports this.
         cache_size: maximum size of the cache in MiB; 0 disables it.
         cache_threshold: minimum size: cache only images with more bytes than this.
         cache_batch_copy: accepted but ignored: the images of a batch are copied from the GPU's cache in one call.
         cache_debug: accepted but ignored; ``Pipeline.explain`` reports cache hits.
-        cache_folder: cache images in this folder instead of in memory; processes of a machine can share it. Then the
-            host decodes.
+        cache_folder: cache images in this folder instead of in memory; the processes of a machine can share the folder.
+            The images are then decoded on the host.
 
     Returns:
         ``[height, width, channels]``, layout HWC.

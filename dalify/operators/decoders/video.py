@@ -41,7 +41,7 @@ def video(
 ) -> Spec:
     """Decode videos, or selected frames, of any container and codec that FFmpeg supports.
 
-    Selected frames are identical to those of a full decode from the start. Without ``frames``, ``end_frame`` and
+    Selected frames equal the frames of a full decode from the start. Without ``frames``, ``end_frame`` and
     ``sequence_length`` a video is decoded to its end. Needs the extra ``dalify[video]``.
 
     The color conversion is bit-identical to DALI's CPU decoder: it uses the BT.601 matrix even if the file specifies

@@ -84,10 +84,11 @@ def declared_specs(
         ("in_types", "the inputs", in_types, xs),
     ):
         if len(first) != len(second):
-            raise ArgumentValueError(f"{one} and {other} must be equal in number; got {len(first)} and {len(second)}.")
+            raise ArgumentValueError(f"{one} and {other} must have equal lengths; got {len(first)} and {len(second)}.")
     if setup_fn is None and len(out_types) != len(in_types):
         raise ArgumentValueError(
-            f"without setup_fn, outputs and inputs must be equal in number; got {len(out_types)} and {len(in_types)}.",
+            "without setup_fn, the number of outputs must equal the number of inputs; got "
+            f"{len(out_types)} and {len(in_types)}.",
             hint="Pass setup_fn(outs, ins), which sets the shapes of the outputs.",
         )
     for index, (spec, dtype, ndim) in enumerate(zip(xs, in_types, ins_ndim, strict=True)):

@@ -1,6 +1,6 @@
 """Resize images, sequences and volumes: an alias of fn.resize.
 
-In DALI, it uses another GPU library; arguments and results are those of fn.resize.
+In DALI, this operator uses another GPU library than fn.resize; arguments and results are the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def resize(
     Raises:
         ArgumentValueError: no size, or several; an unknown mode.
         LayoutError: the data is not images, volumes or sequences.
-        DTypeError: a `dtype` that is neither FLOAT nor that of `x`.
+        DTypeError: a `dtype` that is neither FLOAT nor the dtype of `x`.
 
     Example:
         >>> images = fn.experimental.resize(images, resize_shorter=256)  # doctest: +SKIP

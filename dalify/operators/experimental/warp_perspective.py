@@ -121,7 +121,7 @@ def warp_perspective(
     Args:
         x: images HW, HWC, CHW or sequences of them, of any numeric type.
         matrix_input: the matrix as an input, [3, 3] per sample, or [F, 3, 3] for frames; instead of `matrix`.
-        size: height and width of the result, or one number for both; by default those of the input.
+        size: height and width of the result, or one number for both; by default the size of the input.
 
     Returns:
         Same type and layout.

@@ -213,8 +213,8 @@ def _(allow_outside_root: bool, source: _Source, returned: _Outputs) -> _Images:
         if found.problems:
             number, problem = next(iter(found.problems.items()))
             raise ReaderError(
-                f"the annotations cannot be saved: those of {counted(len(found.problems), 'image')} are invalid. The "
-                f"first is {found.names[number]!r}: {problem}"
+                f"the annotations cannot be saved: {counted(len(found.problems), 'image')} of the file have invalid "
+                f"annotations. The first is {found.names[number]!r}: {problem}"
             )
         save(source.save_preprocessed_annotations_dir, found, **returned.saved)
     folder = source.file_root or ""

@@ -26,7 +26,7 @@ _DEFAULT_RATE_HZ = 16000.0
 
 @dataclass(slots=True)
 class _Audio(Parameters):
-    """Which recordings are read, and what is returned of each.
+    """Which recordings are read, and which properties of each are returned.
 
     Attributes:
         downmix: return the mean of all channels, without a channel axis.
@@ -37,7 +37,7 @@ class _Audio(Parameters):
         read_idxs: also return the indices of the entries.
         read_sample_rate: also return the sampling rate.
         read_text: also return the text.
-        sample_rate: output sampling rate in Hz; negative or 0: that of the file.
+        sample_rate: output sampling rate in Hz; 0 or a negative number keeps the rate of the file.
     """
 
     downmix: bool = True

@@ -165,7 +165,7 @@ def numpy(
         cache_header_information: cache the headers of the files; saves a small read per window.
         file_filter: pattern (``*``, ``?``, ``[abc]``) for the names of files in folders.
         file_list: a text file with a path per line, relative to `file_root` or to the folder of the list.
-        file_root: folder; its files come first, then those of its subfolders (not deeper), each in byte order.
+        file_root: folder; its files come first, then the files of its subfolders (not deeper), both in byte order.
             With `file_list` or `files`: base folder of relative paths.
         files: list of paths.
         register_buffers: accepted but ignored, as in DALI.

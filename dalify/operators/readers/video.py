@@ -18,7 +18,7 @@ from dalify.registry import Spec, reader
 def video(*, videos: VideoClips) -> tuple[Spec, ...]:
     """Read sequences of frames from videos of any container and codec that FFmpeg supports.
 
-    Frames are identical to those of a full decode from the start, also with a variable frame rate, which DALI rejects.
+    Frames equal the frames of a full decode from the start, also with a variable frame rate, which DALI rejects.
     The videos are specified in one of three ways: a list of paths, class folders, or a list file. They are decoded on
     the CPU, or by hardware that the environment variable ``DALIFY_VIDEO_DECODER`` selects; with ``device="gpu"`` the
     frames are copied to the GPU. Needs the extra ``dalify[video]``.

@@ -34,7 +34,7 @@ def _output_count(arguments: Mapping[str, Any]) -> int:
 
 @dataclass(slots=True)
 class Selection(Parameters):
-    """Which objects are drawn, and what is returned of them.
+    """Which objects are drawn, and which properties of the objects are returned.
 
     Attributes:
         cache_objects: cache the boxes of repeated masks, keyed by a hash of their pixels.
@@ -119,7 +119,7 @@ _known: Recent[np.ndarray] = Recent(_MAX_CACHED_MASKS)
 
 
 class _Masks:
-    """Masks, and what is known of them.
+    """Masks, and precomputed facts about the masks.
 
     Args:
         x: the masks.

@@ -65,7 +65,7 @@ def _choose(masks, mask_starts, polygons, polygon_starts, vertex_starts, chosen,
         polygon_starts: see `mask_starts`.
         vertex_starts: see `mask_starts`.
         chosen: output, int64 [p]: polygons in the order of the result; those of a sample begin at its start.
-        places: output, int64 [p]: positions of their masks among those of the sample.
+        places: output, int64 [p]: positions of their masks among the masks of the sample.
         totals: output, int64 [N, 2]: numbers of selected polygons and vertices.
 
     Returns:

@@ -41,7 +41,7 @@ def on_devices(devices: Sequence[Any]) -> Any:
 class Division:
     """Creates one JAX array from the parts of this process.
 
-    The sharding divides the first axis, that of samples, over the devices. Each pipeline provides one part; a single
+    The sharding divides the first axis, the samples, among the devices. Each pipeline provides one part; a single
     pipeline provides all parts of this process.
 
     Args:
@@ -60,9 +60,10 @@ class Division:
         self._own = len({index[0].start for index in sharding.addressable_devices_indices_map(trial).values()})
         if pipelines not in (1, self._own):
             raise IteratorArgumentError(
-                f"the sharding divides a batch of this process into {self._own} parts, and there are {pipelines} "
+                f"the sharding divides a batch of this process into {self._own} parts, but there are {pipelines} "
                 "pipelines.",
-                hint=f"Pass one pipeline per part, {self._own} in total, or a single one whose batches are divided.",
+                hint=f"Pass one pipeline per part, {self._own} in total, or a single pipeline, whose batches are "
+                "divided.",
             )
 
     def __call__(self, name: str, arrays: Sequence[Any]) -> Any:

@@ -30,7 +30,7 @@ def get_spec_for_array(jax_array: Any) -> Any:
 class DALIGenericPeekableIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` of JAX with CLU's ``peek``. All batches have the shape and type of ``element_spec``.
 
-    The arguments are those of ``DALIGenericIterator``; `last_batch_policy` is FILL or DROP.
+    See ``DALIGenericIterator`` for the arguments; `last_batch_policy` is FILL or DROP.
 
     Raises:
         ShapeError: (during an epoch) a batch differs from the previous ones in shape or type.
@@ -160,6 +160,6 @@ def peekable_data_iterator(
 ) -> Any:
     """Convert a pipeline function to a function that returns a ``DALIGenericPeekableIterator``.
 
-    The arguments are those of ``data_iterator``; `last_batch_policy` is FILL or DROP.
+    See ``data_iterator`` for the arguments; `last_batch_policy` is FILL or DROP.
     """
     return decorated(DALIGenericPeekableIterator, **locals())

@@ -41,7 +41,7 @@ def jax_function(
         output_layouts: layout of the samples of the outputs: one string for all, or one per output. By default an
             output has the layout of the input of the same index, if it has the same number of dimensions.
         sharding: a JAX sharding: the function gets global arrays, divided over all processes.
-        device: ``cpu`` or ``gpu``; None: that of the inputs.
+        device: ``cpu`` or ``gpu``; None: the device of the inputs.
         preserve: call it even if no output of the pipeline needs it.
 
     Returns:

@@ -31,9 +31,9 @@ class DALIGenericIterator(GenericIterator):
     """Returns one dictionary of JAX arrays per batch; see `GenericIterator`.
 
     Without `sharding`, the batches of several pipelines are stacked: ``[pipelines, N, ...]``. With a JAX sharding, each
-    pipeline provides one of its parts, and a single pipeline all. `pmap_compatible` adds a first axis of devices to the
-    arrays, for ``jax.pmap``. The other arguments are those of `GenericIterator`. The policy PARTIAL, which returns a
-    smaller array, and the collations ``list`` and ``packed`` require one pipeline on one device.
+    pipeline provides one part of the array, and a single pipeline provides all parts. `pmap_compatible` adds a first
+    axis of devices to the arrays, for ``jax.pmap``. See `GenericIterator` for the other arguments. The policy PARTIAL,
+    which returns a smaller array, and the collations ``list`` and ``packed`` require one pipeline on one device.
 
     Raises:
         IteratorArgumentError: the number of pipelines differs from the number of parts of the sharding, or arguments
@@ -181,8 +181,8 @@ def data_iterator(
     ``device_id``.
 
     `pipeline_fn` may have the decorator ``pipeline_def``. With JAX devices in `devices` instead of `sharding`, the
-    arrays have the form for ``jax.pmap``, unless `pmap_compatible` is False. The other arguments are those of
-    ``DALIGenericIterator``.
+    arrays have the form for ``jax.pmap``, unless `pmap_compatible` is False. See ``DALIGenericIterator`` for the other
+    arguments.
 
     Raises:
         IteratorArgumentError: both ``sharding`` and ``devices`` are specified.
@@ -209,7 +209,7 @@ def decorated(
 ) -> Any:
     """Return the decorated function, or the decorator if `pipeline_fn` is None.
 
-    `iterator` is a class of iterators; the other arguments are those of ``data_iterator``.
+    `iterator` is a class of iterators; see ``data_iterator`` for the other arguments.
     """
     if sharding is not None and devices is not None:
         raise IteratorArgumentError(

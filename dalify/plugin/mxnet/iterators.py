@@ -116,7 +116,7 @@ class DALIGenericIterator(GenericIterator):
 class DALIClassificationIterator(DALIGenericIterator):
     """A ``DALIGenericIterator`` for pipelines with two outputs: data and labels.
 
-    `data_name` and `label_name` are their names. The other arguments are those of ``DALIGenericIterator``.
+    `data_name` and `label_name` are their names. See ``DALIGenericIterator`` for the other arguments.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ def numba_function(
         in_types: element type of each input.
         outs_ndim: number of dimensions of each output.
         ins_ndim: number of dimensions of each input.
-        setup_fn: function that sets the shapes of the outputs; None: those of the inputs.
+        setup_fn: function that sets the shapes of the outputs; None: they have the shapes of the inputs.
         batch_processing: call ``run_fn`` once per batch, with a list of arrays for each output and input, instead of
             once per sample.
         blocks: accepted; for a function on the GPU.
@@ -75,7 +75,7 @@ def numba_function(
 class NumbaFunction(OperatorInstance):
     """``numba_function`` as a class: created with the arguments, called with the inputs.
 
-    The arguments are those of ``numba_function``.
+    See ``numba_function`` for the arguments.
     """
 
     operator = catalog.find(_NAME)
@@ -105,6 +105,6 @@ class NumbaFunction(OperatorInstance):
         self.blocks, self.threads_per_block = blocks, threads_per_block
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Return the graph values; arguments of the call override those of the constructor."""
+        """Return the graph values; arguments of the call override arguments of the constructor."""
         own = ("run_fn", "setup_fn", "out_types", "in_types", "outs_ndim", "ins_ndim", "batch_processing")
         return numba_function(*inputs, **{**{name: getattr(self, name) for name in own}, **self.arguments, **arguments})

@@ -36,7 +36,7 @@ def torch_python_function(
         batch_processing: call the function once per batch; it then gets, and returns, one list of tensors for each
             input and output.
         output_layouts: layout of the outputs: one string for all, or a list with one per output.
-        device: ``cpu`` or ``gpu``; None: that of the inputs.
+        device: ``cpu`` or ``gpu``; None: the device of the inputs.
         name: name of the operator.
         preserve: call it even if no output of the pipeline needs it.
         bytes_per_sample_hint: accepted.
@@ -67,7 +67,7 @@ def torch_python_function(
 class TorchPythonFunction(OperatorInstance):
     """``torch_python_function`` as a class: created with the function, called with the inputs.
 
-    The arguments are those of ``torch_python_function``.
+    See ``torch_python_function`` for the arguments.
     """
 
     operator = catalog.find("python_function")
@@ -88,7 +88,7 @@ class TorchPythonFunction(OperatorInstance):
         self.batch_processing = batch_processing
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Return the graph values; arguments of the call override those of the constructor."""
+        """Return the graph values; arguments of the call override arguments of the constructor."""
         return torch_python_function(*inputs, **{**self.arguments, **arguments})
 
 

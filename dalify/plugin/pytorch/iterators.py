@@ -86,7 +86,7 @@ class DALIRaggedIterator(DALIGenericIterator):
 
     `output_types` has for each output ``DENSE_TAG`` (one tensor ``[N, ...]``), ``SPARSE_LIST_TAG`` (a list of N
     tensors) or ``SPARSE_COO_TAG`` (one sparse tensor ``[N, longest, ...]`` of samples with at least one dimension); all
-    are dense by default. The other arguments are those of ``DALIGenericIterator``.
+    are dense by default. See ``DALIGenericIterator`` for the other arguments.
     """
 
     DENSE_TAG = "dense"

@@ -32,12 +32,12 @@ _ROW_NUMBERS_END = 1 << 32  # the random numbers of a sample depend on 32 bits o
 
 
 class PipelineMapper:
-    """Runs a pipeline on the columns of a data set, for ``ray.data.Dataset.map_batches``.
+    """Runs a pipeline on the columns of a dataset, for ``ray.data.Dataset.map_batches``.
 
-    Ray creates one per actor, which builds the pipeline once.
+    Ray creates one mapper per actor; the mapper builds its pipeline once.
 
     Args:
-        function: takes one graph node per column and returns the output nodes.
+        function: takes one graph value per column and returns the outputs, also graph values.
         columns: names of the input columns, in the order of the function's parameters. Other columns are dropped.
         outputs: names of the output columns.
         batch_size: maximum number of rows in a batch; at least the batch size of ``map_batches``.
@@ -46,9 +46,9 @@ class PipelineMapper:
             ``ray.data.range``. The random numbers of a row then depend only on its number, not on the actor or the
             batch that Ray assigns it to. Requires ``seed``. Without this column random numbers cannot be reproduced,
             because Ray provides no row or block numbers that are independent of its schedule.
-            ``fn.batch_permutation`` and Python functions with their own random numbers ignore it.
-        options: of the pipeline, such as ``num_threads`` and ``seed``. With a seed and without ``row_numbers`` all
-            actors draw the same random numbers for their first batch, so omit the seed for augmentations.
+            ``fn.batch_permutation`` and Python functions with their own random numbers ignore the row numbers.
+        options: options of the pipeline, such as ``num_threads`` and ``seed``. With a seed and without ``row_numbers``,
+            all actors draw the same random numbers for their first batch, so omit the seed for augmentations.
 
     Raises:
         ArgumentTypeError: columns or outputs are not lists of names.
@@ -113,7 +113,7 @@ class PipelineMapper:
         needed = self._columns if self._row_numbers is None else [*self._columns, self._row_numbers]
         missing = [name for name in needed if name not in batch]
         if missing:
-            raise ArgumentValueError(f"the data set has no column {missing[0]!r}; it has {', '.join(batch)}.")
+            raise ArgumentValueError(f"the dataset has no column {missing[0]!r}; it has {', '.join(batch)}.")
         if self._row_numbers is not None:
             engine = parts_of(self._pipe).builder.engine()
             assert isinstance(engine, Engine), "dalify bug: a batch in debug mode has row numbers"

@@ -26,7 +26,7 @@ class RayPipeline(Pipeline):
         workers: number of actors; 1 by default.
         cpus_per_worker: CPUs that Ray reserves for each actor, and its number of threads.
         min_workers: minimum number of actors, if the number may change.
-        max_workers: maximum number of actors, if the number may change. ``RayPool`` says when it does.
+        max_workers: maximum number of actors, if the number may change; see ``RayPool``.
         resources: further resources that Ray reserves for each actor.
         start_timeout_s: maximum time in seconds to wait for the first worker; after it, batches raise an error.
         pool: workers that several trainers share, instead of the arguments above.

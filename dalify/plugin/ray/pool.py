@@ -92,7 +92,7 @@ class RayPool:
         return max(1, round(self.cpus_per_worker))
 
     def start_worker(self, number: int) -> Any:
-        """Return a new worker, or one that another trainer started; Ray starts it once its resources are free.
+        """Return a new worker, or a worker that another trainer started; Ray starts it when its resources are free.
 
         Args:
             number: number of the worker, from 0.

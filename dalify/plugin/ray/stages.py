@@ -243,7 +243,8 @@ class RayStages:
                 WorkerError(
                     f"batch {order.iteration.number} is lost: {order.deaths} workers died while they computed it; "
                     f"{reason}",
-                    hint="Look for a crash in that code, or for a node running out of memory. The next batch follows.",
+                    hint="Check for a crash in the code of the pipeline, or for a node that ran out of memory. The "
+                    "next run() returns the next batch.",
                 ),
             )
         else:
@@ -402,7 +403,8 @@ class RayStages:
                     WorkerError(
                         f"the pipeline took longer than callback_timeout_s={timeout_s:g} for batch {number}, "
                         f"{order.timeouts} times; the last worker was on {member.node}.",
-                        hint="Look for what it waits for, or raise callback_timeout_s. The next batch follows.",
+                        hint="Check what the pipeline waits for, or increase callback_timeout_s. The next run() "
+                        "returns the next batch.",
                     ),
                 )
             self._replace_worker(member, WorkerError("it took too long"))

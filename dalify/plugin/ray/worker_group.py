@@ -48,7 +48,7 @@ class Member:
         self.node_id = ""
         self.is_ready = False
         self.is_leaving = False
-        self.orders: deque[Any] = deque()  # the first one is being computed
+        self.orders: deque[Any] = deque()  # the first order is being computed
         self.began = self.idle_since = time.monotonic()  # when its first order was sent; when it became idle
         self.last_check = self.began  # time of the last health check
         self.batches = 0
@@ -131,7 +131,7 @@ class WorkerGroup:
             if version != dalify.__version__:
                 self._reject(
                     member,
-                    f"{member.node} has dalify {version}, and this program {dalify.__version__}.",
+                    f"{member.node} has dalify {version}, but this program has {dalify.__version__}.",
                     "Install the same version on all nodes.",
                 )
 
@@ -144,7 +144,7 @@ class WorkerGroup:
             self._reject(
                 member,
                 f"a worker on {node} cannot start: {text}",
-                "All nodes need the same dalify and the packages of your program.",
+                "All nodes need the same version of dalify, and the packages of your program.",
             )
         elif reply is None:
             self._handle_early_death(member, error)
@@ -152,14 +152,14 @@ class WorkerGroup:
             self._reject(
                 member,
                 f"{reply.node} has no {reply.missing[0]}, which the pipeline reads.",
-                "Have the data at the same path on all nodes that run workers, or use resources= to choose nodes.",
+                "Provide the data at the same path on all nodes that run workers, or select nodes with resources=.",
             )
         elif reply.failure is not None:
             cause = error_of(reply.failure, "the pipeline")
             self._reject(
                 member,
                 f"a worker on {reply.node} cannot load the pipeline: {reply.failure.text}",
-                "Modules that it uses must be importable on all nodes.",
+                "Modules that the pipeline uses must be importable on all nodes.",
                 cause,
             )
         else:
@@ -180,7 +180,7 @@ class WorkerGroup:
         self._reject(
             member,
             f"a worker died {retry.deaths + 1} times before it was ready: {str(error).splitlines()[0]}",
-            "Ray's logs have its messages: ray logs.",
+            "The messages of the worker are in Ray's logs: ray logs.",
         )
 
     def _reject(self, member: Member, text: str, hint: str, cause: Exception | None = None) -> None:
@@ -268,11 +268,11 @@ class WorkerGroup:
             return self._rejection
         return WorkerError(
             f"no worker could be started within start_timeout_s={self._pool.start_timeout_s:g}: {self._resources()}.",
-            hint="End what uses the CPUs, add nodes, or take fewer cpus_per_worker.",
+            hint="Free CPUs, add nodes, or reduce cpus_per_worker.",
         )
 
     def log_waiting_workers(self) -> None:
-        """Log that workers wait for resources of the cluster, once for each number of them."""
+        """Log that workers wait for resources of the cluster, once for each number of waiting workers."""
         now = time.monotonic()
         if self._waits_since is None or now - self._waits_since < _SILENT_START_S:
             return
@@ -292,11 +292,12 @@ class WorkerGroup:
         total, free = (found.get("CPU", 0.0) for found in (ray.cluster_resources(), ray.available_resources()))
         largest = max((node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
         cpus = self._pool.cpus_per_worker
-        text = f"each needs {cpus:g} CPU, and of the cluster's {total:g} {free:g} are free"
+        plural = "" if cpus == 1 else "s"
+        text = f"each worker needs {cpus:g} CPU{plural}, and {free:g} of the cluster's {total:g} CPUs are free"
         if largest < cpus:
-            text += f"; its largest node has {largest:g}"
+            text += f"; the largest node has {largest:g}"
         if self._pool.resources:
-            text += f"; each also needs {dict(self._pool.resources)}"
+            text += f"; each worker also needs {dict(self._pool.resources)}"
         return text
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ tf = framework("tensorflow", plugin="tf")
 class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClass] -- the package may be absent
     """The base class of ``DALIDataset`` and ``experimental.DALIDatasetWithInputs``.
 
-    The arguments are those of ``DALIDataset``; `inputs` has datasets by the names of external sources, and `dtypes` and
+    See ``DALIDataset`` for the arguments; `inputs` has datasets by the names of external sources, and `dtypes` and
     `shapes` are deprecated names of `output_dtypes` and `output_shapes`.
     """
 
@@ -105,11 +105,11 @@ class DALIDataset(PipelineDataset):
         output_shapes: shapes of batches, or one shape; None is any extent or any shape. Dimensions of extent 1 that a
             shape does not contain are removed: labels ``[N, 1]`` can be declared as ``[N]``.
         fail_on_device_mismatch: accepted; batches are returned in host memory.
-        options: batch_size, num_threads, device_id, prefetch_queue_depth: instead of those of the pipeline;
+        options: batch_size, num_threads, device_id, prefetch_queue_depth: override the options of the pipeline;
             exec_separated, exec_dynamic, cpu_prefetch_queue_depth, gpu_prefetch_queue_depth: accepted.
 
     Raises:
-        ArgumentValueError: an external source has no source, or the number of shapes differs from that of outputs.
+        ArgumentValueError: an external source has no source, or the number of shapes is not the number of outputs.
 
     Example:
         >>> dataset = DALIDataset(pipe, output_dtypes=(tf.float32, tf.int64), output_shapes=((None, 28, 28), (None,)))
@@ -186,7 +186,7 @@ def dataset_options() -> Any:
 
 
 def dataset_compatible_tensorflow() -> bool:
-    """Return whether this TensorFlow supports ``DALIDataset``, inputs of it, and its distribution: always True."""
+    """Return whether this TensorFlow supports ``DALIDataset``, its inputs, and its distribution: always True."""
     return True
 
 

@@ -18,7 +18,7 @@ class DALIDatasetWithInputs(PipelineDataset):
     It ends with the shortest dataset; the last batch may have fewer samples.
 
     `input_datasets` has for each name of an ``fn.external_source`` without source a ``tf.data.Dataset`` of samples, or
-    `Input` of one. The other arguments are those of ``DALIDataset``.
+    `Input` of one. See ``DALIDataset`` for the other arguments.
 
     Raises:
         ArgumentValueError: names do not match the external sources.

@@ -56,8 +56,8 @@ def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
         kwargs: num_threads, device_id: options of a serialized pipeline; others are accepted.
 
     Raises:
-        ArgumentTypeError: none or both of the pipelines are specified.
-        ArgumentValueError: sparse tensors are requested, or the number of types differs from that of outputs.
+        ArgumentTypeError: neither or both of `pipeline` and `serialized_pipeline` are specified.
+        ArgumentValueError: sparse tensors are requested, or the number of types is not the number of outputs.
     """
     if (pipeline is None) == (serialized_pipeline is None):
         raise ArgumentTypeError("DALIIterator needs either pipeline=... or serialized_pipeline=....")

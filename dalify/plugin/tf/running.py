@@ -27,7 +27,7 @@ class Input:
 
     Args:
         dataset: a ``tf.data.Dataset``.
-        layout: layout of its samples; None: that of the external source.
+        layout: layout of its samples; None: the layout of the external source.
         batch: whether its elements are batches instead of samples; None: as in the external source.
     """
 
@@ -56,7 +56,7 @@ def checked_inputs(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, In
         if name not in open_names:
             known = ", ".join(repr(each) for each in open_names) or "none"
             raise ArgumentValueError(
-                f"input_datasets has {name!r}; the external sources of the pipeline that wait for data: {known}.",
+                f"input_datasets has the name {name!r}; the external sources without a source are: {known}.",
                 hint="Create the external_source with that name and without a source.",
             )
         dataset = value.dataset if isinstance(value, Input) else value
@@ -122,7 +122,7 @@ class Fitting:
         if kept is None:
             raise ShapeError(
                 f"output {index} has the shape {array.shape}, but output_shapes specifies {tuple(shape)}.",
-                hint="The first dimension is that of the batch; None means any extent.",
+                hint="The first dimension is the batch size; None means any extent.",
             )
         return array.reshape(kept)
 

@@ -1,4 +1,4 @@
-"""Readers: data sets with one or a few changed files, read through a new pipeline each time."""
+"""Readers: datasets with one or a few changed files, read through a new pipeline each time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RUNS = 3
 # Each call of a library in a helper process may take six seconds of processor time before it is an error.
 _SECONDS_OF_HELPERS = 90.0
 _POLICIES = (b"raise", b"skip", b"replace")
-_HERE = b"@FOLDER@"  # stands for the data set's folder inside files and arguments
+_HERE = b"@FOLDER@"  # stands for the dataset's folder inside files and arguments
 _FORMATS = {
     ".arrow": "arrow",
     ".avi": "riff",
@@ -58,7 +58,7 @@ Arguments = Mapping[str, Any]
 
 
 class ReaderTarget(Target):
-    """A reader on a small data set.
+    """A reader on a small dataset.
 
     Args:
         name: of the target.
@@ -94,7 +94,7 @@ class ReaderTarget(Target):
         self._count = 0
 
     def prepare(self, folder: Path) -> list[Input]:
-        """Write the data set and read it in every way."""
+        """Write the dataset and read it in every way."""
         self._folder = folder
         source = folder / "valid"
         source.mkdir()

@@ -60,7 +60,7 @@ RESIZE_DEFAULTS = FILTER_DEFAULTS | dict.fromkeys(
     "not given; 0 keeps the extent. DALI's code checks whether the argument was given",
 )
 OUTSIDE_NAMES = {
-    "allow_outside_root": "names in data cannot refer to files outside the folder of the data set unless the user "
+    "allow_outside_root": "names in data cannot refer to files outside the folder of the dataset unless the user "
     "allows it",
 }
 

@@ -193,7 +193,7 @@ def test_files_must_agree():
     one = encoded(np.arange(3.0))
     with pytest.raises(MixedBatchError, match=r"INT64.*FLOAT64(?s:.*)dtype=types\.FLOAT"):
         run_dalify("decoders.numpy", [one, encoded(np.arange(3))])
-    with pytest.raises(MixedBatchError, match=r"2 dimensions, shape .1, 3., the first sample of the batch 1"):
+    with pytest.raises(MixedBatchError, match=r"2 dimensions, shape .1, 3., but the first sample of the batch has 1"):
         run_dalify("decoders.numpy", [one, encoded(np.ones((1, 3)))])
     both: Any = run_dalify("decoders.numpy", [one, encoded(np.arange(3))], dtype=types.FLOAT)
     np.testing.assert_array_equal(both[1], [0, 1, 2])

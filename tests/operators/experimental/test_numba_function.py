@@ -133,7 +133,7 @@ def test_the_class_gives_the_same(case: str) -> None:
     [
         ({"in_types": [types.FLOAT]}, DTypeError, "in_types specifies"),
         ({"ins_ndim": [3]}, ShapeError, "ins_ndim specifies 3"),
-        ({"outs_ndim": [2, 2]}, ArgumentValueError, "out_types and outs_ndim must be equal in number; got 1 and 2"),
+        ({"outs_ndim": [2, 2]}, ArgumentValueError, "out_types and outs_ndim must have equal lengths; got 1 and 2"),
         ({"out_types": [0, 0], "outs_ndim": [2, 2]}, ArgumentValueError, "setup_fn"),
         ({"setup_fn": lambda outs, ins: outs[0][0].fill(-1)}, ShapeError, "shape"),
     ],

@@ -1,4 +1,4 @@
-"""Small data sets of every container, and runs of a reader here and in the real DALI."""
+"""Small datasets of every container, and runs of a reader here and in the real DALI."""
 
 from __future__ import annotations
 

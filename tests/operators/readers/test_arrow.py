@@ -188,7 +188,7 @@ def test_samplers_know_labels_and_files(tmp_path: Path) -> None:
         assert seen.count(1) == (6 if column == "label" else 3)
 
 
-# -- data sets of Hugging Face
+# -- datasets of Hugging Face
 
 
 def test_a_dataset_of_hugging_face() -> None:

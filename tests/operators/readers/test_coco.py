@@ -433,7 +433,7 @@ def test_arguments_that_do_not_go_together(data: Path, options: dict[str, Any]):
 def test_images_that_are_not_there(data: Path):
     with pytest.raises(ReaderError, match=r"has no image 'zz\.jpg'"):
         read(dalify, data, images=["zz.jpg"])
-    with pytest.warns(BadSampleWarning, match=r"has no image 'zz\.jpg', of 2 in images="):
+    with pytest.warns(BadSampleWarning, match=r"has no image 'zz\.jpg'; ignoring 1 of the 2 names in images="):
         found = read(dalify, data, images=["zz.jpg", "2.jpg"])
     assert found[2]["epoch_size"] == 1
     with pytest.raises(ReaderError, match="cannot read the annotations"):

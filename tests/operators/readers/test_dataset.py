@@ -1,4 +1,4 @@
-"""Map-style data sets of PyTorch and others as readers, in threads and in processes."""
+"""Map-style datasets of PyTorch and others as readers, in threads and in processes."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_an_item_does_not_end_the_epoch(processes: int) -> None:
 def test_a_process_that_dies_costs_its_batch() -> None:
     pipe = pipe_of(Dying(), processes=2, pipeline={"prefetch_queue_depth": 1})
     pipe.run()
-    with pytest.raises(WorkerError, match="ended with exit code 1 in the data set, called for a sample") as caught:
+    with pytest.raises(WorkerError, match="ended with exit code 1 in the dataset, called for a sample") as caught:
         pipe.run()
     assert "sample 1 of the batch, from item 5 of the dataset" in str(caught.value)
     assert pipe.run()[1].as_array().tolist() == [8, 9, 10, 11]

@@ -138,7 +138,7 @@ TOGETHER = [
     {"roi_start": [-1, 0, 0], "roi_end": [3, 7, 5], "out_of_bounds_policy": "pad", "fill_value": 3},
     {"roi_start": [0, 0, 0], "roi_end": [9, 5, 5], "out_of_bounds_policy": "trim_to_shape"},
 ]
-# Of a data set: shapes, types and orders of its files.
+# Of a dataset: shapes, types and orders of its files.
 KINDS = {
     "alike": [((4, 6, 5), "<f4", "C")] * 16,
     "one is odd": [((4, 6, 5), "<f4", "C"), ((4, 5, 6), "<f4", "C")] + [((4, 6, 5), "<f4", "C")] * 14,

@@ -41,7 +41,7 @@ def _contents(number: int) -> bytes:
 
 
 def _write(reader: str, folder: Path) -> dict[str, Any]:
-    """Write a data set; return the arguments of its reader."""
+    """Write a dataset; return the arguments of its reader."""
     if reader == "file":
         for number in range(COUNT):
             (folder / f"{number}.x").write_bytes(_contents(number))

@@ -97,7 +97,7 @@ MESSAGES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "a timeout without workers": (
         lambda root: cifar(KNOWN),
         {"timeout": 1},
-        "[LO01] timeout is set without workers. Hint: Omit it, or set num_workers.",
+        "[LO01] timeout is set without workers. Hint: Omit timeout, or set num_workers.",
     ),
 }  # fmt: skip
 
@@ -134,7 +134,7 @@ def test_explanation_of_a_hybrid():
         "[TF02] the dataset has a target_transform",
         "hint: Convert the labels once, in the dataset, so that threads can compute the batches.",
         "[WI01] worker_init_fn is set, which must be called in worker processes",
-        "hint: Without it, threads compute the batches; torch.manual_seed or generator= determines the seeds.",
+        "hint: Omit worker_init_fn to compute the batches in threads; torch.manual_seed or generator= sets the seeds.",
         "2 worker processes of torch",
     ]
 

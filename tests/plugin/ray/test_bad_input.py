@@ -74,7 +74,7 @@ def test_a_node_with_another_version(
     node = ray_cluster.add(resources={"odd": 1}, env_vars={"PYTHONPATH": str(other_version)})
     try:
         pipe = RayPipeline(photos(photo_folder), workers=1, resources={"odd": 0.1})
-        with pytest.raises(WorkerError, match=f"has dalify 0.0.9, and this program {dalify.__version__}"):
+        with pytest.raises(WorkerError, match=f"has dalify 0.0.9, but this program has {dalify.__version__}"):
             pipe.run()
         pipe.close()
         with caplog.at_level(logging.WARNING, "dalify.ray"):
@@ -95,14 +95,16 @@ def test_a_full_cluster(
 ) -> None:
     ray_cluster.fill_up()
     pipe = RayPipeline(photos(photo_folder), workers=1, cpus_per_worker=2, start_timeout_s=1)
-    with pytest.raises(WorkerError, match=r"each needs 2 CPU, and of the cluster's .* its largest node has 1"):
+    with pytest.raises(
+        WorkerError, match=r"each worker needs 2 CPUs, and .* of the cluster's .* the largest node has 1"
+    ):
         pipe.run()
     pipe.close()
     monkeypatch.setattr("dalify.plugin.ray.worker_group._SILENT_START_S", 1.0)
     pipe, reference = RayPipeline(photos(photo_folder), workers=4), photos(photo_folder)
     with caplog.at_level(logging.WARNING, "dalify.ray"):
         assert_equal(batches(pipe, EPOCH), batches(reference, EPOCH))
-        eventually(lambda: "1 of 4 workers are not ready: each needs 1 CPU" in caplog.text, "a line in the log")
+        eventually(lambda: "1 of 4 workers are not ready: each worker needs 1 CPU," in caplog.text, "a line in the log")
     node = ray_cluster.add()
     try:
         eventually(lambda: len(pipe.nodes) == 4, "the fourth starts as soon as there is room")

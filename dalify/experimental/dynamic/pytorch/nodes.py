@@ -47,7 +47,7 @@ class Reader(BaseNode[dict[str, Any]]):
         self._has_begun = False
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Start an epoch at the position of the reader, or continue that of a state."""
+        """Start an epoch at the position of the reader, or continue the epoch of a state."""
         super().reset(initial_state)
         if initial_state and initial_state[_STATE] is not None:
             self._reader.set_state(initial_state[_STATE])

@@ -19,7 +19,7 @@ class GaussianBlur(Operator):
         kernel_size: an odd number of pixels, or ``(width, height)``.
         sigma: the standard deviation, or the minimum and maximum of a random one.
         device: ``cpu`` or ``gpu``.
-        seed: random seed; -1: that of the pipeline.
+        seed: random seed; -1: the seed of the pipeline.
 
     Raises:
         ArgumentTypeError: a list contains other values than numbers.

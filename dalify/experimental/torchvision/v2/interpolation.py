@@ -13,7 +13,7 @@ __all__ = ["InterpolationMode", "interp_type"]
 
 
 class InterpolationMode(Enum):
-    """Interpolation modes; members and values are those of torchvision's enumeration."""
+    """Interpolation modes; members and values are the same as in torchvision."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"

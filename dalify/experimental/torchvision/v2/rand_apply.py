@@ -15,7 +15,7 @@ class RandomApply(Operator):
     """Apply a list of transforms with a probability.
 
     Args:
-        op_list: transforms; all of them are applied, or none.
+        op_list: transforms; either all transforms are applied, or none.
         p: the probability, independent for each image.
         device: ``cpu`` or ``gpu``.
 

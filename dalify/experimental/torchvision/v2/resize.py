@@ -47,7 +47,9 @@ class Resize(Operator):
             if max_size < 1:
                 raise ArgumentValueError(f"max_size must be positive; got {max_size!r}.")
             if self._size is not None and len(self._size) == 2:
-                raise ArgumentValueError(f"max_size requires a single size, that of the shorter side; got {size!r}.")
+                raise ArgumentValueError(
+                    f"max_size requires size to be one integer, the length of the shorter side; got {size!r}."
+                )
             if self._size is not None and self._size[0] > max_size:
                 raise ArgumentValueError(f"max_size must be at least size; got {max_size} and {self._size[0]}.")
         self.size = size

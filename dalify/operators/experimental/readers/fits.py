@@ -49,7 +49,7 @@ def fits(
             out of range raise an error.
         file_filter: pattern (``*``, ``?``, ``[abc]``) for the names of files in folders.
         file_list: a text file with a path per line, relative to `file_root` or to the folder of the list.
-        file_root: folder; its files come first, then those of its subfolders (not deeper), each in byte order.
+        file_root: folder; its files come first, then the files of its subfolders (not deeper), both in byte order.
             With `file_list` or `files`: base folder of relative paths.
         files: list of paths.
         hdu_indices: numbers of the header-data units to read; 1 is the primary one.
@@ -60,7 +60,7 @@ def fits(
     Raises:
         ReaderError: a file is missing or damaged, or has no image in the unit.
         IntegerRangeError: values out of the range of the type.
-        ArgumentValueError: the number of types differs from that of outputs, or a number is below 1.
+        ArgumentValueError: the number of types is not the number of outputs, or an HDU number is below 1.
         DTypeError: a type that is not numeric.
 
     Example:

@@ -30,7 +30,7 @@ def video(
 ) -> tuple[Spec, ...]:
     """Read sequences of frames from videos of any container and codec that FFmpeg supports.
 
-    Frames are identical to those of a full decode from the start. The videos are specified in one of three ways: a list
+    Frames equal the frames of a full decode from the start. The videos are specified in one of three ways: a list
     of paths, class folders, or a list file. Needs the extra ``dalify[video]``.
 
     Unlike in DALI, a file that is not a video raises an error instead of being skipped, and so does a segment outside

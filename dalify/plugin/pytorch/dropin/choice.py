@@ -70,7 +70,7 @@ def _check_loader(loader: Any) -> None:
     if loader._dataset_kind != _DatasetKind.Map:
         raise NotRecognizedError("the dataset is iterable", "Datasets with __getitem__ are supported.", "DS01")
     if not loader.num_workers and loader.timeout:
-        raise NotRecognizedError("timeout is set without workers", "Omit it, or set num_workers.", "LO01")
+        raise NotRecognizedError("timeout is set without workers", "Omit timeout, or set num_workers.", "LO01")
     check_settings()
 
 
@@ -83,7 +83,7 @@ def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[R
     if any(source.slow_labels for source in sources.values()):
         found.append(Reason("Python reads the dataset's labels from files", code="DS07"))
     if loader.num_workers and loader.worker_init_fn is not None:
-        hint = "Without it, threads compute the batches; torch.manual_seed or generator= determines the seeds."
+        hint = "Omit worker_init_fn to compute the batches in threads; torch.manual_seed or generator= sets the seeds."
         found.append(Reason("worker_init_fn is set, which must be called in worker processes", hint, "WI01"))
     if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.calls_torchvision for source in sources.values()):
         reason = f"some transforms are torchvision's Python code, which scales to {_THREADS_FOR_PYTHON} threads only"

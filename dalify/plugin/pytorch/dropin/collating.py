@@ -49,7 +49,7 @@ def default_collate(samples: list[Any]) -> Any:
 
 
 def collate_labels(labels: list[Any]) -> Any:
-    """Return what torch's function returns for labels, faster for Python integers."""
+    """Collate labels like torch's function, but faster for Python integers."""
     if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
         return torch.from_numpy(numbers)
     samples: Any = tuple(labels)  # as torch passes them to functions that users add to its table

@@ -77,7 +77,7 @@ class ChangeMonitor:
                 self._add_dataset(part)
 
     def _add_transform(self, value: Any) -> None:
-        """Watch the parameters of a transform of torchvision or torch, and those of the transforms in it."""
+        """Watch the parameters of a transform of torchvision or torch, and of the transforms in it."""
         children: Collection[Any] = ()
         if type(value).__module__.startswith(_TRANSFORM_MODULES):
             children = vars(value).values()

@@ -119,7 +119,7 @@ class TorchDraws:
     """Random numbers for one sample at a time.
 
     Args:
-        generator: torch's default generator in the main process, or that of a worker.
+        generator: torch's default generator in the main process, or the generator of a worker.
         python: source for transforms that draw from Python's module: ``random``, or the ``Random`` of a worker.
     """
 
@@ -219,7 +219,7 @@ class TorchDraws:
         _advance(self._generator, state[1])
 
     def batch(self, samples: int, draws_per_sample: int) -> BatchDraws:
-        """Return the numbers of a batch, equal to those of one sample at a time."""
+        """Return the numbers of a batch; they are the same as if samples drew one after the other."""
         generator, count = self.generator, samples * draws_per_sample
         words = _words_of(generator.get_state(), count) if count else np.empty(0, np.uint32)
         _advance(generator, count)

@@ -134,5 +134,5 @@ def _collate_hint(samples: Any) -> str:
     if any(isinstance(first, Image.Image) for first in firsts):
         return " Pillow images cannot be collated: add ToTensor() at the end of the dataset's transform."
     if len({_shape(first) for first in firsts} - {None}) > 1:
-        return " They differ in shape: add Resize((height, width)) or a crop, or set collate_fn."
+        return " The samples differ in shape: add Resize((height, width)) or a crop, or set collate_fn."
     return ""

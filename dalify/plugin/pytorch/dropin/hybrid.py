@@ -144,7 +144,7 @@ def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], accelerated:
 
     Args:
         loader: the user's loader.
-        get_iterator: torch's method, or that of a subclass.
+        get_iterator: torch's method, or the method of a subclass.
         accelerated: replaces the dataset, unless None.
 
     Returns:

@@ -102,7 +102,7 @@ class _Worker:
 
     @contextmanager
     def active_generators(self) -> Iterator[None]:
-        """Use the generators of this worker as those of the process."""
+        """Make the generators of this worker the generators of the process."""
         outer, info = RandomStates.current(), _utils.worker._worker_info
         RandomStates(self.draws.generator.get_state(), self.draws.python.getstate(), self._numpy_state).restore()
         _utils.worker._worker_info = self._info

@@ -214,7 +214,7 @@ def source_of(dataset: Any) -> Source:
     """Return the source of a dataset that has samples of its own.
 
     Raises:
-        NotRecognizedError: it is not supported.
+        NotRecognizedError: the dataset is not supported.
     """
     if type(dataset) in DATASETS:
         return _registered(dataset)

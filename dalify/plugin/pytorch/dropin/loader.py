@@ -118,7 +118,7 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
 
     Args:
         loader: a ``torch.utils.data.DataLoader`` or an instance of a subclass.
-        get_iterator: torch's method, or that of a subclass.
+        get_iterator: torch's method, or the method of a subclass.
 
     Raises:
         NotAcceleratedError: only torch's loader supports it, and `on_fallback` is ``"raise"``.

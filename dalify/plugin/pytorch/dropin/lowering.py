@@ -138,7 +138,7 @@ class _Lowering:
         """Add a transform.
 
         Raises:
-            NotRecognizedError: it is not supported, was modified, or torchvision rejects its input.
+            NotRecognizedError: the transform is not supported or was modified, or torchvision rejects its input.
         """
         if not self._channels:
             raise NotRecognizedError(f"{position} gets no RGB or grayscale image")
@@ -365,7 +365,7 @@ def lower(transform: Any) -> Lowered:
         transform: a transform of ``torchvision.transforms`` or a Compose. Unsupported parts run as Python code.
 
     Raises:
-        ArgumentTypeError: it cannot be called.
+        ArgumentTypeError: the transform is not callable.
 
     Example:
         >>> from dalify.plugin.pytorch import lower

@@ -32,7 +32,7 @@ class Reason(NamedTuple):
     """Why dalify does not compute something.
 
     Attributes:
-        text: what is not supported, and where.
+        text: the unsupported part, and its place.
         hint: how to avoid it; empty if that is impossible.
         code: short name of the kind of reason, for programs.
     """
@@ -43,7 +43,7 @@ class Reason(NamedTuple):
 
 
 class NotRecognizedError(Exception):
-    """Something that dalify does not support, so that torch computes it; the arguments are those of `Reason`."""
+    """Something that dalify does not support, so that torch computes it; see `Reason` for the arguments."""
 
     def __init__(self, text: str, hint: str = "", code: str = "DS02") -> None:
         super().__init__(text)
@@ -67,7 +67,7 @@ class Table:
 
 @dataclass(frozen=True)
 class TransformPlan:
-    """The supported transforms before the first unsupported one, and what follows.
+    """The supported transforms before the first unsupported transform, and the plan of the following transforms.
 
     Attributes:
         steps: steps on images, in order.
@@ -159,7 +159,7 @@ class TransformPlan:
             a Pillow image, or a tensor ``[channels, height, width]``, with memory of its own.
 
         Raises:
-            Exception: the error of decoding; otherwise that of torchvision's transforms.
+            Exception: an error of decoding, or of torchvision's transforms.
         """
         if isinstance(image, Image.Image):
             return _called(self.transforms, image, draws)

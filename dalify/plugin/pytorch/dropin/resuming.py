@@ -154,7 +154,7 @@ class Resumable:
                 continue
 
     def _generators(self) -> list[torch.Generator]:
-        """Return the generators that determine the order: torch's default, the loader's, and those of its samplers."""
+        """Return the generators that determine the order: of torch, of the loader, and of its samplers."""
         loader: Any = self
         holders = loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)
         found = [torch.default_generator, *(getattr(holder, "generator", None) for holder in holders)]

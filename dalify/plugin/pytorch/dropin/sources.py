@@ -39,9 +39,9 @@ class Source(ABC):
 
     Args:
         dataset: the dataset.
-        transforms: transform of the images, and that of the labels; None for none.
+        transforms: transform of the images, and transform of the labels; None for no transform.
         channels: number of channels of the images.
-        description: what the source is, for reports.
+        description: text about the source, for reports.
 
     Attributes:
         plan: the transforms of the images.
@@ -85,7 +85,7 @@ class FileSource(Source):
 
     Args:
         dataset: the dataset.
-        transforms: transform of the images, and that of the labels; None for none.
+        transforms: transform of the images, and transform of the labels; None for no transform.
         count: number of samples.
         lookup: returns path and label of a sample.
         slow_labels: whether slow Python code computes the labels.
@@ -233,7 +233,7 @@ class ArraySource(Source):
 
     Args:
         dataset: the dataset.
-        transforms: transform of the images, and that of the labels; None for none.
+        transforms: transform of the images, and transform of the labels; None for no transform.
         images: uint8 ``[samples, height, width, channels]``, any strides.
         labels: one for each image, any type; read when a sample is computed, as the user may change them.
 

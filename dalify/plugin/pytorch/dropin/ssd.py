@@ -192,7 +192,7 @@ def check_samples(source: SsdSource) -> None:
     """Compare some samples computed here and by the dataset, with the same random numbers.
 
     Raises:
-        NotRecognizedError: they differ, or the dataset cannot compute them.
+        NotRecognizedError: the samples differ, or the dataset cannot compute samples.
     """
     coco = source.dataset
     count = len(coco.img_keys)
@@ -232,7 +232,7 @@ class SsdDataLoader(DataLoader):
     _tried: tuple[Any, Any] = (None, None)
 
     def explain(self) -> LoaderReport:
-        """Report what runs where; some samples are computed both ways the first time."""
+        """Report which parts dalify and torch run; the first call computes some samples in both ways."""
         report = super().explain()
         if not is_ssd_dataset(self.dataset) or report.code == _REQUESTED:
             return report

@@ -208,7 +208,7 @@ class RandomCrop:
         margins: margins that are always added; None for none.
         pad_if_needed: whether margins are added to smaller images.
         padding: the pixels of margins.
-        draws_always: whether a zero is drawn for an extent that is equal, if the other one is not.
+        draws_always: whether a zero is drawn for an extent that is equal, if the other extent is not equal.
     """
 
     height: int

@@ -109,7 +109,7 @@ class PythonContainer:
 
     Attributes:
         steps: the transforms.
-        is_choice: whether one of them is chosen; otherwise all are called in random order.
+        is_choice: whether one transform is chosen; otherwise all are called in random order.
         weights: weights of the choice; None for equal ones.
     """
 

@@ -49,7 +49,7 @@ class DALIPipelineRunRef:
 
 @dataclass
 class DALIOutputSampleRef:
-    """A reference to an output of the pipeline for one sample, until torch collates a batch of them.
+    """A reference to an output of the pipeline for one sample, until torch collates a batch of references.
 
     Attributes:
         proxy: the proxy that created it.
@@ -101,7 +101,7 @@ class _Proxy:
             a reference; a tuple of references if the pipeline has several outputs.
 
         Raises:
-            ArgumentValueError: the inputs are not those of the pipeline.
+            ArgumentValueError: the inputs do not match the inputs of the pipeline.
         """
         given = dict(zip(self._names, samples, strict=False)) | named if len(self._names) == 1 else named
         if sorted(given) != sorted(self._names) or len(samples) + len(named) != len(self._names):

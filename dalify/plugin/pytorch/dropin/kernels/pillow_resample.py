@@ -143,7 +143,7 @@ def resample(source: _Array, size: tuple[int, int], name: str, window: Window | 
         source: uint8 ``[height, width, channels]``, at least one pixel; any strides.
         size: height and width of the whole resized image, at least 1.
         name: ``nearest`` or a key of ``FILTERS``.
-        window: the requested part, within `size`; None for all of it.
+        window: the requested part, within `size`; None for the whole image.
 
     Returns:
         uint8 ``[window height, window width, channels]``, any strides; a view of the source, or of memory that is valid
