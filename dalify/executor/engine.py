@@ -160,7 +160,7 @@ class Engine:
         self._lock = threading.Lock()
         has_device = any(stage.kind == "device" for stage in plan.stages)
         self._may_add_batches = self._threads.size > 1 and not (remote or feeds.externals or has_device)
-        self._read_ahead = [(slot, step) for slot, step in plan.readers.items() if step.reads_ahead]
+        self._read_ahead = [(slot, step, step.ahead) for slot, step in plan.readers.items() if step.ahead is not None]
         self.stages = [StageState(stage, plan, torch_device) for stage in plan.stages]
         self._started = self.next_number = 0
         self.next_rows: np.ndarray[Any, Any] | None = None
@@ -252,7 +252,7 @@ class Engine:
         self._started += 1
         self._scheduled.append(iteration)
         self._state_before_call = None
-        for slot, step in self._read_ahead:
+        for slot, step, _ in self._read_ahead:
             step.begin(iteration.number, iteration.entries[slot])
         if self.remote is None:
             self._enter_stage(iteration)
@@ -357,8 +357,8 @@ class Engine:
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""
         self.discard()
-        for _, step in self._read_ahead:
-            step.release_waiting()
+        for *_, ahead in self._read_ahead:
+            ahead.release_waiting()
         if self.remote is not None:
             self.remote.close()
         if self._owner.is_this_process:
@@ -366,8 +366,8 @@ class Engine:
             self._copies.wait()  # outputs that the user has may still be copied from memory that is free afterwards
         for cache in (*self.plan.caches, *self.plan.device_caches):
             cache.close()
-        for _, step in self._read_ahead:
-            step.close()
+        for *_, ahead in self._read_ahead:
+            ahead.close()
         self.feeds.close()
 
     def _reset_after_fork(self) -> None:
