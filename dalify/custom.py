@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, cast, overload
 
 from dalify import eager, fn, ops
-from dalify.base.errors import DalifyError, OperatorDefinitionError
+from dalify.base.errors import OperatorDefinitionError, locating
 from dalify.base.source_line import SourceLine
 from dalify.data.spec import Spec
 from dalify.registry import VARIES, Operator, PerSample, Shaping, catalog
@@ -83,23 +83,17 @@ def remove(name: str | CustomOperator) -> None:
     Raises:
         UnknownOperatorError: there is no such operator, or it is one of dalify's.
     """
-    try:
+    with locating(SourceLine.capture()):
         catalog.remove(name.name if isinstance(name, CustomOperator) else name)
-    except DalifyError as error:
-        error.locate(line=SourceLine.capture())
-        raise
 
 
 def _add(rule: Callable[..., Any], name: str | None, replace: bool, **options: Any) -> CustomOperator:
     found = CustomOperator(rule, getattr(rule, "__name__", "") if name is None else name, **options)
     known = cast("CustomOperator | None", catalog.added(found.name))
-    try:
+    with locating(found.place):
         if known is None:
             _check_members(found)
         catalog.add(found, replace=replace or (known is not None and known.place == found.place))
-    except DalifyError as error:
-        error.locate(line=found.place)
-        raise
     return found
 
 

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, cast
 
 from dalify.api.functions import apply_operator, input_parameters, keyword_parameters
-from dalify.base.errors import ArgumentTypeError, DalifyError
+from dalify.base.errors import ArgumentTypeError, locating
 from dalify.base.narrow import is_list
 from dalify.base.source_line import SourceLine
 from dalify.registry import Operator
@@ -27,16 +27,13 @@ class OperatorInstance:
     schema_name: str
 
     def __init__(self, *inputs: Any, **arguments: Any) -> None:
-        try:
+        with locating(SourceLine.capture()):
             if inputs:
                 name = f"ops.{self.schema_name.replace('__', '.')}"
                 raise ArgumentTypeError(
                     f"{name}() takes no inputs: they are passed to its instances.", hint=f"Write {name}(...)(x)."
                 )
             self.operator.check_names(arguments)
-        except DalifyError as error:
-            error.locate(line=SourceLine.capture())
-            raise
         # As in DALI, a list that the program changes before the call is the one that the constructor got.
         self.arguments = {name: self._copied(name, value) for name, value in arguments.items()}
 

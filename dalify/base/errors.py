@@ -9,7 +9,8 @@ mistake, so errors about arguments derive from all of them.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from enum import Enum
 
 from dalify.base.source_line import SourceLine
@@ -66,6 +67,7 @@ __all__ = [
     "UnsupportedSyntaxError",
     "WorkerError",
     "WrongObjectError",
+    "locating",
     "of_sample",
     "option_error_text",
     "short_repr",
@@ -351,6 +353,16 @@ class NotAcceleratedError(DalifyError, RuntimeError):
 
 class MissingPackageError(DalifyError, ImportError):
     """A required optional package that is not installed."""
+
+
+@contextmanager
+def locating(line: SourceLine | None, operator: str | None = None) -> Generator[None]:
+    """Set line and operator of an error of the ``with`` block, unless they are known; see ``DalifyError.locate``."""
+    try:
+        yield
+    except DalifyError as error:
+        error.locate(line=line, operator=operator)
+        raise
 
 
 def of_sample(error: Exception, sample: int) -> None:

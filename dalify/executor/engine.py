@@ -161,7 +161,7 @@ class Engine:
         self._lock = threading.Lock()
         has_device = any(stage.kind == "device" for stage in plan.stages)
         self._may_add_batches = self._threads.size > 1 and not (remote or feeds.externals or has_device)
-        self._read_ahead = [(slot, step) for slot, step in plan.readers.items() if step.reads_ahead]
+        self._read_ahead = [(slot, step, step.ahead) for slot, step in plan.readers.items() if step.ahead is not None]
         self.stages = [StageState(stage, plan, torch_device) for stage in plan.stages]
         self._started = self.next_number = 0
         self.next_rows: np.ndarray[Any, Any] | None = None
@@ -253,7 +253,7 @@ class Engine:
         self._started += 1
         self._scheduled.append(iteration)
         self._state_before_call = None
-        for slot, step in self._read_ahead:
+        for slot, step, _ in self._read_ahead:
             try:
                 step.begin(iteration.number, iteration.entries[slot])
             except Exception as error:  # an error of this batch, whose consumer would wait for it
@@ -361,8 +361,8 @@ class Engine:
     def close(self, *, wait: bool = True) -> None:
         """End the threads and the sources' workers."""
         self.discard()
-        for _, step in self._read_ahead:
-            step.release_waiting()
+        for *_, ahead in self._read_ahead:
+            ahead.release_waiting()
         if self.remote is not None:
             self.remote.close()
         if self._owner.is_this_process:
@@ -370,8 +370,8 @@ class Engine:
             self._copies.wait()  # the device may still copy from memory that is freed below
         for cache in (*self.plan.caches, *self.plan.device_caches):
             cache.close()
-        for _, step in self._read_ahead:
-            step.close()
+        for *_, ahead in self._read_ahead:
+            ahead.close()
         self.feeds.close()
 
     def _reset_after_fork(self) -> None:

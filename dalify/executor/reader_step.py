@@ -43,6 +43,7 @@ class ReaderStep(Step):
         argument_slots: slots of per-sample arguments by name.
 
     Attributes:
+        ahead: reads in advance; None: nothing does.
         is_cached: returns whether a cache has the entry of a number, which is not read in advance then; None: none has.
     """
 
@@ -76,7 +77,7 @@ class ReaderStep(Step):
         substitute = operator.substitute_function
         if substitute is not None:
             self._substitute = partial(substitute.function, **{name: given[name] for name in substitute.names})
-        self._ahead: ReadAhead | None = None
+        self.ahead: ReadAhead | None = None
         self.is_cached: Callable[[int], bool] | None = None
         self._read_many: Callable[..., tuple[Any, ...] | None] | None = None
         varies = bool(argument_slots) or any(given[name] is not None for name in self._arguments)
@@ -90,30 +91,15 @@ class ReaderStep(Step):
 
     def read_ahead(self, ahead: ReadAhead) -> None:
         """Read in advance, by threads or processes for which a fork does not wait."""
-        self._ahead = ahead
+        self.ahead = ahead
         self.is_awaited = False
-
-    @property
-    def reads_ahead(self) -> bool:
-        """Whether the step reads in advance; the following methods are for such steps."""
-        return self._ahead is not None
 
     def begin(self, number: int, entries: NDArray[Any]) -> None:
         """Start to read the entries of a batch, by position, if they are read in advance."""
-        if self._ahead is not None:
+        if self.ahead is not None:
             is_cached = self.is_cached
             numbered = enumerate(entries.tolist())
-            self._ahead.begin(number, numbered if is_cached is None else [i for i in numbered if not is_cached(i[1])])
-
-    def release_waiting(self) -> None:
-        """Release threads that wait for samples from other machines or processes."""
-        if self._ahead is not None:
-            self._ahead.release_waiting()
-
-    def close(self) -> None:
-        """End the processes that read."""
-        if self._ahead is not None:
-            self._ahead.close()
+            self.ahead.begin(number, numbered if is_cached is None else [i for i in numbered if not is_cached(i[1])])
 
     def reads_alone(self) -> Callable[[Any], Any]:
         """Return the function that reads an entry, without per-sample arguments."""
@@ -143,7 +129,7 @@ class ReaderStep(Step):
         numbers = frame.entries[self.outputs[0]][frame.start : frame.start + frame.count]
         substitutes = frame.substitutes.get(self.node, ()) if frame.substitutes else ()
         columns: Any = None
-        if self._read_many is not None and self._ahead is None and not substitutes:
+        if self._read_many is not None and self.ahead is None and not substitutes:
             try:
                 columns = self._read_many(numbers)
             except Exception:
@@ -202,7 +188,7 @@ class ReaderStep(Step):
                 if frame.start + offset in substitutes:
                     arrays = self._blank(entry, number, named)
                 else:
-                    arrays = None if self._ahead is None else self._ahead.take(frame.step, frame.start + offset, number)
+                    arrays = None if self.ahead is None else self.ahead.take(frame.step, frame.start + offset, number)
                     if arrays is None:
                         arrays = self._read(entry, **named)
             except Exception as error:

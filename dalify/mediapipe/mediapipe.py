@@ -14,9 +14,9 @@ import numpy as np
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    DalifyError,
     GraphError,
     PipelineStateError,
+    locating,
     option_error_text,
 )
 from dalify.base.processors import has_accelerator
@@ -127,7 +127,7 @@ class MediaPipe:
         self._has_started = False
         self._is_at_end = False
         self.last_outputs: tuple[DeviceTensor, ...] = ()
-        try:
+        with locating(self._line):
             self._accelerate = _wants_accelerator(device)
             if not isinstance(self._depth, int) or self._depth < 0:
                 raise ArgumentValueError(f"prefetch_depth must be 0 or more; got {self._depth!r}.")
@@ -135,9 +135,6 @@ class MediaPipe:
                 raise ArgumentValueError(f"batch_size must be 1 or more; got {batch_size!r}.")
             if on_error not in _ON_ERROR:
                 raise ArgumentValueError(option_error_text("on_error", on_error, _ON_ERROR))
-        except DalifyError as error:
-            error.locate(line=self._line)
-            raise
 
     def definegraph(self) -> Any:
         """Return the outputs: a node or a tuple of nodes. The user's class must define it.

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
-from dalify.base.errors import CheckpointError, DalifyError
+from dalify.base.errors import CheckpointError, DalifyError, locating
 from dalify.base.optional import LazyModule
 from dalify.base.whole_files import write_whole
 from dalify.pipeline.context import PipelineContext
@@ -92,7 +92,7 @@ class Checkpoints:
         """
         builder = self._builder
         options = self._context.options
-        try:
+        with locating(self._context.line):
             state = self._opened(saved)
             if options.seed not in (None, state["seed"]):
                 raise CheckpointError(
@@ -104,9 +104,6 @@ class Checkpoints:
                 self._restore(builder.built.engine, state)
             else:
                 builder.start_at(state)
-        except DalifyError as error:
-            error.locate(line=self._context.line)
-            raise
         builder.seed = state["seed"]
         self._run.begin_at(
             is_exhausted=state["at_end"],

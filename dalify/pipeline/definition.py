@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from dalify import frontend
-from dalify.base.errors import ArgumentTypeError, DalifyError, UnknownArgumentError, short_repr, suggestion
+from dalify.base.errors import ArgumentTypeError, UnknownArgumentError, locating, short_repr, suggestion
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
@@ -78,12 +78,9 @@ def pipeline_def(
         @functools.wraps(function)
         def factory(*args: Any, **kwargs: Any) -> Pipeline:
             _reject_keywords(function)
-            try:
+            with locating(SourceLine.capture()):
                 in_debug = debug if "debug" in own_names else bool(kwargs.pop("debug", debug))
                 own, given = _sorted_arguments(function, kwargs)
-            except DalifyError as error:
-                error.locate(line=SourceLine.capture())
-                raise
             options: dict[str, Any] = {**pipeline_kwargs, "enable_conditionals": enable_conditionals, **given}
             traced = frontend.rewrite(function) if options["enable_conditionals"] else function
             if in_debug:

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dalify.base.errors import DalifyError, PipelineStateError
+from dalify.base.errors import DalifyError, PipelineStateError, locating
 from dalify.base.optional import LazyModule
 from dalify.executor.options import EngineSetup
 from dalify.graph import Graph, Node
@@ -148,14 +148,11 @@ class EngineBuilder:
             if self.built is not None:
                 return
             graph = self.graph()
-            try:
+            with locating(self._context.line):
                 options.check_output_count(len(graph.outputs))
                 tapped = self._taps.added_to(graph)
                 if self.initial_state is not None:
                     saving.check_graph(self.initial_state, graph, options.batch_size)
-            except DalifyError as error:
-                error.locate(line=self._context.line)
-                raise
             setup = EngineSetup(
                 options=options, seed=self.seed, name=self.name, service=self.service, state=self.initial_state
             )

@@ -10,7 +10,7 @@ import numpy as np
 
 from dalify.base.context_stack import ContextStack
 from dalify.base.deprecation import warn_deprecated
-from dalify.base.errors import ArgumentTypeError, DalifyError, NoGraphError, PipelineStateError, SerializationError
+from dalify.base.errors import ArgumentTypeError, NoGraphError, PipelineStateError, SerializationError, locating
 from dalify.base.source_line import SourceLine
 from dalify.data import tensor_list
 from dalify.executor.options import OPTION_NAMES, OperatorConcurrency, PipelineOptions, StreamPolicy, options_from_json
@@ -135,11 +135,8 @@ class Pipeline:
         arguments = locals()
         line = SourceLine.capture()
         given = {name: arguments[name] for name in OPTION_NAMES if name in arguments} | options
-        try:
+        with locating(line):
             checked = PipelineOptions.of(given)
-        except DalifyError as error:
-            error.locate(line=line)
-            raise
         self._parts = self._new_parts(PipelineContext(self, checked, line))
         if checked.checkpoint is not None:
             self._parts.checkpoints.take(checked.checkpoint)

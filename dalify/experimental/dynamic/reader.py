@@ -18,6 +18,7 @@ from dalify.base.errors import (
     CheckpointError,
     DalifyError,
     PipelineStateError,
+    locating,
 )
 from dalify.base.narrow import is_integer
 from dalify.base.source_line import SourceLine
@@ -72,13 +73,10 @@ class Reader:
     ) -> None:
         self._line = SourceLine.capture()
         given = {key: value for key, value in arguments.items() if value is not None}
-        try:
+        with locating(self._line, self.operator.public_name):
             self.operator.check_names(given)
             target = device_of(device)
             _check_size(max_batch_size, "max_batch_size")
-        except DalifyError as error:
-            error.locate(line=self._line, operator=self.operator.public_name)
-            raise
         self._arguments = {key: type_id(value) if isinstance(value, DType) else value for key, value in given.items()}
         self._device = "cpu" if target is None else target.device_type
         self._size = max_batch_size

@@ -9,6 +9,7 @@ from numba import types
 from numba.core import cgutils
 
 from dalify.base.compiling import intrinsic
+from dalify.base.llvm import offset, store
 
 __all__ = ["philox4x32", "store_words"]
 
@@ -81,20 +82,16 @@ def store_words(
             address = builder.add(target, builder.mul(at, _constant(_WORD_BYTES)))
             return [builder.trunc(word, _WORD) for word in words], address
 
-        def store(words: list[Any], address: Any, number: int) -> None:
-            word_at = builder.add(address, _constant(number * _WORD_BYTES))
-            builder.store(words[number], builder.inttoptr(word_at, _WORD.as_pointer()), align=_WORD_BYTES)
-
         whole = builder.and_(count, _constant(-_WORDS))
         with _cgutils.for_range_slice(builder, _constant(0), whole, _constant(_WORDS), _WIDE) as (at, _):
             words, address = words_at(at)
-            for number in range(_WORDS):
-                store(words, address, number)
+            for number, word in enumerate(words):
+                store(builder, word, offset(builder, address, number * _WORD_BYTES), _WORD_BYTES)
         with builder.if_then(builder.icmp_signed("<", whole, count)):
             words, address = words_at(whole)
-            for number in range(_WORDS - 1):
+            for number, word in enumerate(words[:-1]):
                 with builder.if_then(builder.icmp_signed("<", builder.add(whole, _constant(number)), count)):
-                    store(words, address, number)
+                    store(builder, word, offset(builder, address, number * _WORD_BYTES), _WORD_BYTES)
         return context.get_dummy_value()
 
     signature = types.void(

@@ -28,18 +28,18 @@ tf = framework("tensorflow", plugin="tf")
 class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClass] -- the package may be absent
     """The base class of ``DALIDataset`` and ``experimental.DALIDatasetWithInputs``.
 
-    See ``DALIDataset`` for the arguments; `inputs` has datasets by the names of external sources, and `dtypes` and
-    `shapes` are deprecated names of `output_dtypes` and `output_shapes`.
+    See ``DALIDataset`` for the arguments; `input_datasets` has datasets by the names of external sources, and `dtypes`
+    and `shapes` are deprecated names of `output_dtypes` and `output_shapes`.
     """
 
     def __init__(
         self,
         pipeline: Pipeline,
-        output_dtypes: Any,
-        output_shapes: Any,
-        fail_on_device_mismatch: bool,
+        output_dtypes: Any = None,
+        output_shapes: Any = None,
+        fail_on_device_mismatch: bool = True,
         *,
-        inputs: Mapping[str, Any],
+        input_datasets: Mapping[str, Any] | None = None,
         batch_size: int | None = None,
         num_threads: int | None = None,
         device_id: int | None = None,
@@ -66,7 +66,7 @@ class PipelineDataset(tf.data.Dataset):  # pyright: ignore[reportUntypedBaseClas
         }
         chosen = {name: value for name, value in options.items() if value is not None}
         make = functools.partial(pipeline.copy, **chosen)
-        self._feeding = checked_inputs(pipeline, inputs)
+        self._feeding = checked_inputs(pipeline, {} if input_datasets is None else input_datasets)
         if output_dtypes is None:
             output_dtypes, found = _found(functools.partial(batches, make, self._feeding, _described))
             output_shapes = found if output_shapes is None else output_shapes
@@ -128,7 +128,7 @@ class DALIDataset(PipelineDataset):
             raise UnknownArgumentError(
                 "DALIDataset does not accept input_datasets.", hint="experimental.DALIDatasetWithInputs does."
             )
-        super().__init__(pipeline, output_dtypes, output_shapes, fail_on_device_mismatch, inputs={}, **options)
+        super().__init__(pipeline, output_dtypes, output_shapes, fail_on_device_mismatch, **options)
 
 
 def _renamed(old: str, old_value: Any, new: str, value: Any) -> Any:

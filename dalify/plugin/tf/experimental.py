@@ -1,11 +1,5 @@
 """A pipeline as a ``tf.data.Dataset`` whose external sources are fed by other datasets."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
-from dalify.pipeline import Pipeline
 from dalify.plugin.tf.dataset import PipelineDataset
 from dalify.plugin.tf.running import Input
 
@@ -27,16 +21,3 @@ class DALIDatasetWithInputs(PipelineDataset):
         >>> pipe = training()  # has fn.external_source(name="images")
         >>> dataset = DALIDatasetWithInputs(pipe, tf.uint8, input_datasets={"images": Input(images, batch=True)})
     """
-
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        output_dtypes: Any = None,
-        output_shapes: Any = None,
-        fail_on_device_mismatch: bool = True,
-        *,
-        input_datasets: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
-        inputs = {} if input_datasets is None else input_datasets
-        super().__init__(pipeline, output_dtypes, output_shapes, fail_on_device_mismatch, inputs=inputs, **options)
