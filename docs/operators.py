@@ -21,8 +21,9 @@ __all__ = ["page", "page_of", "type_text"]
 HEADING = """# Operators
 
 Each name links to a page with all arguments, an example and the differences from DALI's results; `help(fn.resize)`
-prints the same. `mixed`: CPU inputs, GPU outputs. Arithmetic, comparisons and indexing of nodes, and `dalify.math`, are
-operators, too, with Python syntax. [Parity](parity.md) compares all operators with DALI and other references.
+prints the arguments and the example. The device `mixed` has CPU inputs and GPU outputs. Arithmetic, comparisons and
+indexing of graph values, and `dalify.math`, are operators with Python syntax. [Parity](parity.md) compares all
+operators with DALI and other references.
 
 ## I want to …
 
@@ -53,12 +54,12 @@ def page() -> str:
         if there:
             text += f"| {task} | {', '.join(f'[`fn.{name}`](operators/{name}.md)' for name in there)} |\n"
     for family, members in families_of(names).items():
-        text += f"\n## {family}\n\n| operator | devices | what it does |\n|---|---|---|\n"
+        text += f"\n## {family}\n\n| operator | devices | description |\n|---|---|---|\n"
         for name in members:
             operator = catalog.find(name)
             summary = _cell(documentation_of(operator.doc).summary)
             text += f"| [`fn.{name}`](operators/{name}.md) | {devices_of(operator)} | {summary} |\n"
-    text += "\n## Common arguments\n\n| argument | of | meaning |\n|---|---|---|\n"
+    text += "\n## Common arguments\n\n| argument | operators | meaning |\n|---|---|---|\n"
     for title, table in (("all", COMMON), ("readers", READERS)):
         for name, meaning in table.items():
             of = "readers, decoders" if name == "on_error" else title
@@ -124,13 +125,13 @@ def page_of(name: str, figures: dict[str, Any]) -> str:
             meaning = _cell(told.arguments.get(item.name, ""))
             per_sample = "yes" if item.accepts_node else ""
             text += f"| `{item.name}` | {_cell(type_text(item))} | {default} | {per_sample} | {meaning} |\n"
-    text += "\nPer sample: may be a node with one value per sample. "
-    text += f"All operators also accept {', '.join(map(_code, COMMON))}.\n"
+        text += '\nAn argument with "yes" under "per sample" can be a graph value with one value per sample.\n'
+    text += f"\nAll operators also accept {', '.join(map(_code, COMMON))}.\n"
     names = {item.name for item in own}
     also = [_code(item) for item in READER_PARAMETERS if item in operator.parameters and item not in names]
     if also:
         link = "[common to readers and decoders](../operators.md#common-arguments)"
-        text += f"\nIt also accepts arguments {link}: {', '.join(also)}.\n"
+        text += f"\nThis operator also accepts arguments {link}: {', '.join(also)}.\n"
     text += f"\n## Returns\n\n{told.returns}\n"
     if told.raises:
         text += "\n## Raises\n\n" + "".join(f"- `{error}`: {when}\n" for error, when in told.raises)

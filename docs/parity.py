@@ -53,17 +53,18 @@ equal bit for bit.
 """
 
 
-_DECODER = "CPU only: codecs are libraries for CPUs"
+_DECODER = "CPU only: the codecs are libraries and compiled code for CPUs"
+_IMAGE_DECODER = 'no GPU kernel; with device="mixed", a library can decode on the GPU'
 _FEW_NUMBERS = "CPU only, as in DALI: a few numbers per sample"
 _FILES = "CPU only, as in DALI: it accesses files"
 _NO_GPU = {
     "batch_permutation": _FEW_NUMBERS,
     "decoders.audio": _DECODER,
-    "decoders.image": _DECODER,
-    "decoders.image_crop": _DECODER,
-    "decoders.image_random_crop": _DECODER,
-    "decoders.image_slice": _DECODER,
-    "decoders.inflate": "CPU only: each byte may depend on the one before it",
+    "decoders.image": _IMAGE_DECODER,
+    "decoders.image_crop": _IMAGE_DECODER,
+    "decoders.image_random_crop": _IMAGE_DECODER,
+    "decoders.image_slice": _IMAGE_DECODER,
+    "decoders.inflate": "CPU only: each byte may depend on the previous bytes",
     "decoders.numpy": _FILES,
     "decoders.video": _DECODER,
     "dump_image": "CPU only: it writes files",
@@ -180,14 +181,14 @@ def why_not_compared_with_dali(name: str) -> str:
 
 def why_no_gpu(name: str) -> str:
     """Return why an operator has no GPU kernel."""
-    return "a source" if isinstance(catalog.find(name), Source) else _NO_GPU[name]
+    return "a reader or source" if isinstance(catalog.find(name), Source) else _NO_GPU[name]
 
 
 def why_no_other(name: str) -> str:
     """Return why there is no other reference."""
     if catalog.find(name).is_random:
-        return "random: its tests check the distribution"
-    return "in its own tests"
+        return "random: the tests of the operator check the distribution"
+    return "in the tests of the operator"
 
 
 def page(figures: dict[str, dict[str, Any]]) -> str:
@@ -217,7 +218,7 @@ def page(figures: dict[str, dict[str, Any]]) -> str:
         rows.append(f"| {' | '.join(cells)} |\n")
     count = sum(sum(1 for _ in variants_of(name)) for name in NAMES if name in CASES)
     text = HEADING.format(count=len(rows), variants=count) + "".join(rows)
-    text += "\n## Intended differences\n\n| operator | variant | here | why |\n|---|---|---|---|\n"
+    text += "\n## Intended differences\n\n| operator | variant | dalify's result | reason |\n|---|---|---|---|\n"
     for attribute, here in (("refused", "error"), ("different", "different result")):
         for name in sorted(CASES):
             for label, reason in sorted(getattr(CASES[name], attribute).items()):

@@ -120,8 +120,8 @@ def decode_audio(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, An
 
     Args:
         encoded: the encoded file, bytes or a uint8 array.
-        dtype: int16, int32 or float32. The full range of the stored samples is mapped to that of the dtype, [-1, 1]
-            for float32. Stored floats outside of it are kept for float32 and saturated for integers.
+        dtype: int16, int32 or float32. The full range of the stored samples becomes the full range of an integer type,
+            or [-1, 1] for float32. Stored floats out of range are kept for float32 and saturated for integers.
 
     Returns:
         ``[frames, channels]`` and the sampling rate in Hz, which is positive.

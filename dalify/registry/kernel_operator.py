@@ -37,12 +37,12 @@ class Form(Enum):
     """The form in which a kernel gets the samples of a chunk. It determines the step that calls the kernel."""
 
     SAMPLES = "takes all samples of a chunk, of any shapes, and fills `Samples`, on the GPU `DeviceSamples`"
-    NEW_SAMPLES = "takes the same, and returns its results in new memory"
-    ELEMENTS = "fills arrays ``[N, ...]``, see `on_groups`, and computes each element by itself"
+    NEW_SAMPLES = "takes `Samples` or `DeviceSamples`, and returns its results in new memory"
+    ELEMENTS = "fills arrays ``[N, ...]``, see `on_groups`, and computes each element independently"
     ROWS = "takes the rows of all samples of a chunk in one call, and fills `Rows`"
     NEW_ROWS = "takes `Rows`, and returns its results in new memory"
     VIEW = "returns views of arrays or tensors ``[N, ...]``"
-    SELECTION = "returns views, too, and has a function that selects from samples of different shapes"
+    SELECTION = "returns views of some elements, and has a function that selects from samples of different shapes"
     BATCH = "takes and returns whole batches"
     CHUNK = "takes and returns the batches of a chunk"
 
@@ -57,7 +57,7 @@ class Kernel(OperatorFunction):
 
     Args:
         function: ``f(out, ..., x, ..., *, parameters)``.
-        form: in which form it gets samples.
+        form: the form in which the function gets samples.
         groups: see `OperatorFunction`.
     """
 
@@ -209,7 +209,7 @@ class KernelOperator(Operator):
         self.kernels[device] = Kernel(function, form, self.groups)
         return function
 
-    # The decorators that attach kernels; `Form` says what these take and return.
+    # Decorators that attach kernels; `Form` describes what the kernels take and return.
     cpu_samples = partialmethod(_attach, "cpu", Form.SAMPLES)
     gpu_samples = partialmethod(_attach, "gpu", Form.SAMPLES)
     cpu_new_samples = partialmethod(_attach, "cpu", Form.NEW_SAMPLES)
@@ -223,9 +223,9 @@ class KernelOperator(Operator):
     cpu_chunk = partialmethod(_attach, "cpu", Form.CHUNK)
 
     def cpu_elements(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the CPU kernel of arrays ``[N, ...]`` that computes each element by itself.
+        """Attach the CPU kernel of arrays ``[N, ...]`` that computes each element independently.
 
-        It may get its first input as the output, and all samples of a chunk as one row of elements.
+        Its output may be its first input, and its arrays may be one row with the elements of all samples of a chunk.
         """
         self._attach("cpu", Form.ELEMENTS, on_groups(repeats=True)(function))
         return function
@@ -318,12 +318,12 @@ class KernelOperator(Operator):
         keeps: Sequence[str] | None = None,
         adds: Mapping[str, Any] | None = None,
     ) -> Callable[[PairCondition], PairCondition]:
-        """Attach the condition under which the operator, before another one, is replaced by a third one; see `Pair`.
+        """Attach the condition under which a third operator replaces this one before another operator; see `Pair`.
 
         Args:
             consumer: name of the operator that reads the result.
             kind: see `PairKind`.
-            into: see `Pair`, like the following arguments.
+            into: see `Pair`, also for the following arguments.
             takes: see `into`.
             keeps: see `into`.
             adds: see `into`; None for none.

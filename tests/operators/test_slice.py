@@ -81,7 +81,9 @@ def test_mistakes():
 @pytest.mark.parametrize("layout", ["", "A"])
 def test_default_axes_that_do_not_exist(layout):
     """The message does not mention axes that the user did not write."""
-    with pytest.raises(LayoutError, match=r"(?s)W and H by default, but the data has .*axes=\[0\]"):
+    with pytest.raises(
+        LayoutError, match=r"(?s)by default the coordinates refer to the axes W and H, but the data has .*axes=\[0\]"
+    ):
         run_dalify("slice", [np.arange(5)], layouts=layout, start=[4])
 
 
