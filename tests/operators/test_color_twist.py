@@ -21,6 +21,15 @@ def test_images(device):
     assert_equals_dali("color_twist", IMAGES, layouts="HWC", device=device, tolerance=1, share=1e-3, **ARGUMENTS)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [{"brightness": 1.5}, {"contrast": 1.5}, {"brightness": 1.3, "saturation": 0.7}, {"hue": 71.0, "contrast": 1.7}],
+)
+def test_halves_are_rounded_as_in_dali(arguments):
+    """With these factors many results are at half way between two integers, or nearly: the order of products counts."""
+    assert_equals_dali("color_twist", IMAGES, layouts="HWC", tolerance=0, **arguments)
+
+
 def test_one_value_per_sample(device):
     values = Each(np.float32([0.5, 1.5]))
     assert_equals_dali("color_twist", IMAGES, layouts="HWC", device=device, tolerance=1, share=1e-3, hue=values)

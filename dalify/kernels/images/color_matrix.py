@@ -29,10 +29,18 @@ __all__ = ["apply_matrix", "apply_matrix_torch", "twist_matrix"]
 
 _PIXELS = 16
 
-# NTSC luma and chroma with the three decimals of the standard. The inverse is computed, not taken from the standard:
-# the rounded rows I and Q do not sum to exactly zero, so a fully desaturated image keeps a trace of color.
-_RGB_TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
-_YIQ_TO_RGB = np.linalg.inv(_RGB_TO_YIQ)
+# NTSC luma and chroma with the three decimals of the standard. DALI's inverse differs from the exact one in the last bit
+# of three numbers. The rounded rows I and Q do not sum to exactly zero, so a fully desaturated image keeps a trace of
+# color.
+_RGB_TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32)
+_YIQ_TO_RGB = np.array(
+    [
+        [0.99966437, 0.95654118, 0.62086171],
+        [0.99962485, -0.27227446, -0.64745128],
+        [1.00281227, -1.10684800, 1.70540559],
+    ],
+    np.float32,
+)
 
 
 def twist_matrix(
@@ -77,14 +85,16 @@ def _twist(
     contrast: np.ndarray,
     half_range: float,
 ) -> None:
+    # In float32 and in DALI's order: integers are often at half way between two, which any other order rounds
+    # differently.
     for n in range(hue.size):
-        angle = math.radians(np.float64(hue[n]))
-        factor = np.float64(brightness[n]) * contrast[n] * value[n]
-        cosine = math.cos(angle) * saturation[n] * factor
-        sine = math.sin(angle) * saturation[n] * factor
+        angle = np.float32(np.float64(hue[n]) * math.pi / 180)
+        cosine, sine = math.cos(angle), math.sin(angle)
+        factor = brightness[n] * contrast[n] * value[n]
         for k in range(3):
-            to_y, to_i, to_q = _YIQ_TO_RGB[k, 0] * factor, _YIQ_TO_RGB[k, 1], _YIQ_TO_RGB[k, 2]
-            from_i, from_q = to_i * cosine - to_q * sine, to_i * sine + to_q * cosine
+            to_y, to_i, to_q = _YIQ_TO_RGB[k, 0] * factor, _YIQ_TO_RGB[k, 1] * factor, _YIQ_TO_RGB[k, 2] * factor
+            from_i = (to_i * cosine - to_q * sine) * saturation[n]
+            from_q = (to_i * sine + to_q * cosine) * saturation[n]
             for c in range(3):
                 matrix[n, k, c] = to_y * _RGB_TO_YIQ[0, c] + from_i * _RGB_TO_YIQ[1, c] + from_q * _RGB_TO_YIQ[2, c]
             offset[n, k] = brightness[n] * (half_range - half_range * np.float64(contrast[n]))
