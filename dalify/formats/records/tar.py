@@ -1,8 +1,8 @@
 """Finds the regular files of a tar archive: one compiled pass over the headers.
 
 Archives of millions of small files are indexed in seconds; Python's tarfile takes minutes. Supports ustar, GNU (long
-names, large sizes) and pax (paths and sizes). Sparse files are refused: only their parts are stored. Source: POSIX.1-2001, pax Interchange Format, and the GNU tar manual,
-"Basic Tar Format".
+names, large sizes) and pax (paths and sizes). Sparse files, of which only parts are stored, are refused. Source:
+POSIX.1-2001, pax Interchange Format, and the GNU tar manual, "Basic Tar Format".
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ _FULL, _AT_END, _READS_ON, _DAMAGED, _TRUNCATED, _SPARSE = 0, 1, 2, -1, -2, -3
 # Columns of a row.
 _NAME, _NAME_END, _PREFIX, _PREFIX_END, _OFFSET, _SIZE = range(6)
 # State of a scan: offset of the next header; end of the names; start and end of a long name, and a size plus one (0:
-# none), that belong to the next member, and whether that is a sparse file in pax format; number of bytes needed from the
-# offset on.
+# none), that belong to the next member, and whether that is sparse; number of bytes needed from the offset on.
 _PLACE, _NAMES_END, _LONG, _LONG_END, _PAX_SIZE, _PAX_SPARSE, _NEEDED = range(7)
 _STATES = 7
 # Kinds of members. Hard and symbolic links, devices, folders and pipes are from `_FIRST_EMPTY` to `_LAST_EMPTY`.
@@ -210,10 +209,10 @@ def _keep_long(data: Any, start: int, stop: int, names: Any, state: Any) -> bool
 
 @njit(nogil=True, cache=True)
 def _is_key(data: Any, place: int, key: Any) -> bool:
+    is_equal = True
     for index in range(len(key)):
-        if data[place + index] != key[index]:
-            return False
-    return True
+        is_equal &= data[place + index] == key[index]
+    return is_equal
 
 
 @njit(nogil=True, cache=True)
