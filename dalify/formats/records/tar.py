@@ -1,8 +1,8 @@
 """Finds the regular files of a tar archive: one compiled pass over the headers.
 
 Archives of millions of small files are indexed in seconds; Python's tarfile takes minutes. Supports ustar, GNU (long
-names, large sizes) and pax (paths and sizes). Source: POSIX.1-2001, pax Interchange Format, and the GNU tar manual,
-"Basic Tar Format".
+names, large sizes) and pax (paths and sizes). Sparse files, of which only parts are stored, are refused. Source:
+POSIX.1-2001, pax Interchange Format, and the GNU tar manual, "Basic Tar Format".
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ _ROWS = 4096
 _NAMES_BYTES = 1 << 20
 _MAX_BLOCKS_BEFORE = 17  # of a header: a long name, which has a header of its own
 _MAX_HEADER_BYTES = 1 << 24  # of pax headers; long names are limited to a quarter of the memory for names
-_FULL, _AT_END, _READS_ON, _DAMAGED, _TRUNCATED = 0, 1, 2, -1, -2
+_FULL, _AT_END, _READS_ON, _DAMAGED, _TRUNCATED, _SPARSE = 0, 1, 2, -1, -2, -3
 # Columns of a row.
 _NAME, _NAME_END, _PREFIX, _PREFIX_END, _OFFSET, _SIZE = range(6)
 # State of a scan: offset of the next header; end of the names; start and end of a long name, and a size plus one (0:
-# none), that belong to the next member; number of bytes needed from the offset on.
-_PLACE, _NAMES_END, _LONG, _LONG_END, _PAX_SIZE, _NEEDED = range(6)
+# none), that belong to the next member, and whether that is sparse; number of bytes needed from the offset on.
+_PLACE, _NAMES_END, _LONG, _LONG_END, _PAX_SIZE, _PAX_SPARSE, _NEEDED = range(7)
+_STATES = 7
 # Kinds of members. Hard and symbolic links, devices, folders and pipes are from `_FIRST_EMPTY` to `_LAST_EMPTY`.
 _FILE, _OLD_FILE, _CONTIGUOUS_FILE = ord("0"), 0, ord("7")
 _FIRST_EMPTY, _LAST_EMPTY = ord("1"), ord("6")
 _LONG_NAME, _LONG_LINK, _PAX, _PAX_OF_ARCHIVE = ord("L"), ord("K"), ord("x"), ord("g")
+_SPARSE_FILE = ord("S")
 _PATH_KEY, _SIZE_KEY = tuple(b"path"), tuple(b"size")
+_SPARSE_KEYS = tuple(b"GNU.sparse.")  # major, name, map and others
 _ZERO, _NINE, _BLANK, _EQUALS = ord("0"), ord("9"), ord(" "), ord("=")
 
 
@@ -50,7 +53,7 @@ def members(path: str) -> Iterator[Member]:
     """Yield the regular files of an archive in order.
 
     Raises:
-        ReaderError: the archive is absent, empty, damaged or truncated.
+        ReaderError: the archive is absent, empty, damaged or truncated, or contains a sparse file.
     """
     for names, rows in member_rows(path):
         for name, name_end, prefix, prefix_end, offset, size in rows.tolist():
@@ -67,14 +70,14 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
     if there is none), and offset and size of the contents: int64 ``[N, 6]``.
 
     Raises:
-        ReaderError: the archive is absent, empty, damaged or truncated.
+        ReaderError: the archive is absent, empty, damaged or truncated, or contains a sparse file.
     """
     with ForwardFile(path) as file:
         if not file.size:
             raise ReaderError(f"the archive {path!r} is empty.")
         names, rows = np.empty(_NAMES_BYTES, np.uint8), np.empty((_ROWS, 6), np.int64)
         window, start = names[:0], 0
-        state = np.zeros(6, np.int64)
+        state = np.zeros(_STATES, np.int64)
         count, status = 0, _READS_ON
         while status in (_FULL, _READS_ON):
             if status == _READS_ON:
@@ -92,6 +95,11 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
         hint = file.compression_hint() if status in (_DAMAGED, _TRUNCATED) else ""
     if status == _DAMAGED:
         raise ReaderError(f"{path!r} is not a tar archive, or is damaged at byte {state[_PLACE]}.", hint=hint)
+    if status == _SPARSE:
+        raise ReaderError(
+            f"the archive {path!r} contains a sparse file, at byte {state[_PLACE]}; these are not supported.",
+            hint="Create the archive without the option --sparse (-S) of tar.",
+        )
     if status == _TRUNCATED:
         raise ReaderError(
             f"the archive {path!r} is truncated: the member at byte {state[_PLACE]} is incomplete.", hint=hint
@@ -113,7 +121,7 @@ def member_name(read: Callable[[int, int], NDArray[np.uint8]], offset: int) -> b
     header = window.size - BLOCK_BYTES
     if header < 0 or not _is_header(window, header):
         return None
-    state, row = np.zeros(6, np.int64), np.zeros(6, np.int64)
+    state, row = np.zeros(_STATES, np.int64), np.zeros(6, np.int64)
     names = np.empty(4 * window.size, np.uint8)
     for place in range(header - 2 * BLOCK_BYTES, -1, -BLOCK_BYTES):
         if window[place + 156] in (_LONG_NAME, _PAX) and _is_header(window, place):
@@ -201,9 +209,10 @@ def _keep_long(data: Any, start: int, stop: int, names: Any, state: Any) -> bool
 
 @njit(nogil=True, cache=True)
 def _is_key(data: Any, place: int, key: Any) -> bool:
-    return (
-        data[place] == key[0] and data[place + 1] == key[1] and data[place + 2] == key[2] and data[place + 3] == key[3]
-    )
+    is_equal = True
+    for index in range(len(key)):
+        is_equal &= data[place + index] == key[index]
+    return is_equal
 
 
 @njit(nogil=True, cache=True)
@@ -233,6 +242,8 @@ def _pax(data: Any, place: int, stop: int, names: Any, state: Any) -> bool:
                         return False
                     size = size * 10 + np.int64(data[index] - _ZERO)
                 state[_PAX_SIZE] = size + 1
+        if end - key >= len(_SPARSE_KEYS) and _is_key(data, key, _SPARSE_KEYS):
+            state[_PAX_SPARSE] = 1
         place = end
     return path_end == path or _keep_long(data, path, path_end, names, state)
 
@@ -308,6 +319,8 @@ def _scan(
                 return count, _READS_ON
             if not _keep_extension(window, kind, contents, contents + size, names, state):
                 return count, _DAMAGED
+        if kind == _SPARSE_FILE or (state[_PAX_SPARSE] and not describes_others):
+            return count, _SPARSE
         state[_PLACE] = place + BLOCK_BYTES + -(-size // BLOCK_BYTES) * BLOCK_BYTES
         if describes_others:
             continue
@@ -315,5 +328,5 @@ def _scan(
             _keep_name(window, header, names, state, rows[count])
             rows[count, _OFFSET], rows[count, _SIZE] = place + BLOCK_BYTES, size
             count += 1
-        state[_LONG] = state[_LONG_END] = state[_PAX_SIZE] = 0
+        state[_LONG] = state[_LONG_END] = state[_PAX_SIZE] = state[_PAX_SPARSE] = 0
     return count, _FULL

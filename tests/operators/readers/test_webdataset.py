@@ -256,6 +256,23 @@ def test_the_tool_tells_mistakes(tmp_path: Path, capsys: Any):
     assert "contains no samples" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT], ids=["GNU", "pax"])
+def test_sparse_files_are_refused(tmp_path: Path, form: int):
+    """The archive has only the parts of such a file that are not zero, which DALI returns, or leaves out."""
+    archive = tmp_path / "sparse.tar"
+    with tarfile.open(archive, "w", format=form) as file:
+        for name, contents in (("a.jpg", b"whole"), ("b.jpg", b"parts")):
+            member = tarfile.TarInfo(name)
+            member.size = len(contents)
+            if contents == b"parts" and form == tarfile.GNU_FORMAT:
+                member.type = tarfile.GNUTYPE_SPARSE
+            elif contents == b"parts":
+                member.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.name": name}
+            file.addfile(member, io.BytesIO(contents))
+    with pytest.raises(ReaderError, match=r"(?s)sparse\.tar' contains a sparse file, at byte .*without .*--sparse"):
+        read(dalify, archive, ext=["jpg"])
+
+
 def test_beside_the_webdataset_package(tmp_path: Path):
     package = pytest.importorskip("webdataset", reason="an independent writer")
     with package.TarWriter(str(tmp_path / "a.tar")) as writer:
