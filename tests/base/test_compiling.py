@@ -10,8 +10,10 @@ import sys
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ import pytest
 from dalify.base import compiling
 from dalify.base.compiling import KernelCache, njit
 from tests.helpers.platforms import needs_posix
+from tests.helpers.warm_python import WarmPython
 
 PROJECT = Path(__file__).parent.parent.parent
 
@@ -58,7 +61,35 @@ def toy(tmp_path: Path) -> Path:
     return package
 
 
-def run(toy: Path, program: str = "", *, flags: tuple[str, ...] = (), **environment: str) -> str:
+# Numba prepares a lot when it compiles for the first time.
+WARM = """
+import numba
+from dalify.base.compiling import njit
+
+njit()(lambda x: x)(1)
+prepare = numba.core.config.reload_config
+"""
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmPython | None]:
+    """A process that has imported and used numba; None where processes cannot fork."""
+    if not hasattr(os, "fork"):
+        yield None
+        return
+    with closing(WarmPython(WARM, {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT)})) as process:
+        yield process
+
+
+@pytest.fixture
+def run(warm: WarmPython | None) -> Callable[..., str]:
+    """The function `run_toy`, in forks of a process that has used numba."""
+    return partial(run_toy, warm=warm)
+
+
+def run_toy(
+    toy: Path, program: str = "", *, warm: WarmPython | None = None, flags: tuple[str, ...] = (), **environment: str
+) -> str:
     """Return what a process prints that runs `toy.caller.outer(1)`: the result, and what was compiled anew."""
     program += textwrap.dedent("""
         import toy.caller, toy.callee
@@ -67,9 +98,11 @@ def run(toy: Path, program: str = "", *, flags: tuple[str, ...] = (), **environm
         print(result, "loaded" if hits[0] else "compiled")
     """)
     settings = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{toy.parent}{os.pathsep}{PROJECT}", **environment}
-    done = subprocess.run(
-        [sys.executable, *flags, "-c", program], env=settings, capture_output=True, text=True, timeout=300, check=False
-    )
+    if warm is not None:
+        done = warm.run(program, settings, [str(toy.parent)])
+    else:
+        command = [sys.executable, *flags, "-c", program]
+        done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return f"{done.stdout.strip()}{' with a warning' if 'RuntimeWarning' in done.stderr else ''}"
 
@@ -79,13 +112,13 @@ def saved(folder: Path) -> list[Path]:
 
 
 def test_code_is_loaded_by_the_next_process(toy: Path) -> None:
-    assert run(toy, HOME="/nonexistent") == "13 compiled"
+    assert run_toy(toy, HOME="/nonexistent") == "13 compiled"
     assert {path.name.split("-")[0].rpartition(".")[0] for path in saved(toy / "__pycache__")} == {
         "caller.outer",
         "caller.middle",
         "callee.inner",
     }
-    assert run(toy, HOME="/nonexistent") == "13 loaded"
+    assert run_toy(toy, HOME="/nonexistent") == "13 loaded"
     assert not [path for path in toy.rglob("*") if path.suffix == ".part"]
 
 
@@ -147,7 +180,7 @@ def test_types_of_arrays_are_those_of_numba(dtype: str) -> None:
     ],
 )
 def test_a_change_is_noticed_in_whatever_file_it_is(
-    toy: Path, module: str, before: str, after: str, result: str
+    toy: Path, run: Callable[..., str], module: str, before: str, after: str, result: str
 ) -> None:
     run(toy)
     path = toy / f"{module}.py"
@@ -160,7 +193,7 @@ def test_a_change_is_noticed_in_whatever_file_it_is(
     assert len(saved(toy)) <= count + 2  # what belongs to an older version of the file itself is gone
 
 
-def test_damaged_files_are_replaced(toy: Path) -> None:
+def test_damaged_files_are_replaced(toy: Path, run: Callable[..., str]) -> None:
     run(toy)
     paths = saved(toy)
     for contents in (b"", b"nonsense", paths[0].read_bytes()[:-1], paths[0].read_bytes()[:-1] + b"\0"):
@@ -174,12 +207,12 @@ def test_processes_that_compile_at_the_same_time(toy: Path) -> None:
     """Numba's own index can name the code of another signature after this."""
     programs = ["import toy.caller; assert toy.caller.outer(1.5) == 18.0", "import toy.caller; toy.caller.outer(2)"] * 2
     with ThreadPoolExecutor(len(programs)) as pool:
-        results = list(pool.map(lambda program: run(toy, program), programs))
+        results = list(pool.map(lambda program: run_toy(toy, program), programs))
     assert {result.split()[0] for result in results} == {"13"}
-    assert run(toy, "import toy.caller; assert toy.caller.outer(1.5) == 18.0") == "13 loaded"
+    assert run_toy(toy, "import toy.caller; assert toy.caller.outer(1.5) == 18.0") == "13 loaded"
 
 
-def test_folder_of_the_environment_comes_first(toy: Path, tmp_path: Path) -> None:
+def test_folder_of_the_environment_comes_first(toy: Path, run: Callable[..., str], tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     assert run(toy, NUMBA_CACHE_DIR=str(kept)) == "13 compiled"
     assert len(saved(kept)) == 3
@@ -188,7 +221,7 @@ def test_folder_of_the_environment_comes_first(toy: Path, tmp_path: Path) -> Non
 
 
 @needs_posix
-def test_working_folder_that_was_deleted(toy: Path, tmp_path: Path) -> None:
+def test_working_folder_that_was_deleted(toy: Path, run: Callable[..., str], tmp_path: Path) -> None:
     """Numba cannot compile there; what is compiled already runs."""
     program = textwrap.dedent(f"""
         import os
@@ -212,8 +245,8 @@ def test_working_folder_that_was_deleted(toy: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [("-O",), ("-B",), ("-OO", "-B")], ids=" ".join)
 def test_flags_of_python(toy: Path, flags: tuple[str, ...]) -> None:
-    assert run(toy, flags=flags) == "13 compiled"
-    assert run(toy, flags=flags) == "13 loaded"
+    assert run_toy(toy, flags=flags) == "13 compiled"
+    assert run_toy(toy, flags=flags) == "13 loaded"
 
 
 # -- where nothing can be written
@@ -240,7 +273,9 @@ def _refuse(where: str, what: str = "errno.EROFS") -> str:
 
 @needs_posix
 @pytest.mark.parametrize("what", ["errno.EROFS", "errno.EACCES", "errno.ENOSPC"])
-def test_private_folder_where_nothing_else_can_be_written(toy: Path, tmp_path: Path, what: str) -> None:
+def test_private_folder_where_nothing_else_can_be_written(
+    toy: Path, run: Callable[..., str], tmp_path: Path, what: str
+) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir(mode=0o700)
     _trusted(temporary)
@@ -254,7 +289,7 @@ def test_private_folder_where_nothing_else_can_be_written(toy: Path, tmp_path: P
     assert run(toy, program, **settings) == "13 loaded"
 
 
-def test_nothing_at_all_can_be_written(toy: Path, tmp_path: Path) -> None:
+def test_nothing_at_all_can_be_written(toy: Path, run: Callable[..., str], tmp_path: Path) -> None:
     program = _refuse(repr([str(tmp_path)]))
     settings = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "nowhere")}
     program += f"tempfile.tempdir = {str(tmp_path / 'nowhere')!r}\n"
@@ -263,7 +298,9 @@ def test_nothing_at_all_can_be_written(toy: Path, tmp_path: Path) -> None:
     assert not saved(tmp_path)
 
 
-def test_a_user_without_a_home_leaves_the_working_folder_alone(toy: Path, tmp_path: Path) -> None:
+def test_a_user_without_a_home_leaves_the_working_folder_alone(
+    toy: Path, run: Callable[..., str], tmp_path: Path
+) -> None:
     """`~` of a user who is in no list of users stays `~`: code in a folder of that name is somebody else's."""
     program = _refuse(repr([str(toy)])) + f"os.chdir({str(tmp_path)!r}); os.path.expanduser = lambda path: path\n"
     temporary = tmp_path / "temporary"
