@@ -33,7 +33,6 @@ A brief stage has its chunk computed in the thread that enters it.
 
 from __future__ import annotations
 
-import atexit
 import threading
 import weakref
 from collections import deque
@@ -46,6 +45,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError, NoBatchError, PipelineStateError
+from dalify.base.exit_hook import at_exit
 from dalify.base.fork_gate import is_clean_fork
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts, is_main_thread
@@ -75,7 +75,7 @@ _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _program_ends = False
 
 
-@atexit.register
+@at_exit
 def _close_engines() -> None:
     # Drop queued work and end processes; the module `threads` waits for the threads.
     global _program_ends

@@ -301,6 +301,12 @@ class WorkerPool:
             )
         if self._closed:
             raise PipelineStateError("the pipeline's worker processes are closed.")
+        if multiprocessing_process.current_process().daemon:  # multiprocessing raises an AssertionError
+            raise WorkerError(
+                "this process cannot start worker processes, because it is a daemon of multiprocessing, as are the "
+                "workers of multiprocessing.Pool and of torch's DataLoader.",
+                hint="Compute with threads in this process, or start it with daemon=False.",
+            )
 
     def submit(
         self, receiver: int, generation: int, details: tuple[int, ...], token: Any, worker: int | None = None

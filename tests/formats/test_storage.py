@@ -26,6 +26,8 @@ from dalify.base.errors import ArgumentValueError, LimitError, ReaderError
 from dalify.formats.files import storage
 from dalify.formats.files.file_list import files_in_class_folders
 from dalify.formats.records.webdataset import write_index
+from tests.helpers.platforms import needs_posix
+from tests.helpers.programs import finished
 from tests.helpers.web_server import Behavior, web_server
 from tests.operators.readers.datasets import DATASETS, run_reader, write_tar
 
@@ -187,6 +189,42 @@ def test_copies_without_a_cache_go_with_the_process(server: tuple[str, Behavior]
     )
     assert result.stderr == ""
     assert not Path(result.stdout.strip()).exists()
+
+
+COPIES_AND_FORKS = """
+import multiprocessing, os, sys
+from pathlib import Path
+from dalify.formats.files import storage
+
+def copied(name):
+    path = storage.local_copy(f"{sys.argv[1]}/a/{name}.jpg")
+    print(path, flush=True)
+    return path
+
+ours = copied(3)
+for child in (0, 1):
+    if not (number := os.fork()):
+        assert storage.copy_or_path(f"{sys.argv[1]}/a/3.jpg") == ours == storage.local_copy(f"{sys.argv[1]}/a/3.jpg")
+        if child:
+            copied(4)
+        sys.exit(0)
+    assert os.waitpid(number, 0)[1] == 0
+    assert Path(ours).exists()
+process = multiprocessing.get_context("fork").Process(target=copied, args=(5,))
+process.start()
+process.join()
+assert process.exitcode == 0
+assert Path(ours).exists()
+"""
+
+
+@needs_posix
+def test_copies_belong_to_the_process_that_made_them(server: tuple[str, Behavior]) -> None:
+    status, out, errors = finished(COPIES_AND_FORKS, server[0])
+    assert (status, errors) == (0, "")
+    copies = [Path(line) for line in out.splitlines()]
+    assert len(copies) == 3
+    assert not [copy for copy in copies if copy.parent.exists()]
 
 
 def test_cache_is_bounded_and_drops_what_is_oldest(tmp_path: Path, folder: Path, server: tuple[str, Behavior]) -> None:

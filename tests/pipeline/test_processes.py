@@ -862,5 +862,58 @@ assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_forked_child_that_exits_is_silent() -> None:
-    done = subprocess.run([sys.executable, "-c", _FORK_THAT_EXITS], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert finished(_FORK_THAT_EXITS) == (0, "", "")
+
+
+# Without a function that is called before, multiprocessing ends the workers, while a thread waits for their results.
+_CHILDREN_OF_MULTIPROCESSING = """
+import multiprocessing
+from dalify import fn
+from dalify.pipeline import pipeline_def
+
+@pipeline_def(batch_size=2, num_threads=2, processes=2, seed=1)
+def numbers():
+    return fn.python_function(fn.random.uniform(range=[0.0, 1.0]), function=abs, parallel=True)
+
+context = multiprocessing.get_context("fork")
+pipe = numbers()
+pipe.run()
+for _ in range(8):
+    child = context.Process(target=pipe.run)
+    child.start()
+    child.join()
+    print(child.exitcode)
+"""
+
+
+def test_a_process_of_multiprocessing_with_a_pipeline_ends_without_an_error() -> None:
+    assert finished(_CHILDREN_OF_MULTIPROCESSING) == (0, "0\n" * 8, "")
+
+
+_DAEMON = """
+import multiprocessing
+from dalify import fn
+from dalify.base.errors import WorkerError
+from dalify.pipeline import pipeline_def
+
+@pipeline_def(batch_size=2, num_threads=1, processes=2)
+def numbers():
+    return fn.random.uniform(range=[0.0, 1.0])
+
+def child():
+    try:
+        numbers().run()
+    except WorkerError as error:
+        print(error, flush=True)
+
+process = multiprocessing.get_context("fork").Process(target=child, daemon=True)
+process.start()
+process.join()
+"""
+
+
+def test_a_daemon_of_multiprocessing_cannot_have_workers() -> None:
+    status, out, errors = finished(_DAEMON)
+    assert (status, errors) == (0, "")
+    assert "this process cannot start worker processes, because it is a daemon of multiprocessing" in out
+    assert "start it with daemon=False" in out

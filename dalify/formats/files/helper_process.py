@@ -9,7 +9,6 @@ some idle seconds, or when this process ends.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import importlib
 import os
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, DTypeError, ReaderError, suggestion
+from dalify.base.exit_hook import at_exit
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.base.processors import available_processors
@@ -202,7 +202,7 @@ class _Helpers:
 
 _helpers = _Helpers()
 _failures: Recent[str] = Recent(_MAX_REMEMBERED)
-atexit.register(_helpers.end)
+at_exit(_helpers.end)
 
 
 def call(

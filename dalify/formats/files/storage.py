@@ -5,11 +5,11 @@ Handles slow networks and full disks, so that readers do not have to. Paths with
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import os
 import random
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +21,8 @@ import numpy as np
 from dalify.base import limits
 from dalify.base.bad_data import add_listener
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
+from dalify.base.exit_hook import at_exit
+from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule, fsspec
 from dalify.base.whole_files import write_whole
@@ -328,7 +330,8 @@ def copy_or_path(path: str) -> str:
 
 def _temporary_copy(url: str) -> Path | None:
     """Return the path of a temporary copy, whether or not it exists; None if there are no temporary copies."""
-    return Path(_temporary[0].name, file_name(url)) if _temporary else None
+    copies = [Path(folder.path, file_name(url)) for folder in _temporary]
+    return next((copy for copy in copies if copy.exists()), copies[0]) if copies else None
 
 
 def _delete_copies(text: str) -> tuple[str, bool]:
@@ -364,15 +367,29 @@ def _delete_copies(text: str) -> tuple[str, bool]:
 add_listener(_delete_copies)
 
 
-_temporary: list[tempfile.TemporaryDirectory[str]] = []
+class _TemporaryFolder(NamedTuple):
+    """A folder for copies of files; the process that created it deletes it at its end."""
+
+    path: str
+    owner: Owner
+
+
+# That of this process is the first one. The copies in those of the processes that it was forked from can be read.
+_temporary: list[_TemporaryFolder] = []
 
 
 def _temporary_folder() -> str:
     with _lock:
-        if not _temporary:
-            _temporary.append(tempfile.TemporaryDirectory(prefix="dalify-"))
-            atexit.register(_temporary[0].cleanup)
-        return _temporary[0].name
+        if not (_temporary and _temporary[0].owner.is_this_process):
+            _temporary.insert(0, _TemporaryFolder(tempfile.mkdtemp(prefix="dalify-"), Owner()))
+        return _temporary[0].path
+
+
+@at_exit
+def _delete_temporary_folder() -> None:
+    for folder in _temporary:
+        if folder.owner.is_this_process:
+            shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _fetch(url: str, start: int, stop: int | None) -> Response:
