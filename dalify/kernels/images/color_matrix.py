@@ -29,9 +29,9 @@ __all__ = ["apply_matrix", "apply_matrix_torch", "twist_matrix"]
 
 _PIXELS = 16
 
-# NTSC luma and chroma with the three decimals of the standard. DALI's inverse differs from the exact one in the last bit
-# of three numbers. The rounded rows I and Q do not sum to exactly zero, so a fully desaturated image keeps a trace of
-# color.
+# NTSC luma and chroma with the three decimals of the standard. DALI's inverse differs from the exact one in the last
+# bit of three numbers. The rounded rows I and Q do not sum to exactly zero, so a fully desaturated image keeps a trace
+# of color.
 _RGB_TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32)
 _YIQ_TO_RGB = np.array(
     [
