@@ -257,3 +257,9 @@ def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:
     (flat / "class").mkdir()
     with pytest.raises(ReaderError, match=r"no class folder of .* contains a file"):
         files_in_class_folders(str(flat))
+
+
+def test_an_empty_folder_is_named_with_the_alternatives(tmp_path: Path) -> None:
+    with pytest.raises(ReaderError, match=r"has no subfolders: .* It is empty\.") as caught:
+        files_in_class_folders(str(tmp_path))
+    assert caught.value.hint == "Use files=[...] or file_list=... for files that are not in class folders."
