@@ -419,8 +419,7 @@ class Engine:
                         state.parked[iteration.order] = iteration
                         return
             # Serial stages must advance in order even if this iteration has nothing left to do.
-            if not iteration.is_over:
-                chunks = self._start_stage(iteration, state)
+            if not iteration.is_over and (chunks := self._start_stage(iteration, state)):
                 # The time of the stage may have been measured after the batch was divided, by another iteration.
                 if len(chunks) > 1 or not state.is_brief(iteration.size):
                     tasks = [partial(self._chunk_task, iteration, state, start, stop) for start, stop in chunks]
@@ -442,25 +441,29 @@ class Engine:
                 self._enter_stage(following)
 
     def _start_stage(self, iteration: Iteration, state: StageState) -> list[tuple[int, int]]:
-        """Divide the samples into chunks; return their bounds."""
-        chunks, collectors = [(0, iteration.size)], {}
-        if state.stage.kind == "segment":
-            chunks = chunk_bounds(
-                iteration.size,
-                state.seconds_per_sample,
-                self._threads.size,
-                scheduled=len(self._scheduled) or 1,
-                steps=state.operator_count,
-            )
-            collectors = {
-                slot: Collector(
-                    iteration.size if branch is None and slot not in state.ragged else None,
-                    self._pool_of(iteration, slot),
+        """Divide the samples into chunks; return their bounds, none after an error."""
+        try:
+            chunks, collectors = [(0, iteration.size)], {}
+            if state.stage.kind == "segment":
+                chunks = chunk_bounds(
+                    iteration.size,
+                    state.seconds_per_sample,
+                    self._threads.size,
+                    scheduled=len(self._scheduled) or 1,
+                    steps=state.operator_count,
                 )
-                for slot, branch in state.stage.publishes.items()
-            }
-        is_timed = iteration.order < _FIRST_TIMED or iteration.order % _TIMED_INTERVAL == 0
-        iteration.begin_stage(len(chunks), collectors, is_timed=is_timed or state.is_uneven)
+                collectors = {
+                    slot: Collector(
+                        iteration.size if branch is None and slot not in state.ragged else None,
+                        self._pool_of(iteration, slot),
+                    )
+                    for slot, branch in state.stage.publishes.items()
+                }
+            is_timed = iteration.order < _FIRST_TIMED or iteration.order % _TIMED_INTERVAL == 0
+            iteration.begin_stage(len(chunks), collectors, is_timed=is_timed or state.is_uneven)
+        except Exception as error:  # out of memory: otherwise its consumer would wait forever
+            iteration.record_error(error)
+            return []
         return chunks
 
     def _pool_of(self, iteration: Iteration, slot: int) -> BufferPool:
@@ -478,24 +481,23 @@ class Engine:
     def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Compute a stage for one chunk; return whether it was the last chunk of the batch. Never raises."""
         if not iteration.is_over:
-            began = thread_seconds() if iteration.is_timed else 0.0
             # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
             is_users = stage.is_serial and stage.kind != "device"
             try:
+                began = thread_seconds() if iteration.is_timed else 0.0
                 settings = nullcontext() if is_users else np.errstate(all="ignore")
                 with applied(self._limits), UsingDevice(self._device_id), settings:
                     if stage.kind == "segment":
                         self._recovering(iteration, partial(self._run_on_chunk, iteration, stage, start, stop))
                     else:
                         self._recovering(iteration, partial(self._run_on_batch, iteration, stage))
+                if iteration.is_timed:
+                    iteration.add_cpu_time(thread_seconds() - began)
             except BaseException as error:
                 refusal = None
                 if stage.kind == "device" and isinstance(error, Exception):  # an error of a kernel occurs later
                     refusal = device_error(error, stage.steps[-1].node)
                 iteration.record_error(refusal or error, start)
-            else:
-                if iteration.is_timed:
-                    iteration.add_cpu_time(thread_seconds() - began)
         return iteration.end_chunk()
 
     def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
@@ -569,16 +571,16 @@ class Engine:
 
     def _finish_stage(self, iteration: Iteration, state: StageState) -> None:
         """Join the chunks of the current stage, and record their time."""
-        self._repeat_open_chunks(iteration, state.stage)
-        if iteration.is_over:
-            return
         try:
+            self._repeat_open_chunks(iteration, state.stage)
+            if iteration.is_over:
+                return
             for slot, batch in iteration.join_chunks(state.stage.steps).items():
                 if batch is not None and not batch.is_uniform:
                     state.ragged.add(slot)
                 else:
                     state.ragged.discard(slot)
+            if iteration.is_timed:
+                state.measure(iteration)
         except BaseException as error:
             iteration.record_error(error)
-        if iteration.is_timed:
-            state.measure(iteration)

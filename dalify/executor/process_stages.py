@@ -165,7 +165,10 @@ class ProcessStages:
         """Receive the result of a batch; see ``Receiver``."""
         iteration = token.iteration
         if isinstance(outcome, Reply) and not iteration.discarded:
-            self._take(token, outcome)
+            try:
+                self._take(token, outcome)
+            except Exception as error:  # no memory for a copy: otherwise the consumer would wait forever
+                iteration.record_error(error)
             self._finish_order(token)
             return
         if isinstance(outcome, Failure):

@@ -1,8 +1,9 @@
-"""A system that allows no more threads or open files: errors at once, no waiting, and everything works afterwards."""
+"""A system that allows no more threads, files or memory: errors at once, no waiting, and it works afterwards."""
 
 from __future__ import annotations
 
 import os
+import pkgutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -167,6 +168,45 @@ def test_threads_that_read_ahead(allowed: int, monkeypatch: pytest.MonkeyPatch) 
             with pytest.raises(WorkerError, match="can't start new thread"):
                 read_ahead._submit(lambda: 7)
     assert read_ahead._submit(lambda: 8).result() == 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        ("threads", "dalify.executor.engine.chunk_bounds"),
+        ("threads", "dalify.executor.engine.thread_seconds"),
+        ("threads", "dalify.executor.iteration.Iteration.join_chunks"),
+        ("threads", "dalify.executor.stage_state.StageState.measure"),
+        ("processes", "dalify.executor.remote.Replies.fill"),
+    ],
+)
+@pytest.mark.timeout(60)
+def test_no_memory_between_steps(kind: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an error of the batch: its consumer does not wait forever."""
+    holder, _, name = place.rpartition(".")
+    owner = pkgutil.resolve_name(holder)
+    function = getattr(owner, name)
+    is_failing = True
+
+    def fails_once(*arguments: Any, **options: Any) -> Any:
+        nonlocal is_failing
+        if is_failing:
+            is_failing = False
+            raise MemoryError("no memory")
+        return function(*arguments, **options)
+
+    with closing(KINDS[kind]()) as pipe:
+        monkeypatch.setattr(owner, name, fails_once)
+        found: list[list[int] | None] = []
+        for _ in range(4):
+            try:
+                found.append(_numbers(pipe))
+            except MemoryError:
+                found.append(None)
+        assert not is_failing
+        # With prefetching and several workers, any of the first batches may be the one.
+        assert found.count(None) == 1
+        assert [batch for batch in found if batch] == [_batch(n) for n in range(4) if found[n] is not None]
 
 
 @pytest.mark.parametrize("kind", ["processes", "reading processes", "parallel source"])

@@ -105,6 +105,9 @@ def test_mistakes():
         run_dalify("tensor_resize", MATRICES, scales=[2, 2], mode="not_larger")
     with pytest.raises(ArgumentValueError, match="together"):
         run_dalify("tensor_resize", MATRICES, sizes=[2, 2], roi_end=[1, 1])
+    for name in ("roi_start", "roi_end"):
+        with pytest.raises(ArgumentValueError, match="roi_start and roi_end must be specified together"):
+            run_dalify("tensor_resize", MATRICES, sizes=[2, 2], **{name: Each(np.float32([[1, 1], [1, 1]]))})
     with pytest.raises(ArgumentValueError, match="must not be repeated"):
         run_dalify("tensor_resize", MATRICES, sizes=[2, 2], axes=[0, -2])
     with pytest.raises(ArgumentValueError, match="alignment must be one number or 2"):

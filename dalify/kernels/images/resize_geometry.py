@@ -210,8 +210,10 @@ def _region(extents: np.ndarray, start: Any, end: Any, roi_relative: bool) -> tu
 
     In float32, as in DALI: the rounding of the size may depend on it.
     """
-    if start is None:
+    if start is None and end is None:
         return None
+    if start is None or end is None:  # rules do not see values that vary per sample
+        raise ArgumentValueError("roi_start and roi_end must be specified together.")
     units = np.maximum(extents, 1).astype(np.float32) if roi_relative else np.ones(extents.shape, np.float32)
     axes = extents.shape[1]
     edges = [_for_each_axis(name, values, axes) for name, values in (("roi_start", start), ("roi_end", end))]
