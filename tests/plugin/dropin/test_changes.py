@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,49 @@ def test_workers_keep_the_labels_of_the_start(make):
         found = [next(batches)]
         change_labels(dataset)
         return [*found, *batches]
+
+    same(run(DataLoader), run(TorchLoader))
+
+
+def photos(folder: Path) -> Any:
+    return datasets.ImageFolder(str(folder), transforms.Compose([transforms.Resize((8, 8)), transforms.ToTensor()]))
+
+
+def replace_indices(dataset: Any) -> None:
+    dataset.datasets[0].indices = [5, 4, 3, 2, 1, 0]
+
+
+def change_indices(dataset: Any) -> None:
+    for part in dataset.datasets:
+        part.indices[:] = part.indices[-1:] * len(part.indices)
+
+
+def replace_samples(dataset: Any) -> None:
+    dataset.datasets[0].dataset.samples = dataset.datasets[0].dataset.samples[::-1]
+
+
+def change_samples(dataset: Any) -> None:
+    dataset.datasets[0].dataset.samples.reverse()
+
+
+def change_parts(dataset: Any) -> None:
+    dataset.datasets.reverse()
+
+
+@pytest.mark.parametrize("is_persistent", [False, True])
+@pytest.mark.parametrize(
+    "change", [replace_indices, change_indices, replace_samples, change_samples, change_parts, lambda dataset: None]
+)
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_workers_keep_the_samples_of_the_start(photo_folder, change, is_persistent):
+    def run(kind: Any) -> list[Any]:
+        folder = photos(photo_folder)
+        parts = [data.Subset(folder, [0, 1, 2, 3, 4, 5]), data.Subset(folder, torch.tensor([5, 4, 0, 2]))]
+        loader = kind(data.ConcatDataset(parts), num_workers=1, prefetch_factor=1, persistent_workers=is_persistent)
+        batches = iter(loader)
+        found = [next(batches)]
+        change(loader.dataset)
+        return [*found, *batches, *(loader if is_persistent else ())]
 
     same(run(DataLoader), run(TorchLoader))
 

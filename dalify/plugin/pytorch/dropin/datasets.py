@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import bisect
 import operator
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from copy import deepcopy
 from typing import Any
 
+import numpy as np
 import torch
 
 from dalify.plugin.pytorch.dropin.known import source_of
@@ -14,7 +16,7 @@ from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import Source
 
-__all__ = ["ChangeMonitor", "find_sources", "locate"]
+__all__ = ["ChangeMonitor", "copied_lists", "find_sources", "locate"]
 
 _WATCHED = ("transform", "target_transform", "transforms", "data", "targets", "labels", "loader")
 _TRANSFORM_MODULES = "torchvision.transforms", "torch.nn"
@@ -48,6 +50,49 @@ def _parts(dataset: Any) -> list[Any] | None:
     if hasattr(dataset, "__getitems__"):
         raise NotRecognizedError(f"{type(dataset).__name__} defines its own __getitems__", code="DS03")
     return list(dataset.datasets) if reads is torch.utils.data.ConcatDataset.__getitem__ else None
+
+
+def copied_lists(dataset: Any, sources: Mapping[int, Source]) -> tuple[Any, dict[int, Source]]:
+    """Copy a dataset, so that the samples stay the same if the user changes its lists of samples, indices or parts.
+
+    A worker process of torch has such a copy. Images in memory and transforms are not copied.
+
+    Args:
+        dataset: the dataset.
+        sources: see `find_sources`.
+
+    Returns:
+        the copy, and its sources.
+    """
+    copies: dict[int, Any] = {}  # by the id of the original, as a dataset or a list may be used several times
+    found: dict[int, Source] = {}
+
+    def copied(part: Any) -> Any:
+        if id(part) not in copies:
+            copies[id(part)] = new_copy(part)
+        return copies[id(part)]
+
+    def new_copy(part: Any) -> Any:
+        if type(part) in DATASETS:  # the source has what the registered function has returned
+            found[id(part)] = sources[id(part)]
+            return part
+        copy = object.__new__(type(part))
+        for name, value in vars(part).items():
+            if type(value) is list:
+                vars(copy)[name] = copies.setdefault(id(value), list(value))
+            elif name == "indices" and isinstance(value, np.ndarray | torch.Tensor):
+                vars(copy)[name] = deepcopy(value)
+            else:
+                vars(copy)[name] = value
+        if id(part) in sources:
+            found[id(copy)] = source_of(copy)
+        elif isinstance(part, torch.utils.data.Subset):
+            vars(copy)["dataset"] = copied(part.dataset)
+        else:
+            vars(copy)["datasets"] = [copied(child) for child in part.datasets]
+        return copy
+
+    return copied(dataset), found
 
 
 class ChangeMonitor:

@@ -13,6 +13,7 @@ import torch.utils.data
 from dalify.base.errors import ArgumentValueError, NotAcceleratedError, option_error_text
 from dalify.plugin.pytorch.dropin.choice import Choice, choose
 from dalify.plugin.pytorch.dropin.collating import collates_as_torch
+from dalify.plugin.pytorch.dropin.datasets import copied_lists
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset, torch_iterator
@@ -126,11 +127,10 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
     choice = _choose(loader)
     if choice.mode == "full":
         collate = None if collates_as_torch(loader) else NotedCollate(loader.collate_fn)
-        fetcher = Fetcher(loader.dataset, dict(choice.sources), collate)
         if loader.num_workers == 0:
-            return CallerIterator(loader, fetcher)
+            return CallerIterator(loader, Fetcher(loader.dataset, dict(choice.sources), collate))
         loader.check_worker_number_rationality()
-        return ThreadIterator(loader, fetcher)
+        return ThreadIterator(loader, Fetcher(*copied_lists(loader.dataset, choice.sources), collate))
     if choice.mode == "hybrid":
         return torch_iterator(loader, get_iterator, AcceleratedDataset(loader.dataset))
     _report_fallback(loader, choice.reasons[0])
