@@ -106,8 +106,9 @@ def assemble(
         for step in here.readers.values():
             node = step.node
             if reading[node]:
-                process_assembly.read_by_processes(step, indices[node], reading[node], options, seeds[node.number][0])
-                started.callback(step.close)
+                seed, _ = seeds[node.number]
+                ahead = process_assembly.read_by_processes(step, indices[node], reading[node], options, seed)
+                started.callback(ahead.close)
         feeds = Feeds(externals, readers, workers)
         if state is not None:  # before workers start, because they need the number of items of an iterable to skip
             feeds.restore(state["sources"])

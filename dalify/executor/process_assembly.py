@@ -79,8 +79,10 @@ def check_parts(parts: SplitPlan, reading: Mapping[Node, int]) -> None:
         )
 
 
-def read_by_processes(step: ReaderStep, index: Entries[Any], count: int, options: PipelineOptions, seed: int) -> None:
-    """Start the processes that read for a step, before dalify starts threads.
+def read_by_processes(
+    step: ReaderStep, index: Entries[Any], count: int, options: PipelineOptions, seed: int
+) -> ReadAhead:
+    """Start the processes that read for a step, before dalify starts threads; return what ends them.
 
     Raises:
         DalifyError: the processes cannot be started.
@@ -101,7 +103,9 @@ def read_by_processes(step: ReaderStep, index: Entries[Any], count: int, options
     except DalifyError as error:
         step.node.locate(error)
         raise
-    step.read_ahead(ReadAhead(index, read, processes))
+    ahead = ReadAhead(index, read, processes)
+    step.read_ahead(ahead)
+    return ahead
 
 
 def remote_stages(
