@@ -341,7 +341,7 @@ def test_outputs_are_fixed_once_the_pipeline_is_built() -> None:
     "options", [{"output_dtype": [types.INT32] * 2}, {"output_ndim": []}, {"output_layout": ["C", "C"]}]
 )
 def test_as_many_expectations_as_outputs(options: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentValueError, match="the pipeline 1 output"):
+    with pytest.raises(ArgumentValueError, match="but the pipeline has 1 output"):
         run(lambda: fn.external_source(source), **options)
 
 
