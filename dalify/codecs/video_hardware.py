@@ -41,7 +41,8 @@ def _opened(value: str, _process: int) -> Any:
     if kind not in known:
         raise ArgumentValueError(
             f"the environment variable {VIDEO_VARIABLE} is {value!r}.{suggestion(kind, [HOST_DECODER, *known])}",
-            hint=f"Use one of {', '.join([HOST_DECODER, *known])}, with a device as in 'cuda:1', or unset the variable.",
+            hint=f"Use one of {', '.join([HOST_DECODER, *known])}, with a device as in 'cuda:1', or unset the "
+            "variable.",
         )
     # With CUDA, FFmpeg creates its own context: it rejects torch's context, which has other flags.
     decoder = av.codec.hwaccel.HWAccel(kind, number or None, allow_software_fallback=True)
