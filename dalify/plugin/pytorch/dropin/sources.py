@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,11 +118,13 @@ class FileSource(Source):
 
     def keep_folder(self) -> None:
         """Read relative paths in the current working folder from now on, even if the program changes to another."""
-        self._folder = _working_folder() or None
+        self._folder = None
+        with suppress(OSError):  # the folder was deleted
+            self._folder = str(Path.cwd())
 
     def _path_and_label(self, index: Any) -> tuple[Any, Any]:
         path, label = self._lookup(index)
-        if self._folder is not None and self._folder != _working_folder():
+        if self._folder is not None:  # even if it is the working folder, which may change before the file is opened
             folder: Any = os.fsencode(self._folder) if isinstance(path, bytes) else self._folder
             path = os.path.join(folder, path)  # noqa: PTH118 -- the path may be bytes
         return path, label
@@ -188,14 +191,6 @@ class FileSource(Source):
             with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
                 info = image.info
         return LazyImage(decode, header.height, header.width, info), label
-
-
-def _working_folder() -> str:
-    """Return the working folder; "" if it was deleted."""
-    try:
-        return os.getcwd()  # noqa: PTH109 -- called for each sample
-    except OSError:
-        return ""
 
 
 def _contents(path: Any) -> bytes:
