@@ -106,7 +106,7 @@ def test_classification() -> None:
         (2, {"last_batch_policy": plugin.LastBatchPolicy.PARTIAL}, "cannot join"),
         (2, {"collate": "list"}, "does not return an array that several"),
         (2, {"collate": {"x": "packed"}}, "does not return an array that several"),
-        (2, {"sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0])}, "into 1 parts, and there are 2"),
+        (2, {"sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0])}, "into 1 parts, but there are 2"),
     ],
 )
 def test_what_cannot_be_joined(pipelines: int, options: dict[str, Any], text: str) -> None:
