@@ -250,7 +250,7 @@ def test_sources_beside_inputs() -> None:
 @pytest.mark.parametrize(
     ("inputs", "error", "text"),
     [
-        ({"y": tf.data.Dataset.range(3)}, ArgumentValueError, "input_datasets has the name 'y'.*without a source are: 'x'"),
+        ({"y": tf.data.Dataset.range(3)}, ArgumentValueError, "datasets has the name 'y'.*without a source are: 'x'"),
         ({}, ArgumentValueError, "'x' of the pipeline has no source and no dataset"),
         ({"x": [1, 2]}, ArgumentTypeError, "must be a tf.data.Dataset; got list"),
         ([], ArgumentTypeError, "must be a dictionary with names as keys"),
