@@ -394,7 +394,7 @@ def short_repr(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-_ACCELERATORS = ("cuda", "mps", "xpu", "hpu", "hip")  # torch's names of what is "gpu" here
+_ACCELERATORS = ("cuda", "mps", "xpu", "hpu", "hip")  # names of torch's devices; dalify calls all of them "gpu"
 
 
 def option_error_text(argument: str, value: object, options: Iterable[object]) -> str:

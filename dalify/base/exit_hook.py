@@ -15,8 +15,8 @@ _functions: list[Callable[[], object]] = []
 def at_exit(function: Callable[[], object]) -> Callable[[], object]:
     """Call a function when this process ends, and when processes that are forked from it end; usable as a decorator.
 
-    Forked processes of `multiprocessing` do not call what is registered with `atexit`. All of its processes end their
-    own child processes first, so functions that close these must be called before.
+    Forked processes of `multiprocessing` do not call functions that are registered with `atexit`. All processes of
+    `multiprocessing` end their own child processes first, so functions that close these must be called before that.
 
     Args:
         function: must not raise; called before functions that were registered earlier.

@@ -82,7 +82,7 @@ def check_parts(parts: SplitPlan, reading: Mapping[Node, int]) -> None:
 def read_by_processes(
     step: ReaderStep, index: Entries[Any], count: int, options: PipelineOptions, seed: int
 ) -> ReadAhead:
-    """Start the processes that read for a step, before dalify starts threads; return what ends them.
+    """Start the processes that read for a step, before dalify starts threads; return the `ReadAhead` that uses them.
 
     Raises:
         DalifyError: the processes cannot be started.

@@ -120,7 +120,7 @@ def _submit(function: Callable[[], Any]) -> Future[Any]:
                 except WorkerError:
                     if not number:
                         raise
-                    break  # fewer threads read as well
+                    break  # fewer threads are slower, but enough
             _queue = tasks
         _queue.put((future, function))
     return future

@@ -69,7 +69,7 @@ class RemoteParts(NamedTuple):
 
 
 class BatchService(NamedTuple):
-    """Workers of another kind than processes of this machine.
+    """Workers that are not processes of this machine, for example actors of Ray.
 
     Attributes:
         workers: maximum number of workers.
