@@ -27,8 +27,8 @@ class Policy:
         name: name in ``repr``.
         num_magnitude_bins: number of bins of the magnitude ranges.
         sub_policies: sequences of steps ``(augmentation, probability, magnitude bin)``: the augmentation is applied
-            with the given probability; a probability of 0 causes a warning. For augmentations without magnitudes the bin
-            is None; other bins are ignored with a warning.
+            with the given probability; a probability of 0 causes a warning. For augmentations without magnitudes, the
+            bin is None; other bins are ignored with a warning.
 
     Raises:
         ArgumentTypeError: a value has the wrong type.
