@@ -369,9 +369,8 @@ def test_arrays_that_the_device_cannot_read_are_staged(
         frame = frame_of(Batch(array))
         frame.torch_device = "meta"
         transfer("gpu").run(frame)
-        sent = frame.values[1]
-        assert sent is not None
-        assert (tuple(sent.dense.shape), sent.dense.device.type) == (array.shape, "meta")
+        copied: Any = frame.values[1]
+        assert (tuple(copied.dense.shape), copied.dense.device.type) == (array.shape, "meta")
         assert [batch.dense.tolist() for batch in frame.staged if batch.dense is not None] == [
             array.tolist()
         ] * is_staged
