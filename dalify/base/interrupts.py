@@ -23,6 +23,7 @@ __all__ = [
     "PATIENCE_S",
     "CallAtEnd",
     "Completion",
+    "can_be_interrupted",
     "deferred_interrupts",
     "is_main_thread",
     "kept_interrupts",
@@ -94,6 +95,14 @@ class deferred_interrupts(_Watch):  # noqa: N801 -- a context manager, used like
         before = self._end()
         if before is not None and self._noted is not None:
             before(*self._noted)
+
+
+def can_be_interrupted() -> bool:
+    """Return whether Ctrl-C can interrupt this thread: it receives signals and does not defer them."""
+    if not is_main_thread():
+        return False
+    handler = _signal.getsignal(signal.SIGINT)
+    return not isinstance(getattr(handler, "__self__", None), deferred_interrupts)
 
 
 class kept_interrupts(_Watch):  # noqa: N801

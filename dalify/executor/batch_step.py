@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from dalify.data import Array, Batch, Spec
 from dalify.executor.agreement import agreed_samples
 from dalify.executor.frame import Frame
-from dalify.executor.kernel_step import KernelStep, open_spec_of
+from dalify.executor.kernel_step import KernelStep
 from dalify.executor.step_call import StepCall
 from dalify.executor.steps import note_sample
 
@@ -18,21 +19,21 @@ class BatchStep(KernelStep):
     """Calls a kernel that takes a whole batch, because its samples depend on each other or on user code."""
 
     def _compute(self, call: StepCall) -> list[Batch]:
-        specs = tuple(None if batch is None else Spec(batch.dtype, batch.ndim, batch.layout) for batch in call.inputs)
-        rule_specs = self._operator.apply_rule(specs, self._rule_arguments)
-        extra = self._prepare(call)
-
-        def memory(start: int, size: int, shape: tuple[int, ...]) -> Array:
-            self._check_size(shape, rule_specs[0], start)
-            return self._allocate(call.frame, 0, start, size, rule_specs[0], shape)
-
-        context: dict[str, Any] = {"spec": open_spec_of(call.inputs), "specs": specs}
-        context |= {"draws": call.draws, "count": call.count}
-        context |= {"memory": memory, "out_specs": rule_specs, "out_spec": rule_specs[0] if rule_specs else None}
+        specs = self._open_specs(call.inputs)
         function = self._kernel_function
         named = function.named(call.arguments, call.count)
-        named |= {name: value for name, value in {**extra, **context}.items() if name in function.names}
-        return self._results(function.function(*call.inputs, **named), rule_specs, call)
+        named |= {name: value for name, value in self._prepare(call).items() if name in function.names}
+        for name in self._wanted:
+            named[name] = self._context(name, call, specs)
+        return self._results(function.function(*call.inputs, **named), specs, call)
+
+    def _context(self, name: str, call: StepCall, specs: tuple[Spec, ...]) -> Any:
+        return partial(self._memory, call, specs[0]) if name == "memory" else super()._context(name, call, specs)
+
+    def _memory(self, call: StepCall, spec: Spec, start: int, size: int, shape: tuple[int, ...]) -> Array:
+        """Return memory for samples of the first output that have one shape, from ``start``."""
+        self._check_size(shape, spec, start)
+        return self._allocate(call.frame, 0, start, size, spec, shape)
 
     def _results(self, results: Any, specs: tuple[Spec, ...], call: StepCall) -> list[Batch]:
         """Convert the return value of a kernel to batches."""

@@ -36,8 +36,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -61,7 +62,7 @@ from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
 from dalify.executor.feeds import Feeds, common_size
 from dalify.executor.frame import Collector
-from dalify.executor.iteration import Iteration
+from dalify.executor.iteration import BadRecord, Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.recovery import Recovery, valid_samples
@@ -114,6 +115,17 @@ class Resources:
     limits: Limits | None = None
 
 
+def _context_with(*settings: AbstractContextManager[None]) -> Context:
+    """Return the context of a new thread with settings that are context variables.
+
+    Each chunk runs in a copy, which takes less time than entering the settings.
+    """
+    context = Context()
+    for setting in settings:
+        context.run(setting.__enter__)
+    return context
+
+
 class Engine:
     """Executes a plan.
 
@@ -127,7 +139,6 @@ class Engine:
         meter: measures the sizes of the outputs of operators; None if not requested.
 
     Attributes:
-        valid: which samples of the last collected batch are not padding or replacements.
         next_number: number of the next batch.
         next_rows: ``Iteration.rows`` of the next batch.
         stages: the states of the stages of the plan.
@@ -149,10 +160,15 @@ class Engine:
         self._batch_size = batch_size
         self.remote = remote
         self.meter = meter
-        self.valid = valid_samples(0, 0, ())
+        # Of the last collected batch: number of samples, padded ones, bad ones.
+        self._collected: tuple[int, int, Sequence[BadRecord[Node]]] = 0, 0, ()
         self.torch_device = torch_device = resources.torch_device
         self._limits = resources.limits
         self._device_id = resources.device_id
+        # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
+        settings = applied(resources.limits), UsingDevice(resources.device_id)
+        self._context = _context_with(*settings, np.errstate(all="ignore"))
+        self._user_context = _context_with(*settings)
         self._pool = resources.pool
         self._pinned_pool = resources.pinned_pool or resources.pool
         self._threads = resources.threads
@@ -182,6 +198,11 @@ class Engine:
     def engines(self) -> tuple[Engine]:
         """The engines that have the sources: this engine; in debug mode each source has its own engine."""
         return (self,)
+
+    @property
+    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which samples of the last collected batch are not padding or replacements."""
+        return valid_samples(*self._collected)
 
     @property
     def scheduled(self) -> int:
@@ -272,7 +293,7 @@ class Engine:
         """
         iteration = self.finished()
         self.recovery.record_bad_samples(iteration)
-        self.valid = valid_samples(iteration.size, iteration.padded, iteration.bad)
+        self._collected = iteration.size, iteration.padded, iteration.bad
         if iteration.event is not None:
             if self._are_outputs_copied:
                 iteration.event.synchronize()
@@ -481,16 +502,11 @@ class Engine:
     def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
         """Compute a stage for one chunk; return whether it was the last chunk of the batch. Never raises."""
         if not iteration.is_over:
-            # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
-            is_users = stage.is_serial and stage.kind != "device"
+            runs_user_code = stage.is_serial and stage.kind != "device"
+            context = self._user_context if runs_user_code else self._context
             try:
                 began = thread_seconds() if iteration.is_timed else 0.0
-                settings = nullcontext() if is_users else np.errstate(all="ignore")
-                with applied(self._limits), UsingDevice(self._device_id), settings:
-                    if stage.kind == "segment":
-                        self._recovering(iteration, partial(self._run_on_chunk, iteration, stage, start, stop))
-                    else:
-                        self._recovering(iteration, partial(self._run_on_batch, iteration, stage))
+                context.copy().run(self._run_recovering, iteration, stage, start, stop)
                 if iteration.is_timed:
                     iteration.add_cpu_time(thread_seconds() - began)
             except BaseException as error:
@@ -500,11 +516,14 @@ class Engine:
                 iteration.record_error(refusal or error, start)
         return iteration.end_chunk()
 
-    def _recovering(self, iteration: Iteration, run: Callable[[], None]) -> None:
+    def _run_recovering(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
         """Run until no bad sample is left that can be replaced."""
         while True:
             try:
-                run()
+                if stage.kind == "segment":
+                    self._run_on_chunk(iteration, stage, start, stop)
+                else:
+                    self._run_on_batch(iteration, stage)
                 return
             except NotDecided:  # the chunk is computed again after all other chunks
                 return

@@ -136,12 +136,11 @@ class ReaderStep(Step):
                 columns = None  # reading one by one determines the bad sample
         if columns is None:
             columns = self._read_each(frame, numbers.tolist(), substitutes)
-        kinds = zip(self.outputs, columns, self._layouts, self._is_open, strict=True)
-        for output, (slot, column, layout, is_open) in enumerate(kinds):
-            origins = self.origins_of(numbers, output)
-            if is_open:
+        for output, slot in enumerate(self.outputs):
+            column, origins = columns[output], self.origins_of(numbers, output)
+            if self._is_open[output]:
                 column = self._agreed(column, slot, frame, origins)
-            frame.values[slot] = _batch_of(column, layout, origins)
+            frame.values[slot] = _batch_of(column, self._layouts[output], origins)
 
     def _agreed(self, column: Any, slot: int, frame: Frame, origins: Origins | None) -> Any:
         """Return a column with the element type and the number of dimensions of the first sample of the batch."""

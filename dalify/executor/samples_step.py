@@ -14,7 +14,7 @@ from dalify.base.narrow import is_array, is_list, is_tuple
 from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.data.samples import Samples
-from dalify.executor.kernel_step import KernelStep, open_spec_of, with_layout
+from dalify.executor.kernel_step import KernelStep, with_layout
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.shape_trace import ShapeTrace, TracedShapes
 from dalify.executor.step_call import StepCall
@@ -114,8 +114,8 @@ class SamplesStep(KernelStep):
         like = xs[0] if xs else None
         batches: list[Batch] = []
         outs: list[Any] = []
-        for output, (spec, shapes) in enumerate(zip(plan.specs, found, strict=True)):
-            batch = self._memory_of(call, output, spec, shapes, like)
+        for output, spec in enumerate(plan.specs):
+            batch = self._memory_of(call, output, spec, found[output], like)
             batches.append(batch)
             outs.append(self._samples(batch) if batch.compiled is None else batch.compiled)
         if is_full:
@@ -202,18 +202,6 @@ class SamplesStep(KernelStep):
             else:
                 return None
         return key
-
-    def _context(self, name: str, call: StepCall, specs: tuple[Spec, ...]) -> Any:
-        """Return an argument that a kernel declares in addition to parameters. Specs have no shapes."""
-        if name == "spec":
-            return open_spec_of(call.inputs)
-        if name == "specs":
-            return tuple(None if batch is None else batch.open_spec() for batch in call.inputs)
-        if name == "out_spec":
-            return specs[0] if specs[0].shape is None else specs[0].replace(shape=None)
-        if name == "out_specs":
-            return specs
-        return call.count
 
     def _prepare_cached(self, call: StepCall) -> dict[str, Any]:
         """Return the result of `prepare`."""

@@ -17,7 +17,7 @@ from dalify.base.bad_data import report_bad_data
 from dalify.base.errors import DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
 from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
-from dalify.base.interrupts import is_main_thread, kept_interrupts
+from dalify.base.interrupts import can_be_interrupted, kept_interrupts
 from dalify.base.optional import is_loaded, torch
 from dalify.base.processors import thread_seconds
 from dalify.base.user_error import as_runtime_error, without_stop_iteration
@@ -231,14 +231,14 @@ def walk(steps: Iterable[Step]) -> Iterator[Step]:
 
 def run_steps(steps: Iterable[Step], frame: Frame) -> None:
     """Run steps one after the other. A fork waits for each, except for user code and other processes."""
-    receives_signals, lock = is_main_thread(), working()
+    is_interruptible, lock = can_be_interrupted(), working()
     for step in steps:
         is_timed = frame.is_timed and step.may_wait
         waited_s = frame.waited_s
         begin_s = time.perf_counter() - thread_seconds() if is_timed else 0.0
         if not step.is_awaited:
             step.run(frame)
-        elif receives_signals:
+        elif is_interruptible:
             with lock, kept_interrupts():
                 step.run(frame)
         else:

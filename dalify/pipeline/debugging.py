@@ -76,7 +76,12 @@ class _Runner(PipelineEngine):
         self._number = 0
         self._scheduled = 0
         self.edges: tuple[Edge, ...] = ()
-        self.valid = np.ones(0, np.bool_)
+        self._valid = np.ones(0, np.bool_)
+
+    @property
+    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """See ``Engine``."""
+        return self._valid
 
     @property
     def scheduled(self) -> int:
@@ -169,7 +174,7 @@ class _Runner(PipelineEngine):
         self.edges = edges
         self._current = {}
         valid = [source.valid for source in self.sources.values()]
-        self.valid = np.logical_and.reduce([np.ones(count, np.bool_), *(item for item in valid if len(item) == count)])
+        self._valid = np.logical_and.reduce([np.ones(count, np.bool_), *(item for item in valid if len(item) == count)])
         return outputs
 
     def _narrowed(self, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:

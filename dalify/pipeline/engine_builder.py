@@ -42,8 +42,8 @@ class PipelineEngine(Protocol):
     ``Engine`` describes the members.
     """
 
-    valid: np.ndarray[Any, np.dtype[np.bool_]]
-
+    @property
+    def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]: ...  # noqa: D102
     @property
     def scheduled(self) -> int:
         """See ``Engine``, like the other members."""
@@ -87,6 +87,7 @@ class EngineBuilder:
         seed = context.options.seed
         self.seed = seed if seed is not None else int.from_bytes(os.urandom(8)) >> 1
         self.name = f"dalify-{next(_numbers)}"
+        self._depth = context.options.depth  # computed once, because each batch needs it
         self.built: building.Built | None = None
         self.initial_state: dict[str, Any] | None = None
         self.restore_error: DalifyError | None = None
@@ -96,12 +97,12 @@ class EngineBuilder:
     @property
     def depth(self) -> int:
         """Number of batches in progress at the same time."""
+        if self.service is None or self.built is None or self.built.engine.remote is None:
+            return self._depth
         options = self._context.options
-        # Without exec_async, one batch is requested at a time.
-        remote = None if self.service is None or self.built is None else self.built.engine.remote
-        if remote is None or not (options.exec_pipelined and options.exec_async):
-            return options.depth
-        return options.depth - 1 + remote.in_progress
+        if not (options.exec_pipelined and options.exec_async):  # one batch is requested at a time
+            return self._depth
+        return self._depth - 1 + self.built.engine.remote.in_progress
 
     def graph(self) -> Graph:
         """Return the graph as the user defined it."""

@@ -14,7 +14,7 @@ from dalify.base.errors import (
 from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
 from dalify.graph import DataNode
 from dalify.pipeline.context import PipelineContext
-from dalify.pipeline.engine_builder import EngineBuilder
+from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
 from dalify.pipeline.taps import Taps
 
 __all__ = ["Run", "TensorList"]
@@ -76,8 +76,9 @@ class Run:
         """Schedule an iteration without waiting for it, the first time the prefetched ones, too; none after the end."""
         with self._context.lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
-            if not (self.has_delivered or self._builder.engine().scheduled):
-                self._schedule_up_to(self._builder.depth)
+            engine = self._builder.engine()
+            if not (self.has_delivered or engine.scheduled):
+                self._schedule_up_to(engine, self._builder.depth)
             elif not self.is_exhausted:
                 self._schedule_one()
 
@@ -99,7 +100,7 @@ class Run:
     def prefetch(self) -> None:
         """Schedule batches, unless a fed source has no data."""
         with self._context.lock:
-            if not self._is_starved():
+            if not _is_starved(self._builder.engine()):
                 self._schedule_ahead()
 
     def feed(self, data_node: str | DataNode, data: Any, layout: str | None) -> None:
@@ -184,19 +185,13 @@ class Run:
         depth = self._builder.depth
         if depth > 1:  # otherwise, nothing is prefetched
             depth = engine.depth_for_threads(depth)
-        self._schedule_up_to(depth)
+        self._schedule_up_to(engine, depth)
 
-    def _schedule_up_to(self, depth: int) -> None:
-        engine = self._builder.engine()
+    def _schedule_up_to(self, engine: PipelineEngine, depth: int) -> None:
         while (scheduled := engine.scheduled) < depth and not self.is_exhausted:
-            if scheduled and self._is_starved():
+            if scheduled and _is_starved(engine):
                 return
             self._schedule_one()
-
-    def _is_starved(self) -> bool:
-        """Return whether a fed source has no data, so that no further batch can be prefetched."""
-        externals = self._builder.externals()
-        return any(feed.source is None and not feed.fed_count and not feed.repeats for feed in externals)
 
     def _schedule_one(self) -> None:
         try:
@@ -241,6 +236,15 @@ class Run:
                         f"output_{what} is {_format_value(wanted)}.",
                         line=self._context.line,
                     )
+
+
+def _is_starved(pipeline_engine: PipelineEngine) -> bool:
+    """Return whether a fed source has no data, so that no further batch can be prefetched."""
+    for engine in pipeline_engine.engines:
+        for feed in engine.feeds.externals:
+            if feed.source is None and not feed.fed_count and not feed.repeats:
+                return True
+    return False
 
 
 _API_NAMES = {

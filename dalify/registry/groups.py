@@ -49,11 +49,17 @@ def on_groups(
 
         @functools.wraps(function)
         def called(*samples: Any, **named: Any) -> Any:
-            wholes = [None if x is None else _whole(x, repeats) for x in samples]
-            varying = [name for name, value in named.items() if name not in constants and _varies(value)]
-            is_one = not shaping and not any(is_list(named[name]) for name in varying)
-            if is_one and all(x is None or whole is not None for x, whole in zip(samples, wholes, strict=True)):
+            wholes: list[Array | None] = []
+            is_one = not shaping
+            for x in samples:  # few function calls, for speed
+                whole = None if x is None else x.dense if x.dense is not None else _whole(x, repeats)
+                wholes.append(whole)
+                is_one = is_one and (x is None or whole is not None)
+            for name, value in named.items():
+                is_one = is_one and (not is_list(value) or name in constants)
+            if is_one:
                 return function(*wholes, **(_with_shapes(named, samples, outputs, 0) if takes_specs else named))
+            varying = [name for name, value in named.items() if name not in constants and _varies(value)]
             columns = [
                 None if x is None else _Column(x, whole, outputs == 0) for x, whole in zip(samples, wholes, strict=True)
             ]
@@ -132,8 +138,8 @@ class _Kept:
 
 def _whole(x: Any, repeats: bool) -> Array | None:
     """Return samples as one array, if they are one."""
-    if x.dense is not None or x.array is None:
-        return x.dense
+    if x.array is None:
+        return None
     return x.array if repeats and x.array.strides[0] == 0 else np.ascontiguousarray(x.array)
 
 

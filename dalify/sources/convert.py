@@ -313,23 +313,28 @@ class BatchConverter:
                 hint="Pass at most batch_size samples, or build the pipeline with a larger batch_size."
                 + (" The first axis of an array counts the samples: for a single one, write [array]." * is_array(data)),
             )
-        found = f"{counted(batch.ndim, 'dimension')} {batch.shapes()[0]}"
         if self.layout and batch.ndim != len(self.layout):
             raise LayoutError(
-                f"the layout {self.layout!r} does not match samples with {found}.",
+                f"the layout {self.layout!r} does not match samples with {_dimensions(batch)}.",
                 hint="Specify one letter for each dimension of a sample, without the sample axis.",
             )
-        reason = "earlier batches had" if self._seen else "the declared one is"
         if self.dtype is not None and batch.dtype != self.dtype:
             raise DTypeError(
-                f"the data has dtype {batch.dtype.name}, but {reason} {self.dtype.name}.",
+                f"the data has dtype {batch.dtype.name}, but {self._source_of_declaration()} {self.dtype.name}.",
                 hint="Convert the data; all batches of an output must have the same dtype.",
             )
         if self.ndim is not None and batch.ndim != self.ndim:
             raise ShapeError(
-                f"the samples have {found}, but {reason} {self.ndim}.",
+                f"the samples have {_dimensions(batch)}, but {self._source_of_declaration()} {self.ndim}.",
                 hint="Extents may differ between batches, but the number of dimensions must not.",
             )
         if not self._seen:
             self.dtype, self.ndim, self._seen = batch.dtype, batch.ndim, True
         return batch
+
+    def _source_of_declaration(self) -> str:
+        return "earlier batches had" if self._seen else "the declared one is"
+
+
+def _dimensions(batch: Batch) -> str:
+    return f"{counted(batch.ndim, 'dimension')} {batch.shapes()[0]}"

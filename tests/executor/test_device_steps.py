@@ -357,6 +357,25 @@ def test_copies_of_lists_read_staging_memory_that_is_kept() -> None:
     assert [batch.shapes() for batch in frame.staged] == [[(2, 2), (3, 2)]]
 
 
+@pytest.mark.parametrize("has_locked_memory", [False, True])
+def test_arrays_that_the_device_cannot_read_are_staged(
+    has_locked_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As on an NVIDIA GPU, which reads page-locked memory only, and on other devices, which read writable arrays.
+    monkeypatch.setattr(device_steps, "has_page_locked_memory", lambda device: has_locked_memory)
+    writable = np.arange(6, dtype=np.float32).reshape(2, 3)
+    repeated = np.broadcast_to(writable[:1], (4, 3))
+    for array, is_staged in ((writable, has_locked_memory), (repeated, True)):
+        frame = frame_of(Batch(array))
+        frame.torch_device = "meta"
+        transfer("gpu").run(frame)
+        copied: Any = frame.values[1]
+        assert (tuple(copied.dense.shape), copied.dense.device.type) == (array.shape, "meta")
+        assert [batch.dense.tolist() for batch in frame.staged if batch.dense is not None] == [
+            array.tolist()
+        ] * is_staged
+
+
 def _address(batch: Batch | None) -> int:
     assert batch is not None
     memory: Any = batch.dense if batch.ragged is None else batch.ragged[0]

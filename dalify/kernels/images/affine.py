@@ -51,7 +51,7 @@ def entries(values: Any, size: int | None = None) -> np.ndarray:
     if values is None:
         return _ORIGIN
     array = values.view() if values.ndim == 3 else values.reshape(len(values), 1, -1)
-    array.flags.writeable = False  # like constants: one array type needs only one compilation
+    array.setflags(write=False)  # like constants: one array type needs only one compilation
     if size is not None and array.shape[2] not in (1, size):
         raise ShapeError(f"an argument must have 1 or {counted(size, 'value')}; got {array.shape[2]}.")
     return array
@@ -226,7 +226,7 @@ def _by_frame(matrices: np.ndarray) -> np.ndarray:
 
 def _read_only(matrices: np.ndarray) -> np.ndarray:
     view = _by_frame(np.ascontiguousarray(matrices))
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 
