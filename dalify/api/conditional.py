@@ -68,7 +68,5 @@ def _check_call(name: str, inputs: Sequence[Any], count: int, predicate: Any = T
 
 def _node(value: Any) -> DataNode:
     if not is_promotable(value):
-        raise ArgumentTypeError(
-            f"an input must be a graph value, a number or an array; got {value!r}.", line=SourceLine.capture()
-        )
+        raise ArgumentTypeError.here(f"an input must be a graph value, a number or an array; got {value!r}.")
     return constant(value)

@@ -143,10 +143,8 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
         )
 
     def _reject(self, use: str, hint: str) -> NoReturn:
-        raise ConditionError(
-            f"a graph value cannot be {use}: it has no value while the pipeline is defined.",
-            line=SourceLine.capture(),
-            hint=hint,
+        raise ConditionError.here(
+            f"a graph value cannot be {use}: it has no value while the pipeline is defined.", hint=hint
         )
 
     def __iter__(self) -> NoReturn:
@@ -226,9 +224,8 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
         """
         is_known, value = current_evaluator().value(self.edge)
         if not is_known:
-            raise PipelineStateError(
+            raise PipelineStateError.here(
                 "a graph value has no value while the graph is defined.",
-                line=SourceLine.capture(),
                 hint="Create the pipeline with debug=True: its function then runs with the values of each batch.",
             )
         return value
@@ -338,10 +335,9 @@ def arithmetic(function: str, operands: Sequence[Any]) -> DataNode:
     """Create the node of an element-wise function of nodes, typed constants and numbers."""
     for operand in operands:
         if not isinstance(operand, Expression) and not is_promotable(operand):
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 "an operand of arithmetic and comparisons with graph values must be a number, an array or a graph "
-                f"value; got {short_repr(operand)}.",
-                line=SourceLine.capture(),
+                f"value; got {short_repr(operand)}."
             )
     return apply("arithmetic", *operands, function=function)
 

@@ -11,7 +11,6 @@ from dalify.base.context_stack import ContextStack
 from dalify.base.errors import ArgumentValueError
 from dalify.base.narrow import is_integer
 from dalify.base.processors import available_processors
-from dalify.base.source_line import SourceLine
 from dalify.base.threads import HelperThreads
 from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
@@ -60,9 +59,7 @@ def set_num_threads(n: int | None) -> None:
         return
     maximum = _MAX_THREADS_PER_CPU * (os.cpu_count() or 1)
     if not is_integer(n) or not 1 <= n <= maximum:
-        raise ArgumentValueError(
-            f"the number of threads must be in [1, {maximum}]; got {n!r}.", line=SourceLine.capture()
-        )
+        raise ArgumentValueError.here(f"the number of threads must be in [1, {maximum}]; got {n!r}.")
     _chosen[:] = [n]
 
 
@@ -80,9 +77,7 @@ class ThreadPool(HelperThreads):
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
         count = get_num_threads() if num_threads is None else num_threads
         if not is_integer(count) or count < 1:
-            raise ArgumentValueError(
-                f"num_threads must be a positive integer; got {count!r}.", line=SourceLine.capture()
-            )
+            raise ArgumentValueError.here(f"num_threads must be a positive integer; got {count!r}.")
         super().__init__(count, "dalify-dynamic")
         self._device = device_id
 
@@ -129,9 +124,8 @@ class EvalContext:
         cuda_stream: Any = None,
         thread_pool: ThreadPool | None = None,
     ) -> None:
-        line = SourceLine.capture()
         if num_threads is not None and thread_pool is not None:
-            raise ArgumentValueError("specify either num_threads or thread_pool, not both.", line=line)
+            raise ArgumentValueError.here("specify either num_threads or thread_pool, not both.")
         self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
         self._device_id = device_id
         self._stream = None if cuda_stream is None else stream(stream=cuda_stream)

@@ -174,10 +174,7 @@ class Checkpoint:
         """Set a registered object to its state."""
         member, kind = self._members[name], self._kinds.get(name)
         if kind is not None and kind != _kind_of(type(member)):
-            raise CheckpointError(
-                f"the state {name!r} belongs to a {kind}, not to a {_kind_of(type(member))}.",
-                line=SourceLine.capture(),
-            )
+            raise CheckpointError.here(f"the state {name!r} belongs to a {kind}, not to a {_kind_of(type(member))}.")
         member.set_state(self._states[name])
         self._pending.discard(name)
 
@@ -204,16 +201,15 @@ class Checkpoint:
         self._check_registered()
         missing = [name for name in self._members if name not in self._states]
         if missing:
-            raise CheckpointError(f"missing states: {', '.join(missing)}.", line=SourceLine.capture())
+            raise CheckpointError.here(f"missing states: {', '.join(missing)}.")
         for name in sorted(self._pending):
             self._restore_member(name)
 
     def _check_registered(self) -> None:
         unregistered = [name for name in self._states if name not in self._members]
         if unregistered:
-            raise CheckpointError(
+            raise CheckpointError.here(
                 f"states without a registered object: {', '.join(unregistered)}.",
-                line=SourceLine.capture(),
                 hint="Register the object under this name.",
             )
 
@@ -224,9 +220,7 @@ class Checkpoint:
             CheckpointError: no object has this name.
         """
         if name not in self._members:
-            raise CheckpointError(
-                f"nothing is registered as {name!r}.{suggestion(name, self._members)}", line=SourceLine.capture()
-            )
+            raise CheckpointError.here(f"nothing is registered as {name!r}.{suggestion(name, self._members)}")
         return self._states.get(name)
 
     def set_state(self, name: str, value: Any, op_type: type | str | None = None) -> None:
@@ -241,11 +235,10 @@ class Checkpoint:
             CheckpointError: the states were collected, and no object has this name.
             ArgumentTypeError: ``op_type`` is not a class or its name.
         """
-        line = SourceLine.capture()
         if op_type is not None and not isinstance(op_type, (type, str)):
-            raise ArgumentTypeError(f"op_type must be a class or its name; got {op_type!r}.", line=line)
+            raise ArgumentTypeError.here(f"op_type must be a class or its name; got {op_type!r}.")
         if self._is_complete and name not in self._members:
-            raise CheckpointError(f"nothing is registered as {name!r}.{suggestion(name, self._members)}", line=line)
+            raise CheckpointError.here(f"nothing is registered as {name!r}.{suggestion(name, self._members)}")
         self._states[name] = value
         self._kinds.pop(name, None)
         if op_type is not None:
@@ -259,9 +252,7 @@ class Checkpoint:
             CheckpointError: there are no states.
         """
         if not self._states:
-            raise CheckpointError(
-                "there are no states to serialize.", line=SourceLine.capture(), hint="Call collect() first."
-            )
+            raise CheckpointError.here("there are no states to serialize.", hint="Call collect() first.")
         states = {
             name: {"state": str(state), **({"type": self._kinds[name]} if name in self._kinds else {})}
             for name, state in self._states.items()
@@ -282,7 +273,7 @@ class Checkpoint:
             states = {name: item["state"] for name, item in read.items()}
             kinds = {name: item["type"] for name, item in read.items() if "type" in item}
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise CheckpointError("not a serialized checkpoint.", line=SourceLine.capture()) from None
+            raise CheckpointError.here("not a serialized checkpoint.") from None
         self._states, self._kinds, self._pending = states, kinds, set(states)
         self._is_complete, self._is_loaded = False, True
 
@@ -338,9 +329,8 @@ def _numbered(filename: str) -> dict[int, Path]:
     """
     parts = list(string.Formatter().parse(Path(filename).name))
     if [name for _, name, _, _ in parts if name is not None] != ["seq"]:
-        raise ArgumentValueError(
+        raise ArgumentValueError.here(
             f"the name of a checkpoint requires one placeholder for its number; got {filename!r}.",
-            line=SourceLine.capture(),
             hint="Use 'checkpoint_{seq:04d}.json'.",
         )
     pattern = "".join(re.escape(text) + (r"(\d+)" if name else "") for text, name, _, _ in parts)
