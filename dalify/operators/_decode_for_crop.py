@@ -13,8 +13,7 @@ import numpy as np
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
+from dalify.data import Batch, DALIDataType, DALIImageType, DALIInterpType
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.kernels.images.resample_planes import PIXELS
 from dalify.kernels.random.philox import SampleDraws

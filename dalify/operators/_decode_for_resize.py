@@ -13,7 +13,7 @@ from dalify.base.errors import DalifyError
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
-from dalify.data.batch import Batch
+from dalify.data import Batch
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_parts

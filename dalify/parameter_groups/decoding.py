@@ -12,13 +12,10 @@ from dalify.base import scratch
 from dalify.codecs.decode_batch import decode_group, decoded_shapes, window_shapes
 from dalify.codecs.decode_on_device import decode_on_device
 from dalify.codecs.device_options import DeviceOptions
-from dalify.data import Batch
+from dalify.data import Batch, DALIDataType, DALIImageType, DeviceSamples, Samples
 from dalify.data.batch import block_offsets
 from dalify.data.decoded_counts import DecodedCounts
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
-from dalify.data.samples import Samples
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.registry import Parameters
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType
 from dalify.kernels.arrays.axes import chosen_axes, reduced_spec
 from dalify.kernels.arrays.reduce import reduced_dtype
 from dalify.registry import Parameters, Spec

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError
-from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.data import DALIDataType, DALIInterpType
 from dalify.kernels.images.resample import WHOLE_RESULTS
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import (

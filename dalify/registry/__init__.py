@@ -80,6 +80,7 @@ How a rule is called
 """
 
 from dalify.data.spec import Spec
+from dalify.registry.groups import on_groups
 from dalify.registry.kernel_operator import (
     RANDOM_STATE,
     Form,
@@ -91,6 +92,7 @@ from dalify.registry.kernel_operator import (
 )
 from dalify.registry.kernel_types import AnySamples, Memory, Vectors
 from dalify.registry.operator import COMMON_PARAMETERS, SEED, Input, Operator, OperatorFunction
+from dalify.registry.output_counts import one_per_entry
 from dalify.registry.parameter_group import Parameters, argument_names
 from dalify.registry.parameters import (
     NO_DEFAULT,
@@ -140,6 +142,8 @@ __all__ = [
     "Vectors",
     "argument_names",
     "fed_source",
+    "on_groups",
+    "one_per_entry",
     "operator",
     "pascal_case",
     "reader",

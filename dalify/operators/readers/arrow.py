@@ -13,8 +13,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.optional import LazyModule
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import TableSource, open_sources, source_of_file
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 pyarrow = LazyModule("pyarrow", "reading Arrow data", "dalify[arrow]")
 

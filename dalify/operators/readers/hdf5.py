@@ -7,8 +7,7 @@ from operator import attrgetter
 
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.hdf5_file import Hdf5File, h5py
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 _count = one_per_entry("datasets", "['images']")
 

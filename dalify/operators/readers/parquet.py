@@ -8,8 +8,7 @@ from operator import attrgetter
 from dalify.formats.files.identity import file_identity
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import ParquetSource, open_sources, pyarrow_parquet
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 _count = one_per_entry("columns", "['image']")
 

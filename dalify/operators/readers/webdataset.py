@@ -10,8 +10,7 @@ from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.webdataset import Sample, Samples, samples_of
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 _BEHAVIORS = ("empty", "skip", "error")
 # Bytes are not booleans: values other than 0 and 1 would be neither True nor False.

@@ -8,8 +8,7 @@ from operator import attrgetter
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.zarr_file import ZarrStore
 from dalify.formats.arrays.zarr_file import zarr as zarr_package
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 _count = one_per_entry("arrays", "['images']")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import rms_torch
