@@ -1,9 +1,10 @@
-"""``EvalContext``: the number of threads, deferred calls and a checkpoint."""
+"""How calls run: ``EvalContext``, the threads, deferred calls and a checkpoint, and ``EvalMode``, when they compute."""
 
 from __future__ import annotations
 
 import os
 import threading
+from enum import Enum
 from typing import Any
 from weakref import WeakSet
 
@@ -16,12 +17,13 @@ from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
 
-__all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
+__all__ = ["EvalContext", "EvalMode", "ThreadPool", "get_num_threads", "set_num_threads"]
 
 _MAX_THREADS_PER_CPU = 100
 _VARIABLE = "DALI_NUM_THREADS"
 _local = threading.local()
-_blocks: ContextStack[EvalContext] = ContextStack()
+_contexts: ContextStack[EvalContext] = ContextStack()
+_modes: ContextStack[EvalMode] = ContextStack()
 _chosen: list[int] = []
 _pools: list[ThreadPool] = []
 
@@ -143,7 +145,7 @@ class EvalContext:
     @staticmethod
     def current() -> EvalContext:
         """Return the context of the innermost ``with`` block of this thread, or the default one."""
-        return _blocks.innermost or EvalContext.default()
+        return _contexts.innermost or EvalContext.default()
 
     @property
     def num_threads(self) -> int:
@@ -188,7 +190,7 @@ class EvalContext:
 
     def __enter__(self) -> EvalContext:
         """Make this the context of the thread."""
-        _blocks.chosen.append(self)
+        _contexts.chosen.append(self)
         return self
 
     def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
@@ -197,4 +199,37 @@ class EvalContext:
             if exc_type is None:
                 self.evaluate_all()
         finally:
-            _blocks.chosen.pop()
+            _contexts.chosen.pop()
+
+
+class EvalMode(Enum):
+    """When the operators of dynamic mode compute; a ``with`` block sets the mode of its thread.
+
+    Attributes:
+        deferred: when a result is accessed. Unused results are not computed. Errors that need data are raised then,
+            and name the line of the call.
+        eager: before the call returns. DALI computes such calls in another thread.
+        sync_cpu: like eager.
+        sync_full: before the call returns, including work on the accelerator.
+        default: eager.
+    """
+
+    deferred = 1
+    eager = 2
+    sync_cpu = 3
+    sync_full = 4
+    default = 2
+
+    @staticmethod
+    def current() -> EvalMode:
+        """Return the mode of this thread."""
+        return _modes.innermost or EvalMode.eager
+
+    def __enter__(self) -> EvalMode:
+        """Make this the mode of the thread."""
+        _modes.chosen.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Restore the previous mode."""
+        _modes.chosen.pop()

@@ -16,7 +16,7 @@ import numpy as np
 from dalify.base.errors import ArgumentTypeError, ConditionError
 from dalify.base.optional import torch
 from dalify.data import torch_dtype
-from dalify.graph import ArithmeticMixin, Expression
+from dalify.graph import ArithmeticMixin, Expression, node_specs
 from dalify.immediate.calls import call_operator
 from dalify.immediate.lazy.calls import Call, kind_of_result
 from dalify.immediate.user_data import Deferred, to_user_data
@@ -53,7 +53,7 @@ class LazyValue(Deferred):
         super().__init__(call, output)
         self.call = call
         self.kind = kind_of_result(call, output)
-        self.spec = call.template.specs[output]
+        self.spec = node_specs(call.node)[output]
         self._user_data: Any = None
         call.lazy_values.append(ref(self))
 
