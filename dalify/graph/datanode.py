@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dalify.base.errors import ArgumentTypeError, ConditionError, PipelineStateError, short_repr
 from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
-from dalify.graph.branch import entered
+from dalify.graph.branch import current_branch, entered
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import Branch, Edge, new_edge
@@ -30,6 +30,7 @@ __all__ = [
     "apply",
     "arithmetic",
     "call",
+    "choose",
     "constant",
     "logical_not",
     "merge",
@@ -324,6 +325,35 @@ def merge(
     inputs, arguments = (condition.edge, *edges), {"variable": name, "lines": lines}
     branch = followed_branch([condition.edge])
     return DataNode(new_edge(Role.MERGE, inputs, arguments, device, branch=branch, line=SourceLine.capture()))
+
+
+def choose(index: DataNode, sides: Sequence[Callable[[], DataNode]]) -> DataNode:
+    """Trace all sides and return the value that is ``sides[index]()`` for each sample.
+
+    Like a chain of ``if index == k``, but samples are split and joined once for any number of sides.
+
+    Args:
+        index: one integer per sample, on the CPU, at least 0 and less than the number of sides; other values are an
+            error when the pipeline runs.
+        sides: at least one; each returns the value of its branch.
+
+    Raises:
+        ConditionError: the index is on the GPU.
+    """
+    line = SourceLine.capture()
+    if index.device == "gpu":
+        raise ConditionError(
+            "the index that selects a branch is on the GPU; the branch of each sample is decided on the CPU.",
+            line=line,
+            hint="Compute it with device='cpu', or copy it with .cpu().",
+        )
+    parent = current_branch()
+    values: list[Edge] = []
+    for number, side in enumerate(sides):
+        with entered(Branch(index.edge, number, parent, line)):
+            values.append(side().edge)
+    edges, device = on_one_device(values)
+    return DataNode(new_edge(Role.JOIN, (index.edge, *edges), {}, device, branch=parent, line=line))
 
 
 def logical_not(node: DataNode) -> DataNode:

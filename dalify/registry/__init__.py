@@ -104,10 +104,9 @@ from dalify.registry.parameters import (
     PerSample,
     Shaping,
 )
-from dalify.registry.reader_options import READER_PARAMETERS
 from dalify.registry.role import Role, Structural, structural
 from dalify.registry.schema import pascal_case
-from dalify.registry.source import FedSource, Reader, Source, fed_source, reader
+from dalify.registry.source import READER_PARAMETERS, FedSource, Reader, Source, fed_source, reader
 
 __all__ = [
     "COMMON_PARAMETERS",
