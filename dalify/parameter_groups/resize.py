@@ -164,12 +164,7 @@ class Filters(Parameters):
         parts: np.ndarray | None = None,
     ) -> None:
         """Fill results from windows of the sources; see `resample_axes`."""
-        filters: dict[str, Any] = {
-            "interp_type": self.interp_type,
-            "min_filter": self.min_filter,
-            "mag_filter": self.mag_filter,
-        }
-        resample_axes(out, x, layout, start, end, parts, antialias=self.antialias, **filters)
+        resample_axes(out, x, layout, start, end, parts, **self.values)
 
     def kinds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the filters for downscaling and upscaling of `count` samples, int32 [N] each."""
