@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, suggestion
-from dalify.base.source_line import SourceLine
 from dalify.base.whole_files import write_whole
 
 __all__ = ["Checkpoint", "StateString", "Stateful"]
@@ -125,50 +124,41 @@ class Checkpoint:
             CheckpointError: the state belongs to another class; the loaded states do not contain the name; the states
                 were collected already; the object has another name, or the name another object.
         """
-        line = SourceLine.capture()
         if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
-            raise ArgumentTypeError(
-                f"{type(op).__name__} has no state.", line=line, hint="Register readers and generators (RNG)."
-            )
+            hint = "Register readers and generators (RNG)."
+            raise ArgumentTypeError.here(f"{type(op).__name__} has no state.", hint=hint)
         if name is None:
             known = next((key for key, member in self._members.items() if member is op), None)
             name = known or f"{_RESERVED_PREFIX}{len(self._members)}"
         elif not name:
-            raise ArgumentValueError("a name must not be empty.", line=line)
+            raise ArgumentValueError.here("a name must not be empty.")
         elif name.startswith(_RESERVED_PREFIX):
-            raise ArgumentValueError(
-                f"names that begin with {_RESERVED_PREFIX!r} are reserved for the checkpoint.", line=line
+            raise ArgumentValueError.here(
+                f"names that begin with {_RESERVED_PREFIX!r} are reserved for the checkpoint."
             )
-        self._check_registration(op, name, line)
+        self._check_registration(op, name)
         self._members[name] = op
         if name in self._pending:
             self._restore_member(name)
         return name
 
-    def _check_registration(self, op: Stateful, name: str, line: SourceLine | None) -> None:
+    def _check_registration(self, op: Stateful, name: str) -> None:
         other = next((key for key, member in self._members.items() if member is op and key != name), None)
         if other is not None:
-            raise CheckpointError(
-                f"this object is already registered as {other!r}; it cannot also be {name!r}.", line=line
-            )
+            raise CheckpointError.here(f"this object is already registered as {other!r}; it cannot also be {name!r}.")
         before = self._members.get(name)
         if before is not None:
             if type(before) is not type(op):
-                raise CheckpointError(
-                    f"{name!r} is a {_kind_of(type(before))} and cannot be replaced by a {_kind_of(type(op))}.",
-                    line=line,
+                raise CheckpointError.here(
+                    f"{name!r} is a {_kind_of(type(before))} and cannot be replaced by a {_kind_of(type(op))}."
                 )
             return
         if self._is_complete:
-            raise CheckpointError(
-                f"{name!r} cannot be registered after the states have been collected.",
-                line=line,
-                hint="Call clear() first.",
-            )
+            message = f"{name!r} cannot be registered after the states have been collected."
+            raise CheckpointError.here(message, hint="Call clear() first.")
         if self._is_loaded and name not in self._states:
-            raise CheckpointError(
-                f"the checkpoint that was loaded has no state {name!r}.{suggestion(name, self._states)}", line=line
-            )
+            known = suggestion(name, self._states)
+            raise CheckpointError.here(f"the checkpoint that was loaded has no state {name!r}.{known}")
 
     def _restore_member(self, name: str) -> None:
         """Set a registered object to its state."""
