@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple, Unpack
 
 from dalify.base.errors import ArgumentValueError
@@ -70,7 +71,7 @@ class Reader(Source):
     read_function: OperatorFunction
     read_many_function: OperatorFunction | None = None
     arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
-    origin_function: Callable[[Any], str] | None = None
+    origin_function: Callable[[Any], str] = attrgetter("origin")
     source_info_function: Callable[[Any, int], str] | None = None
     entry_identity: EntryIdentity | None = None
     substitute_function: OperatorFunction | None = None
@@ -120,7 +121,7 @@ class Reader(Source):
         return function
 
     def origin(self, function: Callable[[Any], str]) -> Callable[[Any], str]:
-        """Attach the function that returns the origin of an entry: its file name or key."""
+        """Attach the function that returns an entry's origin, its file name or key; by default ``entry.origin``."""
         self.origin_function = function
         return function
 
@@ -134,7 +135,6 @@ class Reader(Source):
 
     def origin_of(self, entry: Any, output: int) -> str:
         """Return the origin of an entry, with the ``source_info`` of an output."""
-        assert self.origin_function is not None, f"dalify bug: {self!r} has no origins"
         found = self.origin_function(entry)
         info = self.source_info_function
         return found if info is None else Origin(found, info(entry, output))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -112,5 +111,4 @@ def _source_error(source: Any) -> ArgumentTypeError:
 
 arrow.read(ArrowRow.read)
 arrow.read_many(ArrowRows.read_many)
-arrow.origin(attrgetter("origin"))
 arrow.substitute(ArrowRow.substitute)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.hdf5_file import Hdf5File, h5py
@@ -51,5 +50,4 @@ def _(paths: Sequence[str], datasets: Sequence[str], cache_bytes: int) -> ArrayR
 
 hdf5.read(ArrayRow.read)
 hdf5.read_many(ArrayRows.read_many)
-hdf5.origin(attrgetter("origin"))
 hdf5.substitute(ArrayRow.substitute)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from dalify.formats.files.identity import file_identity
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
@@ -67,7 +66,6 @@ def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int, allow_outs
 
 parquet.read(ArrowRow.read)
 parquet.read_many(ArrowRows.read_many)
-parquet.origin(attrgetter("origin"))
 parquet.substitute(ArrowRow.substitute)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.base.wording import counted
@@ -124,7 +123,6 @@ def _(
 
 webdataset.read(Sample.read)
 webdataset.read_many(Samples.read_many)
-webdataset.origin(attrgetter("origin"))
 webdataset.source_info(Sample.source_info)
 webdataset.substitute(Sample.substitute)
 

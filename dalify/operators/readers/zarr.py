@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.zarr_file import ZarrStore
@@ -48,5 +47,4 @@ def _(paths: Sequence[str], arrays: Sequence[str], cache_bytes: int) -> ArrayRow
 
 zarr.read(ArrayRow.read)
 zarr.read_many(ArrayRows.read_many)
-zarr.origin(attrgetter("origin"))
 zarr.substitute(ArrayRow.substitute)
