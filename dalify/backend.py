@@ -15,7 +15,6 @@ from dalify import tfrecord, types
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentValueError, UnknownOperatorError
 from dalify.base.optional import LazyModule, torch
-from dalify.base.source_line import SourceLine
 from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from dalify.plugin_manager import load_directory, load_library
 from dalify.registry.op_spec import OpSpec
@@ -235,7 +234,7 @@ def SetBufferGrowthFactor(factor: float, /) -> None:
 
 def _set(value: float, low: float, high: float, *names: str) -> None:
     if not low <= value <= high:
-        raise ArgumentValueError(f"the value must be between {low} and {high}; got {value}.", line=SourceLine.capture())
+        raise ArgumentValueError.here(f"the value must be between {low} and {high}; got {value}.")
     _growth.update(dict.fromkeys(names, float(value)))
 
 

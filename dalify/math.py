@@ -6,7 +6,7 @@ Functions that are not defined for integers return floating-point numbers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from dalify.graph import DataNode, arithmetic
 
@@ -43,119 +43,47 @@ __all__ = [
 ]
 
 
-def abs(input: Any) -> DataNode:
-    """Return the absolute value, element-wise."""
-    return arithmetic("abs", (input,))
+class _Unary(Protocol):
+    def __call__(self, input: Any) -> DataNode: ...
 
 
-def fabs(input: Any) -> DataNode:
-    """Return the absolute value as a floating-point number, element-wise."""
-    return arithmetic("fabs", (input,))
+def _unary(name: str, description: str) -> _Unary:
+    """Return the function of one operand with a name and a docstring."""
+
+    def function(input: Any) -> DataNode:
+        return arithmetic(name, (input,))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = description
+    return function
 
 
-def sqrt(input: Any) -> DataNode:
-    """Return the square root, element-wise."""
-    return arithmetic("sqrt", (input,))
-
-
-def rsqrt(input: Any) -> DataNode:
-    """Return the reciprocal of the square root, element-wise: infinite at 0, unlike in DALI, where FLOAT gives NaN."""
-    return arithmetic("rsqrt", (input,))
-
-
-def cbrt(input: Any) -> DataNode:
-    """Return the cube root, element-wise."""
-    return arithmetic("cbrt", (input,))
-
-
-def exp(input: Any) -> DataNode:
-    """Return e to the power of the value, element-wise."""
-    return arithmetic("exp", (input,))
-
-
-def log(input: Any) -> DataNode:
-    """Return the natural logarithm, element-wise."""
-    return arithmetic("log", (input,))
-
-
-def log2(input: Any) -> DataNode:
-    """Return the logarithm to base 2, element-wise."""
-    return arithmetic("log2", (input,))
-
-
-def log10(input: Any) -> DataNode:
-    """Return the logarithm to base 10, element-wise."""
-    return arithmetic("log10", (input,))
-
-
-def floor(input: Any) -> DataNode:
-    """Return the largest integer not above the value, element-wise."""
-    return arithmetic("floor", (input,))
-
-
-def ceil(input: Any) -> DataNode:
-    """Return the smallest integer not below the value, element-wise."""
-    return arithmetic("ceil", (input,))
-
-
-def sin(input: Any) -> DataNode:
-    """Return the sine of an angle in radians, element-wise."""
-    return arithmetic("sin", (input,))
-
-
-def cos(input: Any) -> DataNode:
-    """Return the cosine of an angle in radians, element-wise."""
-    return arithmetic("cos", (input,))
-
-
-def tan(input: Any) -> DataNode:
-    """Return the tangent of an angle in radians, element-wise."""
-    return arithmetic("tan", (input,))
-
-
-def asin(input: Any) -> DataNode:
-    """Return the angle in radians whose sine is the value, element-wise."""
-    return arithmetic("asin", (input,))
-
-
-def acos(input: Any) -> DataNode:
-    """Return the angle in radians whose cosine is the value, element-wise."""
-    return arithmetic("acos", (input,))
-
-
-def atan(input: Any) -> DataNode:
-    """Return the angle in radians whose tangent is the value, element-wise."""
-    return arithmetic("atan", (input,))
-
-
-def sinh(input: Any) -> DataNode:
-    """Return the hyperbolic sine, element-wise."""
-    return arithmetic("sinh", (input,))
-
-
-def cosh(input: Any) -> DataNode:
-    """Return the hyperbolic cosine, element-wise."""
-    return arithmetic("cosh", (input,))
-
-
-def tanh(input: Any) -> DataNode:
-    """Return the hyperbolic tangent, element-wise."""
-    return arithmetic("tanh", (input,))
-
-
-def asinh(input: Any) -> DataNode:
-    """Return the inverse hyperbolic sine, element-wise."""
-    return arithmetic("asinh", (input,))
-
-
-def acosh(input: Any) -> DataNode:
-    """Return the inverse hyperbolic cosine, element-wise."""
-    return arithmetic("acosh", (input,))
-
-
-def atanh(input: Any) -> DataNode:
-    """Return the inverse hyperbolic tangent, element-wise."""
-    return arithmetic("atanh", (input,))
+abs = _unary("abs", "Return the absolute value, element-wise.")
+fabs = _unary("fabs", "Return the absolute value as a floating-point number, element-wise.")
+sqrt = _unary("sqrt", "Return the square root, element-wise.")
+rsqrt = _unary(
+    "rsqrt",
+    "Return the reciprocal of the square root, element-wise: infinite at 0, unlike in DALI, where FLOAT gives NaN.",
+)
+cbrt = _unary("cbrt", "Return the cube root, element-wise.")
+exp = _unary("exp", "Return e to the power of the value, element-wise.")
+log = _unary("log", "Return the natural logarithm, element-wise.")
+log2 = _unary("log2", "Return the logarithm to base 2, element-wise.")
+log10 = _unary("log10", "Return the logarithm to base 10, element-wise.")
+floor = _unary("floor", "Return the largest integer not above the value, element-wise.")
+ceil = _unary("ceil", "Return the smallest integer not below the value, element-wise.")
+sin = _unary("sin", "Return the sine of an angle in radians, element-wise.")
+cos = _unary("cos", "Return the cosine of an angle in radians, element-wise.")
+tan = _unary("tan", "Return the tangent of an angle in radians, element-wise.")
+asin = _unary("asin", "Return the angle in radians whose sine is the value, element-wise.")
+acos = _unary("acos", "Return the angle in radians whose cosine is the value, element-wise.")
+atan = _unary("atan", "Return the angle in radians whose tangent is the value, element-wise.")
+sinh = _unary("sinh", "Return the hyperbolic sine, element-wise.")
+cosh = _unary("cosh", "Return the hyperbolic cosine, element-wise.")
+tanh = _unary("tanh", "Return the hyperbolic tangent, element-wise.")
+asinh = _unary("asinh", "Return the inverse hyperbolic sine, element-wise.")
+acosh = _unary("acosh", "Return the inverse hyperbolic cosine, element-wise.")
+atanh = _unary("atanh", "Return the inverse hyperbolic tangent, element-wise.")
 
 
 def pow(base: Any, exponent: Any) -> DataNode:

@@ -6,7 +6,6 @@ from os import PathLike
 from typing import NoReturn
 
 from dalify.base.errors import ArgumentValueError
-from dalify.base.source_line import SourceLine
 
 __all__ = ["load_directory", "load_library"]
 
@@ -21,9 +20,8 @@ def load_library(library_path: str | PathLike[str], global_symbols: bool = False
     Raises:
         ArgumentValueError: always.
     """
-    raise ArgumentValueError(
+    raise ArgumentValueError.here(
         f"the plugin {library_path} is compiled for NVIDIA DALI and cannot be loaded by dalify.",
-        line=SourceLine.capture(),
         hint="Write the operator in Python: fn.experimental.numba_function compiles it and runs it on all threads, "
         "fn.python_function calls any function, fn.torch_python_function (plugin.pytorch.fn) one on tensors.",
     )

@@ -10,7 +10,6 @@ from operator import index
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
-from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType
 from dalify.formats.records.tf_example import Feature
 
@@ -62,9 +61,8 @@ def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DAL
     given |= named
     missing = {"dtype", "default_value"} - set(given)
     if len(arguments) > len(names) or unknown or missing:
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             "VarLenFeature takes [partial_shape,] dtype, default_value.",
-            line=SourceLine.capture(),
             hint="For example VarLenFeature(tfrecord.int64, 0).",
         )
     dtype, shape = _check_dtype(given["dtype"]), given.get("partial_shape")
@@ -74,9 +72,8 @@ def VarLenFeature(*arguments: Any, **named: Any) -> Feature:  # noqa: N802 - DAL
 
 def _check_dtype(dtype: Any) -> DALIDataType:
     if not isinstance(dtype, DALIDataType) or dtype not in _KINDS:
-        raise ArgumentTypeError(
-            f"dtype must be tfrecord.int64, tfrecord.float32 or tfrecord.string; got {dtype!r}.",
-            line=SourceLine.capture(),
+        raise ArgumentTypeError.here(
+            f"dtype must be tfrecord.int64, tfrecord.float32 or tfrecord.string; got {dtype!r}."
         )
     return dtype
 
@@ -85,9 +82,8 @@ def _check_default(dtype: DALIDataType, value: Any) -> Any:
     """Return the default of a feature, whose type DALI checks as strictly."""
     name, kind, example = _KINDS[dtype]
     if not isinstance(value, kind):
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             f"default_value of a feature of type tfrecord.{name} must be of type {kind.__name__}; got {value!r}.",
-            line=SourceLine.capture(),
             hint=f"Write {example}; it is not used, because a missing feature is an empty array.",
         )
     return value
@@ -98,11 +94,7 @@ def _shape(name: str, shape: Any) -> tuple[int, ...]:
         extents = tuple(index(extent) for extent in shape)
     except TypeError:
         hint = f"Write {name}=[{shape}]." if isinstance(shape, int) else ""
-        raise ArgumentTypeError(
-            f"{name} must be a list of integers; got {shape!r}.", line=SourceLine.capture(), hint=hint
-        ) from None
+        raise ArgumentTypeError.here(f"{name} must be a list of integers; got {shape!r}.", hint=hint) from None
     if any(extent < 0 for extent in extents):
-        raise ArgumentValueError(
-            f"{name} must not have negative extents; got {list(extents)}.", line=SourceLine.capture()
-        )
+        raise ArgumentValueError.here(f"{name} must not have negative extents; got {list(extents)}.")
     return extents

@@ -14,7 +14,6 @@ from typing import Any, cast
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, IntegerRangeError, ShapeError
-from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, from_numpy, to_numpy
 from dalify.data.dtypes import PipelineAPIType as PipelineAPIType
@@ -153,9 +152,8 @@ class CUDAStream:
 
 
 def _dtype_error(dtype: object) -> ArgumentTypeError:
-    return ArgumentTypeError(
-        f"the dtype of a constant must be one of dalify.types, such as types.FLOAT; got {dtype!r}.",
-        line=SourceLine.capture(),
+    return ArgumentTypeError.here(
+        f"the dtype of a constant must be one of dalify.types, such as types.FLOAT; got {dtype!r}."
     )
 
 
@@ -176,7 +174,7 @@ class ScalarConstant(Expression[DataNode]):
             dtype = from_numpy(value.dtype) if dtype is None else dtype
             value = value.item()
         if not isinstance(value, (bool, int, float)):
-            raise ArgumentTypeError(f"a scalar constant must be a number; got {value!r}.", line=SourceLine.capture())
+            raise ArgumentTypeError.here(f"a scalar constant must be a number; got {value!r}.")
         if dtype is None:
             dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
         if not isinstance(dtype, DALIDataType) or not (dtype.is_integer or dtype.is_float or dtype is BOOL):
@@ -201,9 +199,7 @@ class ScalarConstant(Expression[DataNode]):
         if self.dtype.is_integer and self.dtype is not INT32:
             limits = np.iinfo(self.dtype.numpy)
             if not limits.min <= self.value <= limits.max:
-                raise IntegerRangeError(
-                    f"the constant {self.value} is out of range for {self.dtype.numpy}.", line=SourceLine.capture()
-                )
+                raise IntegerRangeError.here(f"the constant {self.value} is out of range for {self.dtype.numpy}.")
         # Without a type, constant() raises for integers out of range.
         return constant(self.value, None if self.dtype is INT32 else self.dtype, device=device)
 
@@ -251,9 +247,7 @@ class ScalarConstant(Expression[DataNode]):
 
     def _value_of(self, kind: str, fits: builtins.bool) -> float:
         if not fits:
-            raise ArgumentTypeError(
-                f"a constant of type {self.dtype!s} cannot be converted to {kind}.", line=SourceLine.capture()
-            )
+            raise ArgumentTypeError.here(f"a constant of type {self.dtype!s} cannot be converted to {kind}.")
         return self.value
 
     def __str__(self) -> str:
@@ -292,9 +286,8 @@ def ConstantNode(  # noqa: N802 -- DALI's name
         literal = constant(value, dtype).edge.node.arguments["value"]
         extents = tuple(int(extent) for extent in np.atleast_1d(shape))
         if literal.size not in (1, math.prod(extents)):
-            raise ShapeError(
-                f"a constant with {counted(literal.size, 'element')} cannot have the shape {extents}.",
-                line=SourceLine.capture(),
+            raise ShapeError.here(
+                f"a constant with {counted(literal.size, 'element')} cannot have the shape {extents}."
             )
         value = np.full(extents, literal.item(), literal.dtype) if literal.size == 1 else literal.reshape(extents)
     return constant(value, dtype, layout or "", device or "cpu")

@@ -83,7 +83,7 @@ class _PositionalInstance(OperatorInstance):
                 if given_twice
                 else f"takes at most {len(names)} positional arguments ({', '.join(names)}); got {len(values)}."
             )
-            raise ArgumentTypeError(problem, line=SourceLine.capture(), operator=self.operator.public_name)
+            raise ArgumentTypeError.here(problem, operator=self.operator.public_name)
         super().__init__(**dict(zip(names, values, strict=False)), **arguments)
 
 

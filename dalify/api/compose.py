@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
-from dalify.base.source_line import SourceLine
 
 __all__ = ["Chain", "compose"]
 
@@ -52,14 +51,11 @@ def compose(op_list: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
         >>> prepare = ops.Compose([ops.decoders.Image(), ops.Resize(size=224)])  # doctest: +SKIP
         >>> images = prepare(encoded)  # doctest: +SKIP
     """
-    line = SourceLine.capture()
     if not isinstance(op_list, (list, tuple)):
-        raise ArgumentTypeError(f"Compose requires a list of operators; got {op_list!r}.", line=line)
+        raise ArgumentTypeError.here(f"Compose requires a list of operators; got {op_list!r}.")
     if not op_list:
-        raise ArgumentValueError("Compose requires at least one operator.", line=line)
+        raise ArgumentValueError.here("Compose requires at least one operator.")
     for item in op_list:
         if not callable(item):
-            raise ArgumentTypeError(
-                f"Compose requires operators; got {item!r}.", line=line, hint="ops.Resize(size=224)"
-            )
+            raise ArgumentTypeError.here(f"Compose requires operators; got {item!r}.", hint="ops.Resize(size=224)")
     return op_list[0] if len(op_list) == 1 else Chain(op_list)

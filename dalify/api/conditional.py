@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError
-from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.graph import DataNode, constant, datanode, is_promotable
 
@@ -57,18 +56,15 @@ def not_(*data: Any, **_: Any) -> DataNode:
 
 def _check_call(name: str, inputs: Sequence[Any], count: int, predicate: Any = True) -> None:
     """Reject calls that Python would reject with a TypeError: DALI raises ValueError or RuntimeError."""
-    operator, line = f"fn._conditional.{name}", SourceLine.capture()
+    operator = f"fn._conditional.{name}"
     if len(inputs) != count:
-        raise ArgumentTypeError(
-            f"the operator takes {counted(count, 'input')}; got {len(inputs)}.", line=line, operator=operator
-        )
+        wanted = counted(count, "input")
+        raise ArgumentTypeError.here(f"the operator takes {wanted}; got {len(inputs)}.", operator=operator)
     if predicate is None:
-        raise ArgumentTypeError("the operator requires the argument predicate.", line=line, operator=operator)
+        raise ArgumentTypeError.here("the operator requires the argument predicate.", operator=operator)
 
 
 def _node(value: Any) -> DataNode:
     if not is_promotable(value):
-        raise ArgumentTypeError(
-            f"an input must be a graph value, a number or an array; got {value!r}.", line=SourceLine.capture()
-        )
+        raise ArgumentTypeError.here(f"an input must be a graph value, a number or an array; got {value!r}.")
     return constant(value)

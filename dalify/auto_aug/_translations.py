@@ -10,7 +10,6 @@ import numpy as np
 from dalify.auto_aug import augmentations as a
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
-from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode
 
 __all__ = ["geometric_arguments", "monotonic_augmentations", "paper_augmentations", "remaining", "translations"]
@@ -36,9 +35,8 @@ def translations(
     """
     unused, name = (max_translate_abs, "max_translate_abs") if use_shape else (max_translate_rel, "max_translate_rel")
     if unused is not None:
-        raise ArgumentValueError(
+        raise ArgumentValueError.here(
             f"{name} has no effect {'with' if use_shape else 'without'} the shape of the images.",
-            line=SourceLine.capture(),
             hint="Use max_translate_rel, a fraction of the shape."
             if use_shape
             else "Use max_translate_abs, in pixels, or pass shape=fn.shapes(images) or shape=(height, width).",
@@ -102,11 +100,10 @@ def _limits(given: Any, default: float, name: str) -> tuple[float, float]:
     if given is None:
         return default, default
     pair = (given, given) if isinstance(given, _NUMBERS) else given
-    line = SourceLine.capture()
     if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(one, _NUMBERS) for one in pair):
-        raise ArgumentTypeError(f"{name} must be a number or (height, width); got {given!r}.", line=line)
+        raise ArgumentTypeError.here(f"{name} must be a number or (height, width); got {given!r}.")
     if not all(0 <= one < float("inf") for one in pair):
-        raise ArgumentValueError(f"{name} must be finite and not negative; got {given!r}.", line=line)
+        raise ArgumentValueError.here(f"{name} must be finite and not negative; got {given!r}.")
     return float(pair[0]), float(pair[1])
 
 
@@ -121,9 +118,7 @@ def geometric_arguments(
     result: dict[str, Any] = {"fill_value": fill_value, "interp_type": interp_type}
     if shape is not None:
         if not isinstance(shape, DataNode) and (not hasattr(shape, "__len__") or len(shape) < 2):
-            raise ArgumentTypeError(
-                f"shape must be a graph value or (height, width); got {shape!r}.", line=SourceLine.capture()
-            )
+            raise ArgumentTypeError.here(f"shape must be a graph value or (height, width); got {shape!r}.")
         result["shape"] = shape if isinstance(shape, DataNode) else tuple(shape)
     return {name: value for name, value in result.items() if any(item.takes(name) for item in suite)}
 
@@ -138,17 +133,14 @@ def remaining(suite: list[Augmentation], excluded: Sequence[str] | None, scheme:
     if excluded is None:
         return suite
     if isinstance(excluded, str):
-        raise ArgumentTypeError(
-            f"excluded must be a list of names; got {excluded!r}.", line=SourceLine.capture(), hint=f"[{excluded!r}]"
-        )
+        raise ArgumentTypeError.here(f"excluded must be a list of names; got {excluded!r}.", hint=f"[{excluded!r}]")
     names = [item.name for item in suite]
     for name in excluded:
         if name not in names:
-            raise ArgumentValueError(
-                f"excluded contains {name!r}, which {scheme} does not have; it has {', '.join(names)}.",
-                line=SourceLine.capture(),
+            raise ArgumentValueError.here(
+                f"excluded contains {name!r}, which {scheme} does not have; it has {', '.join(names)}."
             )
     left = [item for item in suite if item.name not in excluded]
     if not left:
-        raise ArgumentValueError(f"excluded must not contain all augmentations of {scheme}.", line=SourceLine.capture())
+        raise ArgumentValueError.here(f"excluded must not contain all augmentations of {scheme}.")
     return left

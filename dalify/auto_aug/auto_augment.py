@@ -19,7 +19,6 @@ from dalify.auto_aug.core._bins import derived_seed, random_index, signed_bin
 from dalify.auto_aug.core._select import check_keywords, select
 from dalify.auto_aug.core.policy import Policy
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
-from dalify.base.source_line import SourceLine
 from dalify.data import DALIInterpType
 from dalify.graph import DataNode, apply
 
@@ -85,15 +84,14 @@ def auto_augment(
     """
     make = _POLICIES.get(policy_name) if isinstance(policy_name, str) else None
     if make is None:
-        raise ArgumentValueError(option_error_text("policy_name", policy_name, _POLICIES), line=SourceLine.capture())
+        raise ArgumentValueError.here(option_error_text("policy_name", policy_name, _POLICIES))
     if make is get_reduced_image_net_policy:
         for name, value in (
             ("shape", shape), ("max_translate_abs", max_translate_abs), ("max_translate_rel", max_translate_rel)
         ):  # fmt: skip
             if value is not None:
-                raise ArgumentValueError(
+                raise ArgumentValueError.here(
                     f"the policy reduced_image_net has no translations and does not accept {name}.",
-                    line=SourceLine.capture(),
                     hint=f"Omit {name}.",
                 )
         policy = make()
@@ -117,13 +115,12 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
         ArgumentValueError: the policy has no sub-policies.
     """
     if not isinstance(policy, Policy):
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             f"policy must be a Policy; got {policy!r}.",
-            line=SourceLine.capture(),
             hint="To apply a policy by name, call auto_augment(data, name).",
         )
     if not policy.sub_policies:
-        raise ArgumentValueError(f"the policy {policy.name} has no sub-policies.", line=SourceLine.capture())
+        raise ArgumentValueError.here(f"the policy {policy.name} has no sub-policies.")
     items = list(policy.augmentations.values())
     check_keywords(items, kwargs, "AutoAugment")
     steps = max(len(sub_policy) for sub_policy in policy.sub_policies)

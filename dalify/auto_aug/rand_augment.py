@@ -23,7 +23,6 @@ from dalify.auto_aug.core._bins import check_bin, check_bin_count, derived_seed,
 from dalify.auto_aug.core._select import check_augmentations, check_keywords, select
 from dalify.base.deprecation import warn_at_line
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
-from dalify.base.source_line import SourceLine
 from dalify.data import DALIInterpType
 from dalify.graph import DataNode
 
@@ -114,13 +113,9 @@ def apply_rand_augment(
             augmentation accepts.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise ArgumentTypeError(
-            f"n, the number of augmentations, must be an integer; got {n!r}.", line=SourceLine.capture()
-        )
+        raise ArgumentTypeError.here(f"n, the number of augmentations, must be an integer; got {n!r}.")
     if n < 0:
-        raise ArgumentValueError(
-            f"n, the number of augmentations, must be at least 0; got {n}.", line=SourceLine.capture()
-        )
+        raise ArgumentValueError.here(f"n, the number of augmentations, must be at least 0; got {n}.")
     check_bin_count(num_magnitude_bins)
     check_bin(m, num_magnitude_bins, "m", ArgumentValueError)
     if n == 0:

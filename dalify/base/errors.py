@@ -12,6 +12,7 @@ import difflib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from enum import Enum
+from typing import Self
 
 from dalify.base.source_line import SourceLine
 
@@ -109,6 +110,11 @@ class DalifyError(Exception):
         self.sample = sample
         self.argument = argument
         self.origin: str | None = None
+
+    @classmethod
+    def here(cls, message: str, *, hint: str = "", operator: str | None = None) -> Self:
+        """Return an error with the user's line that is being executed; see the class for the arguments."""
+        return cls(message, line=SourceLine.capture(), hint=hint, operator=operator)
 
     def locate(
         self,

@@ -1,6 +1,7 @@
 """Data types: element types, layouts, specs, tensors, batches, memory."""
 
 from dalify.data.batch import Array, Batch, array_dtype, shared_tensor, stack_samples, torch_dtype
+from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import (
     BY_NAME,
     DALIDataType,
@@ -11,8 +12,10 @@ from dalify.data.dtypes import (
     is_bfloat16,
     to_numpy,
 )
+from dalify.data.entries import Entries
 from dalify.data.exchange import device_tensor, moved, to_host
 from dalify.data.pool import BufferPool, pageable
+from dalify.data.rows import Rows
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.data.tensor import check_layout, converted, memory_of
@@ -26,7 +29,10 @@ __all__ = [
     "DALIDataType",
     "DALIImageType",
     "DALIInterpType",
+    "DeviceSamples",
+    "Entries",
     "PipelineAPIType",
+    "Rows",
     "Samples",
     "Spec",
     "TensorCPU",

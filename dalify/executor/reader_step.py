@@ -58,7 +58,7 @@ class ReaderStep(Step):
         super().__init__(node, (), outputs)
         self._index = index
         self._read = operator.read_function.function
-        self._origin = None if operator.origin_function is None else operator.origin_of
+        self._origin = operator.origin_of
         self._identity = operator.entry_identity
         given = rule_arguments(node)
         specs = operator.apply_rule((), given)
@@ -105,9 +105,9 @@ class ReaderStep(Step):
         """Return the function that reads an entry, without per-sample arguments."""
         return partial(self._read, **{**self._constants, **dict.fromkeys(self._arguments)})
 
-    def origins_of(self, numbers: NDArray[Any], output: int = 0) -> Origins | None:
-        """Return the origins of entries, with the ``source_info`` of an output; None if the reader has none."""
-        return None if self._origin is None else Origins(self._index, self._origin, numbers, output)
+    def origins_of(self, numbers: NDArray[Any], output: int = 0) -> Origins:
+        """Return the origins of entries, with the ``source_info`` of an output."""
+        return Origins(self._index, self._origin, numbers, output)
 
     def identity_of(self, number: int) -> tuple[str, str] | None:
         """Return key and state of an entry, see ``Reader.identity``; None if its data cannot be found."""
@@ -142,7 +142,7 @@ class ReaderStep(Step):
                 column = self._agreed(column, slot, frame, origins)
             frame.values[slot] = _batch_of(column, self._layouts[output], origins)
 
-    def _agreed(self, column: Any, slot: int, frame: Frame, origins: Origins | None) -> Any:
+    def _agreed(self, column: Any, slot: int, frame: Frame, origins: Origins) -> Any:
         """Return a column with the element type and the number of dimensions of the first sample of the batch."""
         agreement = frame.agreement
         chunk = (frame.start, frame.start + frame.count)
@@ -191,7 +191,7 @@ class ReaderStep(Step):
                     if arrays is None:
                         arrays = self._read(entry, **named)
             except Exception as error:
-                origin = None if entry is None or self._origin is None else self._origin(entry, 0)
+                origin = None if entry is None else self._origin(entry, 0)
                 raise located(error, self.node, frame.start + offset, origin) from cause(error, self.node)
             for column, array in zip(columns, arrays, strict=True):
                 column.append(array)
@@ -215,7 +215,7 @@ class ReaderStep(Step):
         )
 
 
-def _batch_of(column: Any, layout: str, origins: Origins | None) -> Batch:
+def _batch_of(column: Any, layout: str, origins: Origins) -> Batch:
     """Return an output of a chunk, from an array ``[N, ...]``, a new `Batch` or a list of arrays."""
     if isinstance(column, Batch):
         if column.ragged is not None:

@@ -137,9 +137,7 @@ class Replies:
             numbers: numbers of entries.
             output: index of the output.
         """
-        found = self._parts.plan.remote.readers[slot].origins_of(numbers, output)
-        assert found is not None, "dalify bug: origins of a reader without them"
-        return found
+        return self._parts.plan.remote.readers[slot].origins_of(numbers, output)
 
 
 def pickled_setup(parts: RemoteParts, pickler: CallbackPickler) -> tuple[bytes, Callable[[bytes], Any]]:

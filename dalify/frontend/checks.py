@@ -108,7 +108,7 @@ def reject(construct: str) -> NoReturn:
     """Raise the error for a construct that does not support graph values."""
     message, hint = _REJECTED[construct]
     kind = ConditionError if construct in ("while", "assert", "case", "comprehension") else UnsupportedSyntaxError
-    raise kind(message, line=SourceLine.capture(), hint=hint)
+    raise kind.here(message, hint=hint)
 
 
 def reject_jump(jump: str, line: SourceLine | None, condition_line: SourceLine | None) -> NoReturn:
@@ -129,9 +129,8 @@ def reject_builtin(function: Any, arguments: Iterable[Any]) -> None:
     for argument in arguments:
         items = _children(argument) if isinstance(argument, (list, tuple, set)) else (argument,)
         if any(isinstance(item, DataNode) for item in items):
-            raise ConditionError(
+            raise ConditionError.here(
                 f"{function.__name__}() needs a value, but a graph value has none while the pipeline is defined.",
-                line=SourceLine.capture(),
                 hint=hint,
             )
 
@@ -216,10 +215,9 @@ def _check_change(target: Any, what: str) -> None:
     stores = active()
     if stores is None or not _existed_before(target, stores):
         return
-    raise UnsupportedSyntaxError(
+    raise UnsupportedSyntaxError.here(
         f"{what} under a condition on a graph value ({stores.branch.line}) changes an object from outside the branch: "
         "both branches are traced, so the change would apply to every sample.",
-        line=SourceLine.capture(),
         hint="Assign a value to a variable in each branch, and change the object after the `if`.",
     )
 

@@ -126,10 +126,9 @@ class Overloads:
         def right() -> Any:
             value = other()
             if not isinstance(value, _CONDITIONS):
-                raise ConditionError(
+                raise ConditionError.here(
                     f"the right operand of this `{word}` is of type {type(value).__name__}; if the other operand "
                     "is a graph value, it must be a boolean.",
-                    line=SourceLine.capture(),
                     hint="Compare it, `b != 0`. To select a value by a condition, write `x if a else y`.",
                 )
             return value

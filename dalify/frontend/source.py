@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from dalify.base.recent import Recent
 from dalify.frontend.syntax import gast
 
 __all__ = ["Definition", "find_definition"]
 
 _SCOPES = (gast.FunctionDef, gast.Lambda)
-# Parsed files, newest last. A pipeline uses few files; the cache is small so that notebooks do not accumulate trees.
-_MAXIMUM_PARSED_FILES = 32
-_parsed: dict[str, tuple[list[str], dict[int, list[Definition]]]] = {}
+# Parsed files, with their lines. A pipeline uses few; the cache is small so that notebooks do not accumulate trees.
+_parsed: Recent[tuple[list[str], dict[int, list[Definition]]]] = Recent(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,16 @@ def find_definition(code: CodeType) -> Definition | None:
 
 def _definitions(filename: str) -> dict[int, list[Definition]]:
     lines = linecache.getlines(filename)
-    known = _parsed.get(filename)
-    if known is not None and known[0] is lines:
-        return known[1]
+    return _parsed.get_or_make((filename, id(lines)), lambda: (lines, _parse(lines)))[0][1]
+
+
+def _parse(lines: list[str]) -> dict[int, list[Definition]]:
     try:
         tree = gast.parse("".join(lines))
     except (SyntaxError, ValueError):
         tree = gast.parse("")
     found: dict[int, list[Definition]] = {}
     _collect(tree, "", found)
-    if len(_parsed) >= _MAXIMUM_PARSED_FILES:
-        del _parsed[next(iter(_parsed))]
-    _parsed[filename] = (lines, found)
     return found
 
 

@@ -1,14 +1,22 @@
 """The graph: frozen nodes, the `DataNode` of users, specs of edges, drawing and serialization."""
 
 from dalify.graph.branch import current_branch, entered, is_within
-from dalify.graph.choice import choose
 from dalify.graph.constants import constant_array
-from dalify.graph.datanode import DataNode, apply, arithmetic, call, constant, logical_not, merge, transfer
+from dalify.graph.datanode import (
+    DataNode,
+    apply,
+    arithmetic,
+    call,
+    choose,
+    constant,
+    logical_not,
+    merge,
+    transfer,
+)
 from dalify.graph.evaluator import Evaluator, Immediate, current_evaluator, evaluating, recording
 from dalify.graph.expression import ArithmeticMixin, Expression, new_axis
-from dalify.graph.graph import Graph, rewrite
+from dalify.graph.graph import Graph, node_seeds, rewrite
 from dalify.graph.node import Branch, Edge, JoinedCall, Node, new_edge, new_node
-from dalify.graph.seeds import node_seeds
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.subscript import index_entries
 from dalify.graph.trace import called_as, is_promotable, make_node

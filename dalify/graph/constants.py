@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import GraphError, IntegerRangeError
-from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType, enum_type, from_numpy
 
 __all__ = ["constant_array"]
@@ -36,18 +35,16 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
         array = _array(value)
         if array.dtype.kind == "i" and not isinstance(value, bool):
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-                raise IntegerRangeError(
+                raise IntegerRangeError.here(
                     f"the constant {value} does not fit INT32.",
-                    line=SourceLine.capture(),
                     hint=f"Write types.Constant({value}, dtype=types.INT64).",
                 )
             array = array.astype(np.int32)
         elif array.dtype.kind == "f":
             array = array.astype(np.float32)
     if array.dtype.kind not in "biuf":
-        raise GraphError(
+        raise GraphError.here(
             f"{value!r} cannot be a constant of a graph.",
-            line=SourceLine.capture(),
             hint="Pass a number, a list of numbers or an array, such as np.frombuffer(b'abc', np.uint8) for a string.",
         )
     from_numpy(array.dtype)
@@ -83,4 +80,4 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(value)
     except ValueError as error:  # lists of different lengths
-        raise GraphError(f"{value!r} cannot be a constant of a graph: {error}", line=SourceLine.capture()) from error
+        raise GraphError.here(f"{value!r} cannot be a constant of a graph: {error}") from error

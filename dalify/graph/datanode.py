@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from dalify.base.errors import ArgumentTypeError, ConditionError, PipelineStateError, short_repr
 from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
-from dalify.graph.branch import entered
+from dalify.graph.branch import current_branch, entered
 from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import Branch, Edge, new_edge
@@ -30,6 +30,7 @@ __all__ = [
     "apply",
     "arithmetic",
     "call",
+    "choose",
     "constant",
     "logical_not",
     "merge",
@@ -143,10 +144,8 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
         )
 
     def _reject(self, use: str, hint: str) -> NoReturn:
-        raise ConditionError(
-            f"a graph value cannot be {use}: it has no value while the pipeline is defined.",
-            line=SourceLine.capture(),
-            hint=hint,
+        raise ConditionError.here(
+            f"a graph value cannot be {use}: it has no value while the pipeline is defined.", hint=hint
         )
 
     def __iter__(self) -> NoReturn:
@@ -226,9 +225,8 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
         """
         is_known, value = current_evaluator().value(self.edge)
         if not is_known:
-            raise PipelineStateError(
+            raise PipelineStateError.here(
                 "a graph value has no value while the graph is defined.",
-                line=SourceLine.capture(),
                 hint="Create the pipeline with debug=True: its function then runs with the values of each batch.",
             )
         return value
@@ -329,6 +327,35 @@ def merge(
     return DataNode(new_edge(Role.MERGE, inputs, arguments, device, branch=branch, line=SourceLine.capture()))
 
 
+def choose(index: DataNode, sides: Sequence[Callable[[], DataNode]]) -> DataNode:
+    """Trace all sides and return the value that is ``sides[index]()`` for each sample.
+
+    Like a chain of ``if index == k``, but samples are split and joined once for any number of sides.
+
+    Args:
+        index: one integer per sample, on the CPU, at least 0 and less than the number of sides; other values are an
+            error when the pipeline runs.
+        sides: at least one; each returns the value of its branch.
+
+    Raises:
+        ConditionError: the index is on the GPU.
+    """
+    line = SourceLine.capture()
+    if index.device == "gpu":
+        raise ConditionError(
+            "the index that selects a branch is on the GPU; the branch of each sample is decided on the CPU.",
+            line=line,
+            hint="Compute it with device='cpu', or copy it with .cpu().",
+        )
+    parent = current_branch()
+    values: list[Edge] = []
+    for number, side in enumerate(sides):
+        with entered(Branch(index.edge, number, parent, line)):
+            values.append(side().edge)
+    edges, device = on_one_device(values)
+    return DataNode(new_edge(Role.JOIN, (index.edge, *edges), {}, device, branch=parent, line=line))
+
+
 def logical_not(node: DataNode) -> DataNode:
     """Create the node that is true if a value is false or zero."""
     return apply("_conditional.not_", node)
@@ -338,10 +365,9 @@ def arithmetic(function: str, operands: Sequence[Any]) -> DataNode:
     """Create the node of an element-wise function of nodes, typed constants and numbers."""
     for operand in operands:
         if not isinstance(operand, Expression) and not is_promotable(operand):
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 "an operand of arithmetic and comparisons with graph values must be a number, an array or a graph "
-                f"value; got {short_repr(operand)}.",
-                line=SourceLine.capture(),
+                f"value; got {short_repr(operand)}."
             )
     return apply("arithmetic", *operands, function=function)
 

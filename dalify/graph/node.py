@@ -33,7 +33,7 @@ class Edge(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Branch:
-    """One side of a condition, or one branch of a choice among many (``choice.py``).
+    """One side of a condition, or one branch of a choice among many (``choose``).
 
     Args:
         condition: the condition, one boolean per sample; of a choice, one integer per sample.

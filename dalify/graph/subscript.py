@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.narrow import is_list_or_tuple, is_tuple
-from dalify.base.source_line import SourceLine
 from dalify.graph.expression import Expression, NewAxis
 
 __all__ = ["index_entries"]
@@ -43,9 +42,8 @@ def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any,
         try:
             return python_operator.index(item)
         except TypeError:
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"an index must be an integer, a slice, {wanted}; got {item!r} of type {type(item).__name__}.",
-                line=SourceLine.capture(),
                 hint="For several elements use a slice, or fn.stack(x[0], x[2])." if is_list_or_tuple(item) else "",
             ) from None
 

@@ -340,7 +340,7 @@ def is_promotable(value: object) -> bool:
 def constant_edge(value: Any, dtype: DALIDataType | None = None, layout: str = "", device: str = "cpu") -> Edge:
     """Return an edge with the same value for every sample; see ``graph.constant``."""
     if device not in ("cpu", "gpu"):
-        raise ArgumentValueError(option_error_text("device", device, ("cpu", "gpu")), line=SourceLine.capture())
+        raise ArgumentValueError.here(option_error_text("device", device, ("cpu", "gpu")))
     if isinstance(value, Expression):  # a typed constant or a graph value
         edge = value.node().edge
     else:

@@ -15,7 +15,6 @@ from dalify.base.errors import ArgumentTypeError, CheckpointError
 from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.base.narrow import is_integer
-from dalify.base.source_line import SourceLine
 
 __all__ = ["GENERATOR", "STREAM", "Generator", "get_state", "seed", "set_state"]
 
@@ -82,7 +81,7 @@ def seed(value: int, /) -> None:
         >>> eager.seed(7)
     """
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise ArgumentTypeError(f"a seed must be an integer; got {value!r}.", line=SourceLine.capture())
+        raise ArgumentTypeError.here(f"a seed must be an integer; got {value!r}.")
     GENERATOR.restart(int(value))
 
 
@@ -99,11 +98,10 @@ def set_state(state: Mapping[str, Any], /) -> None:
     """
     is_mapping = isinstance(state, Mapping) and set(state) == set(_KEYS)
     if not is_mapping or not all(map(is_integer, state.values())):
-        raise CheckpointError(
+        raise CheckpointError.here(
             f"{state!r} is not a state of the random number generator of immediate calls.",
-            line=SourceLine.capture(),
             hint="Pass the result of eager.get_state().",
         )
     if not (0 <= state["calls"] < _LARGEST and 0 <= state["forks"] < _LARGEST):
-        raise CheckpointError("the state is damaged: a count is out of range.", line=SourceLine.capture())
+        raise CheckpointError.here("the state is damaged: a count is out of range.")
     GENERATOR.restart(*(state[name] for name in _KEYS))

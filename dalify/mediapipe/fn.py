@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError, UnknownOperatorError, suggestion
-from dalify.base.source_line import SourceLine
 from dalify.mediapipe.backend.operator_specs import schema
 from dalify.mediapipe.node import Operation
 from dalify.mediapipe.nodes import (
@@ -54,7 +53,7 @@ def operator_add(name: str, *_: Any) -> type[Operation]:
     """
     spec = schema.spec_of(name)
     if name in _BUILT_IN:
-        raise ArgumentValueError(f"the operator {name!r} already exists.", line=SourceLine.capture())
+        raise ArgumentValueError.here(f"the operator {name!r} already exists.")
     OPERATORS[name] = user.registered_reader(spec)
     return OPERATORS[name]
 
@@ -68,13 +67,10 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     if name in _UNSUPPORTED:
-        raise UnknownOperatorError(
-            f"dalify.mediapipe does not support {name}.", line=SourceLine.capture(), hint=_UNSUPPORTED[name]
-        )
+        raise UnknownOperatorError.here(f"dalify.mediapipe does not support {name}.", hint=_UNSUPPORTED[name])
     if name not in OPERATORS:
-        raise UnknownOperatorError(
+        raise UnknownOperatorError.here(
             f"dalify.mediapipe has no operator {name!r}.{suggestion(name, OPERATORS)}",
-            line=SourceLine.capture(),
             hint=f"Available: {', '.join(sorted(OPERATORS))}. Use fn.MediaFunc for anything else.",
         )
     return OPERATORS[name]

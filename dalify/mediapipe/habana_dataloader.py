@@ -10,7 +10,6 @@ import os
 from typing import Any
 
 from dalify.base.errors import ArgumentValueError
-from dalify.base.source_line import SourceLine
 from dalify.plugin.pytorch import SsdDataLoader
 
 __all__ = ["HabanaDataLoader", "falls_back"]
@@ -65,15 +64,14 @@ class HabanaDataLoader(SsdDataLoader):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.dataset is None:
-            raise ArgumentValueError("'dataset' can not be None", line=SourceLine.capture())
+            raise ArgumentValueError.here("'dataset' can not be None")
         report = self.explain()
         if report.is_accelerated:
             return
         if not falls_back():
             _log.error("Habana dataloader configuration failed: %s", report.reason)
-            raise ArgumentValueError(
+            raise ArgumentValueError.here(
                 f"this loader cannot be accelerated: {report.reason}.",
-                line=SourceLine.capture(),
                 hint=f"{report.hint} Set {_VARIABLE}=true to fall back to torch's loader.".lstrip(),
             )
         self.fallback_reason = report.reason

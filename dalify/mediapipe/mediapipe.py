@@ -156,9 +156,8 @@ class MediaPipe:
         """
         if "_built" not in self.__dict__:
             name = type(self).__name__
-            raise PipelineStateError(
+            raise PipelineStateError.here(
                 f"{name}.__init__ did not call MediaPipe.__init__.",
-                line=SourceLine.capture(),
                 hint="Call super().__init__(device=…, batch_size=…) in its first line.",
             )
         if self._built is not None:
@@ -274,9 +273,7 @@ class MediaPipe:
     def set_repeat_count(self, count: int) -> None:
         """Repeat the data `count` times per epoch; -1 for endless repetition."""
         if not isinstance(count, int) or count == 0 or count < -1:
-            raise ArgumentValueError(
-                f"the repeat count must be -1 or at least 1; got {count!r}.", line=SourceLine.capture()
-            )
+            raise ArgumentValueError.here(f"the repeat count must be -1 or at least 1; got {count!r}.")
         self._repeats = count if count > 0 else 0
         self._epochs_left = self._repeats - 1
 

@@ -181,7 +181,7 @@ class Node:
 
     def __iter__(self) -> Iterator[Any]:
         """Raise an error: an operator with one result cannot be unpacked."""
-        raise GraphError(f"{self!r} is a single result and cannot be unpacked.", line=SourceLine.capture())
+        raise GraphError.here(f"{self!r} is a single result and cannot be unpacked.")
 
     def __repr__(self) -> str:
         node, output = self.edge
@@ -211,25 +211,22 @@ class Operation:
 
     def __init__(self, *args: Any, **given: Any) -> None:
         name = type(self).__name__
-        line = SourceLine.capture()
         parameters = self.operator.parameters
         if args:
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"fn.{name} takes keyword arguments only; its inputs are passed when it is called.",
-                line=line,
                 hint=f"Write self.x = fn.{name}(...) and then self.x(input).",
             )
         for key in given:
             if key not in parameters and key not in _COMMON:
                 known = [*parameters, *_COMMON]
-                raise UnknownArgumentError(
+                raise UnknownArgumentError.here(
                     f"fn.{name} has no argument {key!r}.{suggestion(key, known)}",
-                    line=line,
                     hint=f"Available: {', '.join(known)}.",
                 )
         missing = [key for key, item in parameters.items() if item.default is NO_DEFAULT and key not in given]
         if missing:
-            raise ArgumentTypeError(f"fn.{name} needs the argument {missing[0]!r}.", line=line)
+            raise ArgumentTypeError.here(f"fn.{name} needs the argument {missing[0]!r}.")
         self.arguments = {key: value for key, value in given.items() if key not in _COMMON}
         self.device = given.get("device")
         self.name = given.get("name")

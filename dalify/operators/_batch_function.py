@@ -10,8 +10,7 @@ from typing import Any
 
 from dalify.base.errors import SourceError
 from dalify.base.wording import counted
-from dalify.data import Batch
-from dalify.data.batch import Array
+from dalify.data import Array, Batch
 from dalify.registry import Spec, operator
 from dalify.sources.user_function import layout_of, output_specs
 

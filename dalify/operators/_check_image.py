@@ -14,9 +14,7 @@ from typing import Any
 from dalify.codecs.check_files import check_files
 from dalify.codecs.decode_batch import blank_image, decoded_shapes
 from dalify.codecs.jpeg_headers import JpegHeaders
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIImageType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIImageType, Samples
 from dalify.registry import Spec, operator
 
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.strided import contiguous
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS

@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dalify.codecs.decode_batch import blank_image, decoder_rule
-from dalify.codecs.decode_on_device import parse_files
-from dalify.codecs.device_jpeg import reason_against
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
+from dalify.codecs.decode_batch import decoder_rule
+from dalify.data import Batch, DALIDataType, DALIImageType, DALIInterpType
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.kernels.images.resample_planes import PIXELS
 from dalify.kernels.random.philox import SampleDraws
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_parts
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, attach_decoding, decode_parts
 from dalify.parameter_groups.normalization import Normalization
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.parameter_groups.resize import Filters
@@ -60,9 +57,7 @@ def _(
     return {"out_shapes": shapes, "needed": needed, "headers": headers}
 
 
-_decode_for_crop.cpu_samples(decode_parts)
-_decode_for_crop.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_parts)
-_decode_for_crop.substitute(blank_image)
+attach_decoding(_decode_for_crop, decode_parts)
 
 
 _KEPT = ("on_error", "size", *argument_names(DecodeOptions, RandomCrop))

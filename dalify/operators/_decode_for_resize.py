@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError
-from dalify.codecs.decode_batch import blank_image, decoder_rule
-from dalify.codecs.decode_on_device import parse_files
-from dalify.codecs.device_jpeg import reason_against
-from dalify.data.batch import Batch
+from dalify.codecs.decode_batch import decoder_rule
+from dalify.data import Batch
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.parameter_groups.crop import CropWindow
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_parts
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, attach_decoding, decode_parts
 from dalify.parameter_groups.resize import ResizeSize, cropped_sources
 from dalify.registry import Spec, operator
 
@@ -53,6 +51,4 @@ def _(encoded: Batch, *, options: DecodeOptions, target: ResizeSize, window: Cro
     return {"out_shapes": shapes, "needed": pixels_read(extents, start, end, sizes), "headers": headers}
 
 
-_decode_for_resize.cpu_samples(decode_parts)
-_decode_for_resize.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_parts)
-_decode_for_resize.substitute(blank_image)
+attach_decoding(_decode_for_resize, decode_parts)

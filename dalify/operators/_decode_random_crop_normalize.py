@@ -13,9 +13,7 @@ import numpy as np
 from dalify.base.errors import LimitError, of_sample
 from dalify.base.limits import check_shape, current
 from dalify.codecs.decode_batch import blank_image, decoder_rule
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.images.resample_filters import pixels_read
 from dalify.kernels.images.resample_planes import has_resampled_planes, spare_memory
 from dalify.kernels.random.philox import SampleDraws

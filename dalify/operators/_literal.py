@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalify.data.batch import array_dtype
+from dalify.data import array_dtype
 from dalify.registry import Spec, structural
 
 

@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.axes import chosen_axes
 from dalify.kernels.arrays.normalize import normalize
 from dalify.kernels.audio.decibels import to_decibels

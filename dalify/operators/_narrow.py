@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
 

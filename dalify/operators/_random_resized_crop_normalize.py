@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.kernels.images.resample_normalized import in_order, resample_normalized
 from dalify.parameter_groups.normalization import Normalization, check_channel_values
 from dalify.parameter_groups.random_crop import RandomCrop

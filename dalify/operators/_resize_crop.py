@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize
 from dalify.parameter_groups.resize import Filters, ResizeSize, cropped_parts, result_type

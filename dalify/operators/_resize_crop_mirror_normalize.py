@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.kernels.images.resample import WHOLE_RESULTS
 from dalify.kernels.images.resample_normalized import in_order, resample_normalized
 from dalify.parameter_groups.crop import CropWindow

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.images.color_twist import check_channels, twist_matrices
 from dalify.kernels.images.planes import normalize_mixed
 from dalify.kernels.images.resample_normalized import in_order

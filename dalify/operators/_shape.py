@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dalify.data import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.registry import Spec, operator
 
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.audio.preemphasis import preemphasis
 from dalify.operators.slice import slice_windows
 from dalify.parameter_groups.slicing import SliceCoordinates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.data.device_samples import DeviceSamples
+from dalify.data import DeviceSamples
 from dalify.kernels.arrays.arithmetic import compute
 from dalify.kernels.arrays.arithmetic_torch import compute_samples_torch
 from dalify.kernels.arrays.promotion import broadcast_shape, common_layout, result_dtype

@@ -9,9 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.wording import counted
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.audio.audio_resample import resample_samples, resample_samples_torch
 from dalify.registry import VARIES, AnySamples, Shaping, Spec, operator
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType
 from dalify.kernels.random.philox import SampleDraws
 from dalify.registry import PerSample, Spec, operator
 

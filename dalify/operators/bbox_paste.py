@@ -6,8 +6,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError, ShapeError
-from dalify.data.dtypes import DALIDataType
-from dalify.data.rows import Rows
+from dalify.data import DALIDataType, Rows
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.boxes.box_rows import box_rows

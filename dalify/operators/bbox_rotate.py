@@ -9,8 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType
-from dalify.data.rows import Rows
+from dalify.data import DALIDataType, Rows
 from dalify.kernels.arrays.upload_torch import selected_rows
 from dalify.kernels.boxes.box_rotation import EXPAND, FIXED, HALFWAY, canvases, rotate_boxes, rotate_boxes_on_device
 from dalify.registry import PerSample, Spec, Vectors, operator

@@ -13,8 +13,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.recent import Recent
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType
-from dalify.data.rows import Rows
+from dalify.data import DALIDataType, Rows
 from dalify.kernels.boxes.box_matching import anchor_table, match, match_on_device
 from dalify.registry import Parameters, Spec, operator
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType, DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples_torch
 from dalify.registry import Spec, operator
 

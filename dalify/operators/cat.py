@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
-from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import Batch, DeviceSamples, Samples
 from dalify.kernels.arrays.axes import normal_axis
 from dalify.kernels.arrays.join_checks import check_joinable, first_layout
 from dalify.kernels.arrays.strided import join_samples

@@ -11,9 +11,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import columns_at
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.joined import blocks, joined, separate, split
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.windows_torch import fill_by_kind

@@ -7,9 +7,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.wording import counted
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DALIImageType, DeviceSamples, Samples
 from dalify.kernels.arrays.joined import copy_samples
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.kernels.images.frames import visual_layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data import DALIDataType, DALIImageType
 from dalify.kernels.images.color_twist import twist, twist_rule
 from dalify.parameter_groups.colors import Colors
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize

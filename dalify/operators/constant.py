@@ -8,9 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.wording import counted
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.axes import check_layout
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.upload_torch import uploaded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType
 from dalify.kernels.images.brightness_contrast import levels, levels_rule
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 

@@ -10,8 +10,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType
-from dalify.data.rows import Rows
+from dalify.data import DALIDataType, Rows
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import PerSample, Spec, operator

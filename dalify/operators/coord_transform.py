@@ -11,10 +11,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.narrow import is_array, is_list
 from dalify.base.small_arrays import equal_rows, rows_at
 from dalify.base.wording import counted
-from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator

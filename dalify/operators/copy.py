@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.data.device_samples import DeviceSamples
+from dalify.data import DeviceSamples
 from dalify.registry import Spec, operator
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.kernels.arrays.gather import BORDERS
 from dalify.kernels.images.crop_geometry import POLICIES
 from dalify.kernels.images.frames import visual_layout

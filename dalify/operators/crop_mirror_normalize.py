@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import LayoutError
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.kernels.arrays.convert import constants_in_range
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.normalize_axes import normalize_axes

@@ -9,8 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ReaderError, ShapeError
 from dalify.base.whole_files import write_whole
-from dalify.data import DALIDataType
-from dalify.data.batch import Batch
+from dalify.data import Batch, DALIDataType
 from dalify.registry import Spec, operator
 
 # Decimal digits of each byte value, followed by a space and padded with zero bytes in front.

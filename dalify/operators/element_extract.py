@@ -10,10 +10,8 @@ import numpy as np
 from dalify.base.errors import IndexingError
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data.samples import Samples
-from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
-from dalify.registry.output_counts import one_per_entry
+from dalify.data import Samples
+from dalify.registry import Spec, on_groups, one_per_entry, operator
 
 
 @operator(outputs=one_per_entry("element_map", "[0, 3]"))

@@ -9,8 +9,7 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.padding_torch import inside_torch, on_padded
 from dalify.kernels.images.frames import visual_layout
 from dalify.registry import Spec, operator

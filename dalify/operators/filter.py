@@ -9,10 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
 from dalify.base.small_arrays import counting
 from dalify.base.wording import counted
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
-from dalify.data.spec import Spec
+from dalify.data import DALIDataType, DeviceSamples, Samples, Spec
 from dalify.kernels.arrays.joined import converted, joined
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import data_axes

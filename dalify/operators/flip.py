@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data.samples import Samples
+from dalify.data import Samples
 from dalify.kernels.arrays.gather import flip_axes
 from dalify.kernels.arrays.windows_torch import flip_samples_torch
 from dalify.kernels.images.frames import visual_layout

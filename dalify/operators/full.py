@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
-from dalify.data.samples import Samples
+from dalify.data import Samples
 from dalify.kernels.arrays.axes import check_layout
 from dalify.kernels.arrays.filling import repeat_samples
 from dalify.kernels.arrays.promotion import broadcast_shape
 from dalify.kernels.random.random_shapes import requested_shape
-from dalify.registry import VARIES, Shaping, Spec, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import VARIES, Shaping, Spec, on_groups, operator
 
 
 @operator

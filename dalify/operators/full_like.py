@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
-from dalify.data.samples import Samples
+from dalify.data import Samples
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.filling import repeat_samples
 from dalify.kernels.arrays.padding_torch import on_padded

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.data.origin import source_info
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator

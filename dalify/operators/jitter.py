@@ -10,9 +10,7 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIInterpType
-from dalify.data.samples import Samples
+from dalify.data import DALIInterpType, DeviceSamples, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.displacement_warp import displace_cpu, keep_unmasked_torch

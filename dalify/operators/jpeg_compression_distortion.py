@@ -10,9 +10,7 @@ import simplejpeg
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.jpeg_torch import jpeg_artifacts_torch

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
-from dalify.data.spec import Spec
+from dalify.data import DALIDataType, Samples, Spec
 from dalify.kernels.images.convolve import data_axes, sum_convolutions, sum_convolutions_torch
 from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
 from dalify.registry import AnySamples, PerSample, Vectors, operator

@@ -8,8 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType, DeviceSamples
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.pointwise import apply_table, look_up
 from dalify.kernels.arrays.torch_unsigned import movable_torch

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import DeviceSamples, Samples
 from dalify.kernels.audio import mel
 from dalify.kernels.audio.axis_torch import transform_axis_torch
 from dalify.parameter_groups.spectra import MelFilters, frequency_axis

@@ -9,9 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.base.wording import counted
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.audio import cepstrum
 from dalify.kernels.audio.axis_torch import transform_axis_torch
 from dalify.registry import Spec, operator

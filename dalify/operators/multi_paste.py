@@ -12,9 +12,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, Li
 from dalify.base.limits import check_shape
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data.batch import Batch, torch_dtype
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType, DeviceSamples, torch_dtype
 from dalify.data.origin import joined_origin
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.images.frames import visual_layout

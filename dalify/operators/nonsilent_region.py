@@ -9,9 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.wording import counted
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.audio.loudness import nonsilent_regions
 from dalify.registry import Parameters, Spec, operator

@@ -8,9 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ShapeError
 from dalify.base.narrow import is_array
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.normalize import (
     batch_statistics,
     check_parameter,

@@ -12,9 +12,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import with_column
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.convert import fill_elements
 from dalify.kernels.arrays.joined import joined
 from dalify.kernels.arrays.padding_torch import on_padded

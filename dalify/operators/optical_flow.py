@@ -9,8 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
 from dalify.base.wording import counted
-from dalify.data import DALIDataType, DALIImageType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DALIImageType, Samples
 from dalify.registry import Spec, operator
 
 _PRESETS = {

@@ -10,9 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, LayoutError
 from dalify.base.narrow import is_array
 from dalify.base.wording import counted
-from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import Batch, DeviceSamples, Samples
 from dalify.kernels.arrays.axes import check_distinct
 from dalify.kernels.arrays.convert import fill_elements, fill_in_range
 from dalify.kernels.arrays.gather import copy_window_torch, pad_samples

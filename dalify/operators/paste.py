@@ -8,8 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.gather import channel_fill, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.frames import visual_layout

@@ -8,9 +8,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.codecs.decode_batch import blank_image, decoded_shapes, decoder_rule
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType, DALIImageType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, DALIImageType, Samples
 from dalify.registry import Spec, operator
 
 _DTYPES = (

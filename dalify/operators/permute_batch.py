@@ -8,9 +8,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, IndexingError
 from dalify.base.wording import counted
-from dalify.data import Batch
+from dalify.data import Batch, Samples
 from dalify.data.batch import block_offsets
-from dalify.data.samples import Samples
 from dalify.kernels.arrays.joined import copy_samples
 from dalify.kernels.arrays.upload_torch import selected_samples
 from dalify.registry import Memory, PerSample, Spec, Vectors, operator

@@ -7,8 +7,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import spectrum
 from dalify.registry import Spec, operator

@@ -6,9 +6,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, option_error_text
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import preemphasis
 from dalify.registry import PerSample, Spec, operator

@@ -13,8 +13,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
 from dalify.base.small_arrays import all_of
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType
-from dalify.data.rows import Rows
+from dalify.data import DALIDataType, Rows
 from dalify.kernels.boxes.bbox_crop import CropRules, first_outside, search
 from dalify.kernels.boxes.box_layout import from_corners, to_corners
 from dalify.kernels.random.philox import SampleDraws

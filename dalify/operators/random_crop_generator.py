@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.registry import Spec, operator

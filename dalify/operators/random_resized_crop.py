@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resize_geometry import spatial_axes
 from dalify.parameter_groups.normalization import AFTER_RESIZE, can_follow_resize

@@ -9,8 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.kernels.arrays.reshaping import filled_shape, ragged_shapes, reshaped, reshaped_spec
 from dalify.registry import VARIES, Shaping, Spec, operator
 

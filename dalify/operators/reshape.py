@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
-from dalify.data.batch import Batch
+from dalify.data import Batch
 from dalify.kernels.arrays.reshaping import filled_shape, ragged_shapes, reshaped, reshaped_spec
 from dalify.registry import VARIES, Shaping, Spec, operator
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS

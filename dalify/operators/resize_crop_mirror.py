@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.resample_axes import VISUAL_LAYOUTS
 from dalify.kernels.images.resize_geometry import spatial_axes

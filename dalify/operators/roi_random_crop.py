@@ -11,9 +11,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, S
 from dalify.base.narrow import is_array
 from dalify.base.small_arrays import counting, equal_rows, rows_at
 from dalify.base.wording import counted
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.random.philox import SampleDraws, fill_uniform

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType, DALIInterpType
-from dalify.data.samples import Samples
-from dalify.data.spec import Spec
+from dalify.data import Batch, DALIDataType, DALIInterpType, Samples, Spec
 from dalify.kernels.images.frames import folded_frames, frame_counts, per_frame_of_shapes, visual_layout
 from dalify.kernels.images.rotation import about_centers, canvas_sizes, rotations
 from dalify.kernels.images.warp import warp_2d, warp_3d

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data import DALIDataType, DALIImageType
 from dalify.kernels.images.color_twist import twist, twist_rule
 from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
 

@@ -11,9 +11,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
 from dalify.base.small_arrays import flat_indices
 from dalify.base.wording import counted
-from dalify.data import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.axes import check_distinct, check_distinct_rows
 from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import Batch, DeviceSamples, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import spectrum
 from dalify.kernels.audio.fourier import transform_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import DeviceSamples, Samples
 from dalify.kernels.images.displacement_warp import sphere_points, sphere_points_torch
 from dalify.parameter_groups.displacement import Displacement
 from dalify.registry import Spec, operator

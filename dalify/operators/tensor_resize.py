@@ -10,9 +10,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError, option_error_text
 from dalify.base.small_arrays import columns_at, equal_rows
 from dalify.base.wording import counted
-from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
+from dalify.data import Batch, DALIDataType, DeviceSamples
 from dalify.kernels.arrays.axes import check_distinct
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.resample import resample

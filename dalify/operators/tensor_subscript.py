@@ -18,10 +18,9 @@ from dalify.base.errors import (
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data.samples import Samples
+from dalify.data import Samples
 from dalify.kernels.arrays.upload_torch import uploaded
-from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import Spec, on_groups, operator
 
 _FAR = 1 << 62
 

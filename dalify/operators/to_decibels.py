@@ -6,8 +6,7 @@ import math
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.audio import decibels
 from dalify.registry import Spec, operator

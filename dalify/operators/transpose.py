@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalify.base.errors import ArgumentValueError
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import DeviceSamples, Samples
 from dalify.kernels.arrays.axes import check_layout
 from dalify.kernels.arrays.strided import transpose_samples
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch

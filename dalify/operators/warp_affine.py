@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError
-from dalify.data import Batch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType, DALIInterpType
-from dalify.data.samples import Samples
-from dalify.data.spec import Spec
+from dalify.data import Batch, DALIDataType, DALIInterpType, DeviceSamples, Samples, Spec
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import (

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import DeviceSamples, Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.displacement_warp import moved_by_waves, water_points
 from dalify.parameter_groups.displacement import Displacement

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.filling import fill_samples
 from dalify.registry import Spec, operator
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data.samples import Samples
+from dalify.data import Samples
 from dalify.kernels.arrays.gather import BORDERS, channel_fill, copy_bordered_window, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.crop_geometry import (

@@ -9,20 +9,26 @@ from typing import Any
 import numpy as np
 
 from dalify.base import scratch
-from dalify.codecs.decode_batch import decode_group, decoded_shapes, window_shapes
-from dalify.codecs.decode_on_device import decode_on_device
+from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, window_shapes
+from dalify.codecs.decode_on_device import decode_on_device, parse_files
+from dalify.codecs.device_jpeg import reason_against
 from dalify.codecs.device_options import DeviceOptions
-from dalify.data import Batch
+from dalify.data import Batch, DALIDataType, DALIImageType, DeviceSamples, Samples
 from dalify.data.batch import block_offsets
 from dalify.data.decoded_counts import DecodedCounts
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
-from dalify.data.samples import Samples
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
-from dalify.registry import Parameters
+from dalify.registry import KernelOperator, Parameters
 
-__all__ = ["DecodeOptions", "HardwareDecoder", "decode", "decode_needed", "decode_parts", "decode_windows"]
+__all__ = [
+    "DecodeOptions",
+    "HardwareDecoder",
+    "attach_decoding",
+    "decode",
+    "decode_needed",
+    "decode_parts",
+    "decode_windows",
+]
 
 _CHANNELS = 3
 _ON_DEVICE = tuple(item.name for item in fields(DeviceOptions))
@@ -189,3 +195,10 @@ def decode_needed(
         )  # fmt: skip
 
     return images, fill
+
+
+def attach_decoding(operator: KernelOperator, kernel: Callable[..., None]) -> None:
+    """Attach the kernel of a decoder for both devices, and the replacement of bad samples."""
+    operator.cpu_samples(kernel)
+    operator.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(kernel)
+    operator.substitute(blank_image)

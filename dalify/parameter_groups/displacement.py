@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIInterpType
-from dalify.data.samples import Samples
+from dalify.data import DALIInterpType, DeviceSamples, Samples
 from dalify.kernels.arrays.convert import fill_in_range
 from dalify.kernels.images.displacement_warp import (
     FillPoints,

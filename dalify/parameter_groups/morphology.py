@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dalify.data.samples import Samples
+from dalify.data import Samples
 from dalify.kernels.images.image_planes import filter_layout
 from dalify.kernels.images.morphology import min_max_filter_samples, min_max_filter_samples_torch, morphology_spec
 from dalify.registry import AnySamples, Parameters, PerSample, Spec

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalify.base.errors import ShapeError
 from dalify.base.small_arrays import all_of
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType
 from dalify.kernels.arrays.axes import chosen_axes
 from dalify.registry import VARIES, Parameters, PerSample, Spec, Vectors, argument_names
 

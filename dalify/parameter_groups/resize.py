@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DTypeError
-from dalify.data.dtypes import DALIDataType, DALIInterpType
+from dalify.data import DALIDataType, DALIInterpType
 from dalify.kernels.images.resample import WHOLE_RESULTS
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import (
@@ -164,12 +164,7 @@ class Filters(Parameters):
         parts: np.ndarray | None = None,
     ) -> None:
         """Fill results from windows of the sources; see `resample_axes`."""
-        filters: dict[str, Any] = {
-            "interp_type": self.interp_type,
-            "min_filter": self.min_filter,
-            "mag_filter": self.mag_filter,
-        }
-        resample_axes(out, x, layout, start, end, parts, antialias=self.antialias, **filters)
+        resample_axes(out, x, layout, start, end, parts, **self.values)
 
     def kinds(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the filters for downscaling and upscaling of `count` samples, int32 [N] each."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType
 from dalify.kernels.audio import mel, spectrum
 from dalify.registry import Parameters, Spec
 

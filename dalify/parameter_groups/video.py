@@ -10,7 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.codecs.video_index import Division, VideoEntry, VideoIndex, frame_num_kind
-from dalify.data.dtypes import DALIDataType, DALIImageType
+from dalify.data import DALIDataType, DALIImageType
 from dalify.formats.files.video_list import videos_of
 from dalify.registry import Parameters, Spec
 from dalify.registry.parameter_group import field_names

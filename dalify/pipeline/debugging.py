@@ -15,7 +15,6 @@ import numpy as np
 
 from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError, UnknownInputError
 from dalify.base.narrow import is_list_or_tuple
-from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data import Batch, batch_of
 from dalify.executor.engine import Engine
@@ -112,10 +111,8 @@ class _Runner(PipelineEngine):
         """Accept data for a source by its name, even before the function has created it."""
         name = source.name if isinstance(source, Node) else source
         if name is None:
-            raise PipelineStateError(
-                "in debug mode sources are fed by name.",
-                line=SourceLine.capture(),
-                hint="Write fn.external_source(name='images').",
+            raise PipelineStateError.here(
+                "in debug mode sources are fed by name.", hint="Write fn.external_source(name='images')."
             )
         known = self.sources.get(name)
         if known is not None:
@@ -292,14 +289,11 @@ class DebugPipeline(Pipeline):
         Raises:
             PipelineStateError: always.
         """
-        raise PipelineStateError(
+        raise PipelineStateError.here(
             "a pipeline in debug mode has nothing to explain: its operators run one by one when they are called.",
-            line=SourceLine.capture(),
             hint="Omit debug=True.",
         )
 
 
 def _no_state() -> CheckpointError:
-    return CheckpointError(
-        "a pipeline in debug mode has no state to save or load.", line=SourceLine.capture(), hint="Omit debug=True."
-    )
+    return CheckpointError.here("a pipeline in debug mode has no state to save or load.", hint="Omit debug=True.")

@@ -68,9 +68,8 @@ def pipeline_def(
 
     def decorate(function: Callable[..., Any]) -> PipelineFactory:
         if not callable(function):
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"@pipeline_def decorates a function; got {short_repr(function)}.",
-                line=SourceLine.capture(),
                 hint="Pass options by name: @pipeline_def(batch_size=32).",
             )
         own_names = set(inspect.signature(function).parameters)

@@ -13,7 +13,7 @@ import numpy as np
 from dalify import frontend
 from dalify.base.errors import ArgumentTypeError, DalifyError, GraphError, NoGraphError
 from dalify.base.narrow import is_list_or_tuple
-from dalify.base.source_line import SourceLine, is_own
+from dalify.base.source_line import is_own
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
 from dalify.pipeline.context import PipelineContext
@@ -162,10 +162,9 @@ def output_edges(values: Sequence[Any]) -> Iterator[Edge]:
         if isinstance(value, Expression):
             yield value.node().edge
         elif is_list_or_tuple(value) and any(isinstance(item, DataNode) for item in value):
-            raise GraphError(
+            raise GraphError.here(
                 f"output {index} of the pipeline is a {type(value).__name__} that contains graph values; an output "
                 "must be a single value.",
-                line=SourceLine.capture(),
                 hint="Unpack it with a star: return (images, *boxes).",
             )
         elif is_promotable(value):
@@ -175,10 +174,9 @@ def output_edges(values: Sequence[Any]) -> Iterator[Edge]:
         elif value is None and len(values) == 1:
             return
         else:
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"output {index} of the pipeline is of type {type(value).__name__}; it must be a graph value, a "
                 "number or an array.",
-                line=SourceLine.capture(),
                 hint=_output_hint(value),
             )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from dalify.base.errors import PipelineStateError
-from dalify.base.source_line import SourceLine
 from dalify.pipeline.checkpoints import Checkpoints
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
@@ -30,9 +29,8 @@ class MissingParts:
         """
         if pipe is None:
             return self
-        raise PipelineStateError(
+        raise PipelineStateError.here(
             f"the method {owner.__name__}.__init__ did not call Pipeline.__init__.",
-            line=SourceLine.capture(),
             hint="Call super().__init__(batch_size, num_threads) in its first line.",
         )
 

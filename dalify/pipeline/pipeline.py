@@ -225,9 +225,7 @@ class Pipeline:
             PipelineStateError: the pipeline is already built.
         """
         if self._parts.builder.built is not None:
-            raise PipelineStateError(
-                "the outputs of a pipeline cannot be changed after it is built.", line=SourceLine.capture()
-            )
+            raise PipelineStateError.here("the outputs of a pipeline cannot be changed after it is built.")
         self._parts.definition.set_outputs(outputs)
 
     def add_sink(self, edge: DataNode) -> None:
@@ -725,7 +723,7 @@ class Pipeline:
                 code.
         """
         if (serialized_pipeline is None) == (filename is None):
-            raise ArgumentTypeError("pass either the serialized pipeline or filename.", line=SourceLine.capture())
+            raise ArgumentTypeError.here("pass either the serialized pipeline or filename.")
         graph, saved = deserialized(serialized_pipeline, filename, allow_side_effects=allow_side_effects)
         given = {name: value for name, value in options.items() if value is not None}
         pipe = cls(**{**options_from_json(saved), **given})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dalify.base.errors import GraphError, PipelineStateError, suggestion
-from dalify.base.source_line import SourceLine
 from dalify.data import Batch
 from dalify.graph import Edge, Graph, Node
 from dalify.pipeline.context import PipelineContext
@@ -32,13 +31,12 @@ class Taps:
             PipelineStateError: no tapped operator has this name, or no batch has been returned yet.
         """
         if name not in self._names:
-            raise PipelineStateError(
+            raise PipelineStateError.here(
                 f"{name!r} is not tapped.{suggestion(name, self._names)}",
-                line=SourceLine.capture(),
                 hint=f"Create the pipeline with taps=[{name!r}], and the operator with name={name!r}.",
             )
         if name not in self._values:
-            raise PipelineStateError("no batch has been returned yet.", line=SourceLine.capture())
+            raise PipelineStateError.here("no batch has been returned yet.")
         return self._values[name]
 
     def added_to(self, graph: Graph) -> Graph:

@@ -80,6 +80,7 @@ How a rule is called
 """
 
 from dalify.data.spec import Spec
+from dalify.registry.groups import on_groups
 from dalify.registry.kernel_operator import (
     RANDOM_STATE,
     Form,
@@ -91,6 +92,7 @@ from dalify.registry.kernel_operator import (
 )
 from dalify.registry.kernel_types import AnySamples, Memory, Vectors
 from dalify.registry.operator import COMMON_PARAMETERS, SEED, Input, Operator, OperatorFunction
+from dalify.registry.output_counts import one_per_entry
 from dalify.registry.parameter_group import Parameters, argument_names
 from dalify.registry.parameters import (
     NO_DEFAULT,
@@ -102,10 +104,9 @@ from dalify.registry.parameters import (
     PerSample,
     Shaping,
 )
-from dalify.registry.reader_options import READER_PARAMETERS
 from dalify.registry.role import Role, Structural, structural
 from dalify.registry.schema import pascal_case
-from dalify.registry.source import FedSource, Reader, Source, fed_source, reader
+from dalify.registry.source import READER_PARAMETERS, FedSource, Reader, Source, fed_source, reader
 
 __all__ = [
     "COMMON_PARAMETERS",
@@ -140,6 +141,8 @@ __all__ = [
     "Vectors",
     "argument_names",
     "fed_source",
+    "on_groups",
+    "one_per_entry",
     "operator",
     "pascal_case",
     "reader",

@@ -15,7 +15,7 @@ from dalify.registry.operator import Operator, OperatorFunction, OperatorOptions
 from dalify.registry.pairs import Pair, PairCondition, PairKind
 from dalify.registry.parameter_group import Parameters
 from dalify.registry.parameters import Parameter
-from dalify.registry.reader_options import READER_PARAMETERS
+from dalify.registry.source import READER_PARAMETERS
 
 __all__ = [
     "RANDOM_STATE",

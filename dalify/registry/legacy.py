@@ -62,29 +62,13 @@ LEGACY_NAMES: dict[str, str] = {
     "video_reader_resize": "readers.video_resize",
 }
 
-# Names that DALI's own deprecated functions, and thus serialized graphs, use for operators.
+# Names that DALI's own deprecated functions, and thus serialized graphs, use for operators: for all but image decoders
+# and the reader of TFRecord.
 HIDDEN_NAMES: dict[str, str] = {
     **{
-        f"hidden.{old}": LEGACY_NAMES[old]
-        for old in (
-            "audio_decoder",
-            "caffe2_reader",
-            "caffe_reader",
-            "coco_reader",
-            "coin_flip",
-            "fast_resize_crop_mirror",
-            "file_reader",
-            "mxnet_reader",
-            "nemo_asr_reader",
-            "normal_distribution",
-            "numpy_reader",
-            "sequence_reader",
-            "ssd_random_crop",
-            "transform_translation",
-            "uniform",
-            "video_reader",
-            "video_reader_resize",
-        )
+        f"hidden.{old}": name
+        for old, name in LEGACY_NAMES.items()
+        if "." not in old and not name.startswith(("decoders.image", "readers.tfrecord"))
     },
     **{
         f"experimental.hidden.{name}": LEGACY_NAMES[f"experimental.{name}"]

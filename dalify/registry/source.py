@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple, Unpack
 
+from dalify.base.errors import ArgumentValueError
 from dalify.data.entries import Entries
 from dalify.data.origin import Origin
 from dalify.data.spec import Spec
 from dalify.registry.operator import Operator, OperatorFunction, OperatorOptions, declaration_of
 from dalify.registry.parameter_group import packing
-from dalify.registry.reader_options import READER_PARAMETERS, check_reader_options
+from dalify.registry.parameters import Parameter, parameter_of
 
-__all__ = ["EntryIdentity", "FedSource", "Reader", "Source", "fed_source", "reader"]
+__all__ = ["READER_PARAMETERS", "EntryIdentity", "FedSource", "Reader", "Source", "fed_source", "reader"]
+
+# The arguments that all readers have in addition to their own.
+READER_PARAMETERS: dict[str, Parameter] = {
+    parameter.name: parameter
+    for parameter in (
+        parameter_of("random_shuffle", bool, False),
+        parameter_of("initial_fill", int, 1024),
+        parameter_of("num_shards", int, 1),
+        parameter_of("shard_id", int, 0),
+        parameter_of("stick_to_shard", bool, False),
+        parameter_of("shuffle_after_epoch", bool, False),
+        parameter_of("shuffle_after_epoch_seed", int, None),
+        parameter_of("pad_last_batch", bool, False),
+        parameter_of("prefetch_queue_depth", int, 1),
+        parameter_of("read_ahead", bool, False),
+        parameter_of("tensor_init_bytes", int, 1048576),
+        parameter_of("dont_use_mmap", bool, False),
+        parameter_of("lazy_init", bool, False),
+        parameter_of("skip_cached_images", bool, False),
+        parameter_of("use_o_direct", bool, False),
+        parameter_of("on_error", str, None),
+        parameter_of("shard", str, None),
+        parameter_of("sampler", object, None),
+    )
+}
 
 
 class Source(Operator):
@@ -44,7 +71,7 @@ class Reader(Source):
     read_function: OperatorFunction
     read_many_function: OperatorFunction | None = None
     arrange_function: Callable[[list[Any], Mapping[str, Any]], Any] | None = None
-    origin_function: Callable[[Any], str] | None = None
+    origin_function: Callable[[Any], str] = attrgetter("origin")
     source_info_function: Callable[[Any, int], str] | None = None
     entry_identity: EntryIdentity | None = None
     substitute_function: OperatorFunction | None = None
@@ -94,7 +121,7 @@ class Reader(Source):
         return function
 
     def origin(self, function: Callable[[Any], str]) -> Callable[[Any], str]:
-        """Attach the function that returns the origin of an entry: its file name or key."""
+        """Attach the function that returns an entry's origin, its file name or key; by default ``entry.origin``."""
         self.origin_function = function
         return function
 
@@ -108,7 +135,6 @@ class Reader(Source):
 
     def origin_of(self, entry: Any, output: int) -> str:
         """Return the origin of an entry, with the ``source_info`` of an output."""
-        assert self.origin_function is not None, f"dalify bug: {self!r} has no origins"
         found = self.origin_function(entry)
         info = self.source_info_function
         return found if info is None else Origin(found, info(entry, output))
@@ -142,7 +168,7 @@ class Reader(Source):
 
     def apply_rule(self, specs: Sequence[Spec | None], arguments: Mapping[str, Any]) -> tuple[Spec, ...]:
         """Return the specs of the outputs; see `Operator.apply_rule`."""
-        check_reader_options(arguments)
+        _check_options(arguments)
         return super().apply_rule(specs, arguments)
 
 
@@ -174,3 +200,18 @@ reader = declaration_of(Reader)
 
 fed_source = declaration_of(FedSource)
 """Declare a source that the program feeds."""
+
+
+def _check_options(arguments: Mapping[str, Any]) -> None:
+    """Refuse values that DALI refuses of options that have no effect here.
+
+    Raises:
+        ArgumentValueError: no batch would be prefetched, or an option requires another one.
+    """
+    if arguments["prefetch_queue_depth"] < 1:
+        raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {arguments['prefetch_queue_depth']}.")
+    if arguments["use_o_direct"] and not arguments["dont_use_mmap"]:
+        raise ArgumentValueError(
+            "use_o_direct requires dont_use_mmap=True.",
+            hint="Omit use_o_direct: it has no effect in dalify.",
+        )

@@ -14,7 +14,6 @@ import numpy as np
 from dalify import types
 from dalify.auto_aug.core._bins import SignedBin, check_bin, check_bin_count, signed_bin
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
-from dalify.base.source_line import SourceLine
 from dalify.frontend import rewrite
 from dalify.graph import DataNode
 
@@ -60,9 +59,7 @@ class Augmentation:
         self._param_device = param_device
         self._name = name
         if param_device not in (None, *_DEVICES):
-            raise ArgumentValueError(
-                option_error_text("param_device", param_device, _DEVICES), line=SourceLine.capture()
-            )
+            raise ArgumentValueError.here(option_error_text("param_device", param_device, _DEVICES))
         self._extra, self._required, self._takes_all = _named_arguments(op, self.name)
         # Conditions on graph values work inside the function, as in pipeline functions.
         self._traced = op if (getattr(op, "__module__", "") or "").startswith("dalify.") else rewrite(op)
@@ -154,17 +151,15 @@ class Augmentation:
         missing = [name for name in self._required if name not in kwargs]
         if missing:
             plural = "s" if len(missing) > 1 else ""
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"the augmentation {self.name} requires the argument{plural} {', '.join(missing)}.",
-                line=SourceLine.capture(),
                 hint=f"{self.name}(data, magnitude_bin=…, num_magnitude_bins=…, {missing[0]}=…)",
             )
         parameter = self._parameter(data, magnitude_bin, num_magnitude_bins)
         result = self._traced(data, parameter, **{name: value for name, value in kwargs.items() if self.takes(name)})
         if not isinstance(result, DataNode):
-            raise ArgumentTypeError(
-                f"an augmentation must return one graph value; {self.name} returned {type(result).__name__}.",
-                line=SourceLine.capture(),
+            raise ArgumentTypeError.here(
+                f"an augmentation must return one graph value; {self.name} returned {type(result).__name__}."
             )
         return result
 
@@ -173,9 +168,8 @@ class Augmentation:
             return None
         if magnitude_bin is None or count is None:
             missing = "magnitude_bin" if magnitude_bin is None else "num_magnitude_bins"
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"the augmentation {self.name} has magnitudes and requires {missing}.",
-                line=SourceLine.capture(),
                 hint=f"{self.name}(data, magnitude_bin=3, num_magnitude_bins=11)",
             )
         check_bin_count(count)
@@ -183,9 +177,8 @@ class Augmentation:
         if not isinstance(bin_only, DataNode):
             check_bin(bin_only, count)
         elif bin_only.dtype is not None and not bin_only.dtype.is_integer:
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"magnitude_bin must have integer elements; the graph value has elements of type {bin_only.dtype!s}.",
-                line=SourceLine.capture(),
                 hint="Draw it as integers: fn.random.uniform(range=[0, 10], dtype=types.INT32).",
             )
         if self.randomly_negate:
@@ -208,37 +201,31 @@ class Augmentation:
         kinds = {(row.shape, row.dtype) for row in rows}
         if len({shape for shape, _ in kinds}) > 1 or rows[0].dtype.kind not in "biuf":
             found = ", ".join(sorted(f"{dtype}{list(shape)}" for shape, dtype in kinds))
-            raise ArgumentValueError(
+            raise ArgumentValueError.here(
                 f"mag_to_param of {self.name} must return numbers of the same shape and type for all magnitudes; got "
-                f"{found}.",
-                line=SourceLine.capture(),
+                f"{found}."
             )
         table = np.stack(rows)
         return table.astype(_TYPES.get(table.dtype, table.dtype))
 
     def _magnitudes(self, count: int) -> np.ndarray:
         given = self._mag_range
-        line = SourceLine.capture()
         if isinstance(given, np.ndarray):
             if given.ndim != 1 or given.dtype.kind not in "iuf":
-                raise ArgumentValueError(
+                raise ArgumentValueError.here(
                     f"a mag_range array must be 1-D with one number per bin; the mag_range of {self.name} has shape "
-                    f"{given.shape} and type {given.dtype}.",
-                    line=line,
+                    f"{given.shape} and type {given.dtype}."
                 )
             if len(given) != count:
-                raise ArgumentValueError(
-                    f"mag_range of {self.name} has {len(given)} magnitudes, but num_magnitude_bins is {count}.",
-                    line=line,
+                raise ArgumentValueError.here(
+                    f"mag_range of {self.name} has {len(given)} magnitudes, but num_magnitude_bins is {count}."
                 )
             return given
         try:
             low, high = (float(limit) for limit in given or ())
         except (TypeError, ValueError):
-            raise ArgumentValueError(
-                f"mag_range must be two numbers or a NumPy array with one magnitude per bin; {self.name} has "
-                f"{given!r}.",
-                line=line,
+            raise ArgumentValueError.here(
+                f"mag_range must be two numbers or a NumPy array with one magnitude per bin; {self.name} has {given!r}."
             ) from None
         return np.linspace(low, high, count)
 
@@ -257,21 +244,19 @@ class Augmentation:
 def _named_arguments(op: Any, name: str) -> tuple[frozenset[str], tuple[str, ...], bool]:
     """Return the names of further arguments, those without a default, and whether all names are accepted."""
     if isinstance(op, Augmentation):
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             f"{op.name} is already an augmentation.",
-            line=SourceLine.capture(),
             hint=f"Change its settings with {op.name}.augmentation(...), or decorate the function, {op.name}.op.",
         )
     if not callable(op):
-        raise ArgumentTypeError(f"an augmentation must be a function; got {op!r}.", line=SourceLine.capture())
+        raise ArgumentTypeError.here(f"an augmentation must be a function; got {op!r}.")
     parameters = list(inspect.signature(op).parameters.values())
     takes_any = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
     positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
     if len(positional) < 2 and not takes_any:
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             f"an augmentation must take at least two positional arguments, data and parameter; {name} takes "
             f"{len(positional)}.",
-            line=SourceLine.capture(),
             hint=f"def {name if name.isidentifier() else 'augment'}(data, parameter): …",
         )
     further = [parameter for parameter in parameters if parameter not in positional[:2]]

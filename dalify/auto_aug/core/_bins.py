@@ -8,7 +8,6 @@ import numpy as np
 
 from dalify import types
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, IndexingError
-from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, apply
 
 __all__ = ["SignedBin", "check_bin", "check_bin_count", "derived_seed", "random_index", "signed_bin"]
@@ -66,10 +65,8 @@ def signed_bin(
     if random_sign is None:
         random_sign = apply("random.coin_flip", seed=seed, dtype=types.INT32, shape=shape)
     elif seed is not None or shape is not None:
-        raise ArgumentValueError(
-            "seed and shape cannot be combined with random_sign.",
-            line=SourceLine.capture(),
-            hint="Omit seed and shape, or random_sign.",
+        raise ArgumentValueError.here(
+            "seed and shape cannot be combined with random_sign.", hint="Omit seed and shape, or random_sign."
         )
     return SignedBin(magnitude_bin, random_sign)
 
@@ -86,7 +83,7 @@ def derived_seed(seed: int | None, part: int) -> int | None:
     if seed is None:
         return None
     if not isinstance(seed, (int, float, np.number)) or not np.isfinite(seed):
-        raise ArgumentTypeError(f"seed must be an integer; got {seed!r}.", line=SourceLine.capture())
+        raise ArgumentTypeError.here(f"seed must be an integer; got {seed!r}.")
     number = seed.item() if isinstance(seed, np.number) else seed  # small types would overflow
     return (number * 1_000_003 + part * 7_919) % _SEEDS
 
@@ -99,11 +96,9 @@ def random_index(count: int, *, seed: int | None, shape: tuple[int, ...] | None 
 def check_bin_count(count: object) -> None:
     """Raise if a number of bins is not a positive integer."""
     if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
-        raise ArgumentTypeError(
-            f"num_magnitude_bins must be a positive integer; got {count!r}.", line=SourceLine.capture()
-        )
+        raise ArgumentTypeError.here(f"num_magnitude_bins must be a positive integer; got {count!r}.")
     if count < 1:
-        raise ArgumentValueError(f"num_magnitude_bins must be at least 1; got {count}.", line=SourceLine.capture())
+        raise ArgumentValueError.here(f"num_magnitude_bins must be at least 1; got {count}.")
 
 
 def check_bin(
@@ -114,11 +109,10 @@ def check_bin(
 ) -> None:
     """Raise if a bin is not an integer in [0, count); `error` is raised for other integers."""
     if isinstance(magnitude_bin, bool) or not isinstance(magnitude_bin, (int, np.integer)):
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             f"{name} must be an integer or a graph value of integers; got {magnitude_bin!r} of type "
-            f"{type(magnitude_bin).__name__}.",
-            line=SourceLine.capture(),
+            f"{type(magnitude_bin).__name__}."
         )
     if magnitude_bin < 0 or (count is not None and magnitude_bin >= count):
         limit = "at least 0" if count is None else f"between 0 and {count - 1}"
-        raise error(f"{name} must be {limit}; got {magnitude_bin}.", line=SourceLine.capture())
+        raise error.here(f"{name} must be {limit}; got {magnitude_bin}.")

@@ -10,7 +10,6 @@ from typing import Any
 from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import SignedBin
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
-from dalify.base.source_line import SourceLine
 from dalify.frontend import is_rewritable, rewrite
 from dalify.graph import DataNode, choose
 
@@ -43,11 +42,10 @@ def select(
         >>> images = select([fn.flip, fn.gaussian_blur], which, images)  # doctest: +SKIP
     """
     if not ops:
-        raise ArgumentValueError("select requires at least one operation.", line=SourceLine.capture())
+        raise ArgumentValueError.here("select requires at least one operation.")
     if not isinstance(selected_op_idx, DataNode):
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             f"selected_op_idx must be a graph value; got {selected_op_idx!r}.",
-            line=SourceLine.capture(),
             hint="For example fn.random.uniform(values=[0, 1], dtype=types.INT32); or call the operation directly.",
         )
     # Signs and bins are combined once for the whole batch, not in every branch.
@@ -70,13 +68,12 @@ def check_augmentations(augmentations: Sequence[Augmentation]) -> None:
         ArgumentTypeError: an item is not an augmentation.
     """
     if not augmentations:
-        raise ArgumentValueError("the list of augmentations must not be empty.", line=SourceLine.capture())
+        raise ArgumentValueError.here("the list of augmentations must not be empty.")
     for item in augmentations:
         if not isinstance(item, Augmentation):
             name = getattr(item, "__name__", repr(item))
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"the list of augmentations contains {name}, which is not an augmentation.",
-                line=SourceLine.capture(),
                 hint="Decorate a function (data, parameter) -> data with @augmentation.",
             )
 
@@ -89,7 +86,4 @@ def check_keywords(augmentations: Sequence[Augmentation], keywords: Mapping[str,
     """
     for keyword in keywords:
         if not any(item.takes(keyword) for item in augmentations):
-            raise ArgumentTypeError(
-                f"{scheme} got the argument {keyword!r}, which no augmentation accepts.",
-                line=SourceLine.capture(),
-            )
+            raise ArgumentTypeError.here(f"{scheme} got the argument {keyword!r}, which no augmentation accepts.")

@@ -11,7 +11,6 @@ from dalify.auto_aug.core._augmentation import Augmentation
 from dalify.auto_aug.core._bins import check_bin, check_bin_count
 from dalify.base.deprecation import warn_at_line
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
-from dalify.base.source_line import SourceLine
 
 __all__ = ["Policy"]
 
@@ -67,27 +66,22 @@ class Policy:
 
 
 def _check_step(step: Any, count: int, policy: str) -> None:
-    line = SourceLine.capture()
     if not isinstance(step, (tuple, list)) or len(step) != 3:
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             f"a step of a sub-policy must be (augmentation, probability, magnitude bin); got {step!r}.",
-            line=line,
             hint="A policy is a list of sub-policies, each a list of steps: [[(rotate, 0.8, 3), (invert, 0.2, None)]].",
         )
     augmentation, probability, level = step
     if not isinstance(augmentation, Augmentation):
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             f"a step of a sub-policy must start with an augmentation; got {augmentation!r}.",
-            line=line,
             hint="Decorate a function (data, parameter) -> data with @augmentation.",
         )
     if not isinstance(probability, (int, float, np.number)):
-        raise ArgumentTypeError(
-            f"the probability of {augmentation.name} must be a number; got {probability!r}.", line=line
-        )
+        raise ArgumentTypeError.here(f"the probability of {augmentation.name} must be a number; got {probability!r}.")
     if not 0 <= probability <= 1:
-        raise ArgumentValueError(
-            f"the probability of {augmentation.name} must be between 0 and 1; got {probability!r}.", line=line
+        raise ArgumentValueError.here(
+            f"the probability of {augmentation.name} must be between 0 and 1; got {probability!r}."
         )
     if probability == 0:
         warn_at_line(f"the probability of {augmentation.name} in the policy {policy!r} is 0.", UserWarning)
@@ -100,9 +94,8 @@ def _check_step(step: Any, count: int, policy: str) -> None:
                 UserWarning,
             )
     elif augmentation.mag_range is not None:
-        raise ArgumentValueError(
+        raise ArgumentValueError.here(
             f"{augmentation.name} has magnitudes, but the policy {policy!r} specifies no magnitude bin for it.",
-            line=line,
             hint=f"({augmentation.name}, {probability}, 3)",
         )
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from dalify.experimental.dynamic import capture, checkpoint, math, pytorch
 from dalify.experimental.dynamic.batch import Batch
-from dalify.experimental.dynamic.context import EvalContext, ThreadPool, get_num_threads, set_num_threads
+from dalify.experimental.dynamic.context import EvalContext, EvalMode, ThreadPool, get_num_threads, set_num_threads
 from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import (
     DataType,
@@ -42,9 +42,7 @@ from dalify.experimental.dynamic.dtypes import (
 )
 from dalify.experimental.dynamic.dtypes import bool_ as bool
 from dalify.experimental.dynamic.external import ExternalSource
-from dalify.experimental.dynamic.functions import as_batch, as_tensor, batch, tensor
-from dalify.experimental.dynamic.images import imread
-from dalify.experimental.dynamic.modes import EvalMode
+from dalify.experimental.dynamic.functions import as_batch, as_tensor, batch, imread, tensor
 from dalify.experimental.dynamic.names import install_names
 from dalify.experimental.dynamic.streams import (
     Stream,

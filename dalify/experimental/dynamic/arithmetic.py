@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError
-from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.calls import apply
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
 from dalify.graph import ArithmeticMixin, index_entries, is_promotable
@@ -21,9 +20,8 @@ def function_of(name: str, *operands: Any) -> Any:
     """
     for operand in operands:
         if not isinstance(operand, TensorOrBatch) and (isinstance(operand, str) or not is_promotable(operand)):
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"{name!r} does not support a tensor together with {type(operand).__name__}.",
-                line=SourceLine.capture(),
                 hint="Use tensors, batches, numbers or arrays.",
             )
     return apply("arithmetic", *operands, function=name)

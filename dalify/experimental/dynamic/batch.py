@@ -9,7 +9,6 @@ from typing import Any, overload
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, IndexingError
-from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data import Batch as Samples
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
@@ -66,7 +65,7 @@ class Batch(Arithmetic):
             ArgumentValueError: ``batch_size`` is negative.
         """
         if batch_size < 0:
-            raise ArgumentValueError(f"batch_size must not be negative; got {batch_size}.", line=SourceLine.capture())
+            raise ArgumentValueError.here(f"batch_size must not be negative; got {batch_size}.")
         one, is_exposed = constructor_data(sample_of, sample, dtype, device, None, False)
         return Batch.from_data(
             Samples(None, one.samples * batch_size, one.layout, one.device, None, one.dtype), is_exposed
@@ -130,7 +129,7 @@ class Batch(Arithmetic):
         """
         data = self.batch
         if copy is False and (data.dense is None or (isinstance(data.dense, np.ndarray) and _is_repeated(data.dense))):
-            raise ArgumentValueError("the samples are not contiguous in memory.", line=SourceLine.capture())
+            raise ArgumentValueError.here("the samples are not contiguous in memory.")
         return Tensor.from_data(self._joined(pad)).torch(copy=bool(copy))
 
     def _joined(self, pad: bool) -> Samples:
@@ -149,10 +148,8 @@ class Batch(Arithmetic):
         Raises:
             ArgumentTypeError: always.
         """
-        raise ArgumentTypeError(
-            "a batch has no single truth value, but one per sample.",
-            line=SourceLine.capture(),
-            hint="Use one sample: bool(batch.select(0)).",
+        raise ArgumentTypeError.here(
+            "a batch has no single truth value, but one per sample.", hint="Use one sample: bool(batch.select(0))."
         )
 
     def __repr__(self) -> str:
@@ -214,13 +211,9 @@ def _place(index: Any, count: int) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(index, bool):
-        raise ArgumentTypeError(
-            f"samples are selected by a number, a slice or a list of numbers; got {index!r}.", line=SourceLine.capture()
-        )
+        raise ArgumentTypeError.here(f"samples are selected by a number, a slice or a list of numbers; got {index!r}.")
     if not -count <= number < count:
-        raise IndexingError(
-            f"index {number} is out of range for a batch of {counted(count, 'sample')}.", line=SourceLine.capture()
-        )
+        raise IndexingError.here(f"index {number} is out of range for a batch of {counted(count, 'sample')}.")
     return number % count
 
 

@@ -20,10 +20,9 @@ from dalify.base.errors import ArgumentTypeError, BatchSizeError, DalifyError, S
 from dalify.base.optional import torch
 from dalify.base.source_line import SourceLine
 from dalify.data import Batch
-from dalify.experimental.dynamic.context import EvalContext
+from dalify.experimental.dynamic.context import EvalContext, EvalMode
 from dalify.experimental.dynamic.devices import device
 from dalify.experimental.dynamic.dtypes import DType, type_id
-from dalify.experimental.dynamic.modes import EvalMode
 from dalify.experimental.dynamic.rng import RNG, get_default_rng
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
 from dalify.graph import constant_array

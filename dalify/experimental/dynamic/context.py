@@ -1,9 +1,10 @@
-"""``EvalContext``: the number of threads, deferred calls and a checkpoint."""
+"""How calls run: ``EvalContext``, the threads, deferred calls and a checkpoint, and ``EvalMode``, when they compute."""
 
 from __future__ import annotations
 
 import os
 import threading
+from enum import Enum
 from typing import Any
 from weakref import WeakSet
 
@@ -11,18 +12,18 @@ from dalify.base.context_stack import ContextStack
 from dalify.base.errors import ArgumentValueError
 from dalify.base.narrow import is_integer
 from dalify.base.processors import available_processors
-from dalify.base.source_line import SourceLine
 from dalify.base.threads import HelperThreads
 from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
 
-__all__ = ["EvalContext", "ThreadPool", "get_num_threads", "set_num_threads"]
+__all__ = ["EvalContext", "EvalMode", "ThreadPool", "get_num_threads", "set_num_threads"]
 
 _MAX_THREADS_PER_CPU = 100
 _VARIABLE = "DALI_NUM_THREADS"
 _local = threading.local()
-_blocks: ContextStack[EvalContext] = ContextStack()
+_contexts: ContextStack[EvalContext] = ContextStack()
+_modes: ContextStack[EvalMode] = ContextStack()
 _chosen: list[int] = []
 _pools: list[ThreadPool] = []
 
@@ -60,9 +61,7 @@ def set_num_threads(n: int | None) -> None:
         return
     maximum = _MAX_THREADS_PER_CPU * (os.cpu_count() or 1)
     if not is_integer(n) or not 1 <= n <= maximum:
-        raise ArgumentValueError(
-            f"the number of threads must be in [1, {maximum}]; got {n!r}.", line=SourceLine.capture()
-        )
+        raise ArgumentValueError.here(f"the number of threads must be in [1, {maximum}]; got {n!r}.")
     _chosen[:] = [n]
 
 
@@ -80,9 +79,7 @@ class ThreadPool(HelperThreads):
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1) -> None:
         count = get_num_threads() if num_threads is None else num_threads
         if not is_integer(count) or count < 1:
-            raise ArgumentValueError(
-                f"num_threads must be a positive integer; got {count!r}.", line=SourceLine.capture()
-            )
+            raise ArgumentValueError.here(f"num_threads must be a positive integer; got {count!r}.")
         super().__init__(count, "dalify-dynamic")
         self._device = device_id
 
@@ -129,9 +126,8 @@ class EvalContext:
         cuda_stream: Any = None,
         thread_pool: ThreadPool | None = None,
     ) -> None:
-        line = SourceLine.capture()
         if num_threads is not None and thread_pool is not None:
-            raise ArgumentValueError("specify either num_threads or thread_pool, not both.", line=line)
+            raise ArgumentValueError.here("specify either num_threads or thread_pool, not both.")
         self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
         self._device_id = device_id
         self._stream = None if cuda_stream is None else stream(stream=cuda_stream)
@@ -149,7 +145,7 @@ class EvalContext:
     @staticmethod
     def current() -> EvalContext:
         """Return the context of the innermost ``with`` block of this thread, or the default one."""
-        return _blocks.innermost or EvalContext.default()
+        return _contexts.innermost or EvalContext.default()
 
     @property
     def num_threads(self) -> int:
@@ -194,7 +190,7 @@ class EvalContext:
 
     def __enter__(self) -> EvalContext:
         """Make this the context of the thread."""
-        _blocks.chosen.append(self)
+        _contexts.chosen.append(self)
         return self
 
     def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
@@ -203,4 +199,37 @@ class EvalContext:
             if exc_type is None:
                 self.evaluate_all()
         finally:
-            _blocks.chosen.pop()
+            _contexts.chosen.pop()
+
+
+class EvalMode(Enum):
+    """When the operators of dynamic mode compute; a ``with`` block sets the mode of its thread.
+
+    Attributes:
+        deferred: when a result is accessed. Unused results are not computed. Errors that need data are raised then,
+            and name the line of the call.
+        eager: before the call returns. DALI computes such calls in another thread.
+        sync_cpu: like eager.
+        sync_full: before the call returns, including work on the accelerator.
+        default: eager.
+    """
+
+    deferred = 1
+    eager = 2
+    sync_cpu = 3
+    sync_full = 4
+    default = 2
+
+    @staticmethod
+    def current() -> EvalMode:
+        """Return the mode of this thread."""
+        return _modes.innermost or EvalMode.eager
+
+    def __enter__(self) -> EvalMode:
+        """Make this the mode of the thread."""
+        _modes.chosen.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Restore the previous mode."""
+        _modes.chosen.pop()

@@ -45,9 +45,7 @@ def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
         try:
             return Batch(np.asarray(data, wanted)[None]), False
         except OverflowError:
-            raise IntegerRangeError(
-                f"{data!r} does not fit {wanted}.", line=SourceLine.capture(), hint="Choose a wider type."
-            ) from None
+            raise IntegerRangeError.here(f"{data!r} does not fit {wanted}.", hint="Choose a wider type.") from None
     is_owned = isinstance(data, (bool, int, float, list, tuple, str, bytes, np.generic))
     return to_value(data).batch, not is_owned
 
@@ -76,14 +74,12 @@ def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
         return batch_of(tensors), True
     is_array = hasattr(tensors, "shape") or hasattr(tensors, "__dlpack__")
     if isinstance(tensors, (bytes, str)) or not (is_array or isinstance(tensors, Iterable)):
-        raise ArgumentTypeError(
-            f"a batch is a list of samples; got {type(tensors).__name__}.", line=SourceLine.capture()
-        )
+        raise ArgumentTypeError.here(f"a batch is a list of samples; got {type(tensors).__name__}.")
     if is_array:
         data, is_exposed = sample_of(tensors, dtype)
         array = data.samples[0]
         if not array.ndim:
-            raise ShapeError("a single number is not a batch.", line=SourceLine.capture(), hint="Use ndd.batch([x]).")
+            raise ShapeError.here("a single number is not a batch.", hint="Use ndd.batch([x]).")
         return Batch(array, None, data.layout[1:], data.device), is_exposed
     listed: Any = tensors
     found: list[tuple[Batch, bool]] = []
@@ -94,24 +90,17 @@ def samples_of(tensors: Any, dtype: Any) -> tuple[Batch, bool]:
 
 def _joined(found: list[tuple[Batch, bool]], dtype: Any) -> tuple[Batch, bool]:
     """Return samples as a batch; all get the type of the first one."""
-    line = SourceLine.capture()
     if not found:
         if dtype is None:
-            raise BatchSizeError(
-                "an empty batch requires an element type.", line=line, hint="Specify dtype=ndd.float32."
-            )
+            raise BatchSizeError.here("an empty batch requires an element type.", hint="Specify dtype=ndd.float32.")
         return Batch(None, [], "", "cpu", None, type_id(dtype)), False
     first = found[0][0]
     samples: list[Array] = []
     for index, (data, _) in enumerate(found):
         if data.ndim != first.ndim:
-            raise ShapeError(
-                f"sample {index} has {counted(data.ndim, 'dimension')}, sample 0 has {first.ndim}.", line=line
-            )
+            raise ShapeError.here(f"sample {index} has {counted(data.ndim, 'dimension')}, sample 0 has {first.ndim}.")
         if data.layout != first.layout:
-            raise LayoutError(
-                f"sample {index} has the layout {data.layout!r}, sample 0 has {first.layout!r}.", line=line
-            )
+            raise LayoutError.here(f"sample {index} has the layout {data.layout!r}, sample 0 has {first.layout!r}.")
         if data.device != first.device:
             data = on_device(data, first.device)
         samples.append(_cast(data, first.dtype).samples[0])

@@ -7,7 +7,6 @@ from typing import Any
 from dalify.base.context_stack import ContextStack
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
 from dalify.base.optional import is_loaded, torch
-from dalify.base.source_line import SourceLine
 
 __all__ = ["Device", "device"]
 
@@ -32,23 +31,20 @@ class Device:
     CPU: Device
 
     def __init__(self, name: str, device_id: int | None = None) -> None:
-        line = SourceLine.capture()
         if not isinstance(name, str):
-            raise ArgumentTypeError(
-                f"{name!r} is not the name of a device.", line=line, hint="Use 'cpu', 'gpu' or 'gpu:0'."
-            )
+            raise ArgumentTypeError.here(f"{name!r} is not the name of a device.", hint="Use 'cpu', 'gpu' or 'gpu:0'.")
         kind, _, number = name.partition(":")
         if kind not in _KINDS:
-            raise ArgumentValueError(option_error_text("device", kind, ("cpu", "gpu")), line=line)
+            raise ArgumentValueError.here(option_error_text("device", kind, ("cpu", "gpu")))
         if number:
             if device_id is not None:
-                raise ArgumentValueError(f"{name!r} already contains the number of the device.", line=line)
+                raise ArgumentValueError.here(f"{name!r} already contains the number of the device.")
             if not number.isdecimal():
-                raise ArgumentValueError(f"{number!r} is not the number of a device.", line=line, hint="Use 'gpu:0'.")
+                raise ArgumentValueError.here(f"{number!r} is not the number of a device.", hint="Use 'gpu:0'.")
             device_id = int(number)
         if _KINDS[kind] == "cpu":
             if device_id is not None:
-                raise ArgumentValueError("the CPU has no device number.", line=line, hint="Use 'cpu'.")
+                raise ArgumentValueError.here("the CPU has no device number.", hint="Use 'cpu'.")
         elif device_id is None:
             device_id = Device.default_device_id("gpu")
         self.device_type = _KINDS[kind]
@@ -80,7 +76,7 @@ class Device:
         """
         kind = _DLPACK.get(int(dev_type))
         if kind is None:
-            raise ArgumentValueError(f"the DLPack device {dev_type} is not supported.", line=SourceLine.capture())
+            raise ArgumentValueError.here(f"the DLPack device {dev_type} is not supported.")
         return kind
 
     @staticmethod
@@ -141,9 +137,9 @@ def device(obj: Any, id: int | None = None) -> Device | None:
     if isinstance(obj, str):
         return Device(obj, id)
     if id is not None:
-        raise ArgumentValueError("id= is only valid with the name of a device.", line=SourceLine.capture())
+        raise ArgumentValueError.here("id= is only valid with the name of a device.")
     if isinstance(obj, Device):
         return obj
     if is_loaded("torch") and isinstance(obj, torch.device):
         return Device.CPU if obj.type == "cpu" else Device("gpu", obj.index)
-    raise ArgumentTypeError(f"{obj!r} is not a device.", line=SourceLine.capture(), hint="Use 'cpu', 'gpu' or 'gpu:0'.")
+    raise ArgumentTypeError.here(f"{obj!r} is not a device.", hint="Use 'cpu', 'gpu' or 'gpu:0'.")

@@ -13,7 +13,6 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, suggestion
 from dalify.base.optional import is_loaded, torch
-from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType, from_numpy
 
 __all__ = ["DType", "Kind", "dtype", "register_constructor", "type_id"]
@@ -83,9 +82,8 @@ class DType:
         """
         found = _BY_NAME.get(name)
         if found is None:
-            raise ArgumentValueError(
+            raise ArgumentValueError.here(
                 f"{name!r} is not an element type.{suggestion(name, _BY_NAME)}",
-                line=SourceLine.capture(),
                 hint=f"Element types: {', '.join(item.name for item in _ALL)}.",
             )
         return found
@@ -99,7 +97,7 @@ class DType:
         """
         found = _BY_ID.get(DALIDataType(type_id))
         if found is None:
-            raise DTypeError(f"{type_id!s} is not an element type of arrays.", line=SourceLine.capture())
+            raise DTypeError.here(f"{type_id!s} is not an element type of arrays.")
         return found
 
     @staticmethod
@@ -196,9 +194,7 @@ def dtype(*args: Any) -> DType:
         return int32
     is_type = isinstance(value, (type, np.dtype)) or (is_loaded("torch") and isinstance(value, torch.dtype))
     if value is None or not is_type:
-        raise ArgumentTypeError(
-            f"{value!r} is not an element type.", line=SourceLine.capture(), hint="Use ndd.float32, ndd.uint8, …"
-        )
+        raise ArgumentTypeError.here(f"{value!r} is not an element type.", hint="Use ndd.float32, ndd.uint8, …")
     return DType.from_fw_type(value)
 
 
@@ -213,9 +209,7 @@ def type_id(dtype: Any) -> DALIDataType:
     """
     found = _dtype(dtype).type_id
     if found is None:
-        raise DTypeError(
-            f"arrays of {dtype!s} elements are not supported.", line=SourceLine.capture(), hint="Use ndd.float16."
-        )
+        raise DTypeError.here(f"arrays of {dtype!s} elements are not supported.", hint="Use ndd.float16.")
     return found
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeError, SourceError, option_error_text
-from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data import TensorListCPU, TensorListGPU
 from dalify.experimental.dynamic.batch import Batch
@@ -53,7 +52,6 @@ class ExternalSource:
         layout: str | Sequence[str] | None = None,
         dtype: Any = None,
     ) -> None:
-        line = SourceLine.capture()
         if inspect.isgeneratorfunction(source):
             self._begin: Callable[[], Iterator[Any]] | None = source
         elif isinstance(source, Iterable):
@@ -61,15 +59,11 @@ class ExternalSource:
         elif callable(source):
             self._begin = None
         else:
-            raise ArgumentTypeError(
-                f"a source must be a function or an iterable; got {type(source).__name__}.", line=line
-            )
+            raise ArgumentTypeError.here(f"a source must be a function or an iterable; got {type(source).__name__}.")
         if not isinstance(cycle, (str, bool, type(None))) or cycle not in _CYCLES:
-            raise ArgumentValueError(option_error_text("cycle", cycle, ("no", "quiet", "raise")), line=line)
+            raise ArgumentValueError.here(option_error_text("cycle", cycle, ("no", "quiet", "raise")))
         if cycle is not None and self._begin is None:
-            raise ArgumentValueError(
-                "cycle is only valid for iterables; a function is called for every batch.", line=line
-            )
+            raise ArgumentValueError.here("cycle is only valid for iterables; a function is called for every batch.")
         self._source: Any = source
         self._iterator: Iterator[Any] | None = None if self._begin is None else self._begin()
         self._cycle = _CYCLES[cycle]
@@ -90,22 +84,19 @@ class ExternalSource:
             BatchSizeError: a batch has another size.
         """
         given = self._next()
-        line = SourceLine.capture()
         outputs = given if self._num_outputs > 1 else (given,)
         if not isinstance(outputs, (tuple, list)) or len(outputs) != self._num_outputs:
-            raise SourceError(
-                f"the source must return {counted(self._num_outputs, 'output')}; got {given!r}.", line=line
-            )
+            raise SourceError.here(f"the source must return {counted(self._num_outputs, 'output')}; got {given!r}.")
         made = [self._made(*item) for item in zip(outputs, self._layouts, self._dtypes, strict=True)]
         if batch_size is not None:
             made = [Batch.broadcast(item, batch_size) if isinstance(item, Tensor) else item for item in made]
             odd = next((item.batch_size for item in made if item.batch_size != batch_size), None)
             if odd is not None:
-                raise BatchSizeError(
-                    f"the source returned a batch of {counted(odd, 'sample')} instead of {batch_size}.", line=line
+                raise BatchSizeError.here(
+                    f"the source returned a batch of {counted(odd, 'sample')} instead of {batch_size}."
                 )
         if len({type(item) for item in made}) > 1:
-            raise SourceError("the source returned both a tensor and a batch.", line=line, hint="Specify batch_size.")
+            raise SourceError.here("the source returned both a tensor and a batch.", hint="Specify batch_size.")
         return made[0] if self._num_outputs == 1 else tuple(made)
 
     def _next(self) -> Any:
@@ -147,7 +138,5 @@ def _per_output(value: Any, count: int, name: str) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:
-        raise ArgumentValueError(
-            f"{name} has {counted(len(value), 'entry')} for {counted(count, 'output')}.", line=SourceLine.capture()
-        )
+        raise ArgumentValueError.here(f"{name} has {counted(len(value), 'entry')} for {counted(count, 'output')}.")
     return list(value)

@@ -1,17 +1,21 @@
-"""Functions that create tensors and batches: ``ndd.tensor``, ``ndd.as_batch`` etc.
+"""Functions that create tensors and batches: ``ndd.tensor``, ``ndd.as_batch``, ``ndd.imread`` etc.
 
 They are in a separate module, because a tensor can be created from a batch and vice versa.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import numpy as np
+
 from dalify.experimental.dynamic.batch import Batch
+from dalify.experimental.dynamic.calls import apply
 from dalify.experimental.dynamic.dtypes import register_constructor
 from dalify.experimental.dynamic.tensor import Tensor
 
-__all__ = ["as_batch", "as_tensor", "batch", "tensor"]
+__all__ = ["as_batch", "as_tensor", "batch", "imread", "tensor"]
 
 
 def tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False) -> Tensor:
@@ -62,6 +66,30 @@ def as_batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | 
     if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
         return tensors
     return Batch(tensors, dtype, device, layout)
+
+
+def imread(filepaths: Any, /, *, device: Any = "cpu", **arguments: Any) -> Tensor | Batch:
+    """Return the image of a file, or a batch of the images of several files.
+
+    Args:
+        filepaths: a path, a list of paths, or their bytes in a tensor or batch.
+        device: device of the images.
+        arguments: arguments of ``fn.decoders.image``.
+
+    Raises:
+        DecodeError: a file is not a decodable image.
+    """
+    if isinstance(filepaths, (list, tuple)):
+        filepaths = Batch([_path(item) for item in filepaths], dtype=None)
+    elif isinstance(filepaths, (str, os.PathLike)):
+        filepaths = _path(filepaths)
+    return apply("decoders.image", apply("io.file.read", filepaths), device=device, **arguments)
+
+
+def _path(item: Any) -> Any:
+    if not isinstance(item, (str, os.PathLike)):
+        return item
+    return np.frombuffer(os.fsencode(item), np.uint8)
 
 
 register_constructor(tensor)

@@ -106,7 +106,7 @@ class Reader:
         """
         size = self._checked(batch_size)
         if capture and size is None:
-            raise ArgumentValueError("capture=True requires batch_size.", line=SourceLine.capture())
+            raise ArgumentValueError.here("capture=True requires batch_size.")
         return self._epoch_of(size, ctx or EvalContext.current(), False)
 
     def rest_of_epoch(self, batch_size: int | None = None, ctx: EvalContext | None = None) -> Iterator[Any]:
@@ -125,9 +125,7 @@ class Reader:
         size = self._size if batch_size is None else batch_size
         _check_size(size, "batch_size")
         if self._size is not None and size is not None and size > self._size:
-            raise ArgumentValueError(
-                f"batch_size={size} is larger than max_batch_size={self._size}.", line=SourceLine.capture()
-            )
+            raise ArgumentValueError.here(f"batch_size={size} is larger than max_batch_size={self._size}.")
         self._set_usage(_SAMPLES if size is None else _BATCHES)
         return size
 
@@ -177,9 +175,8 @@ class Reader:
 
     def _set_usage(self, usage: str) -> None:
         if self._usage is not None and self._usage != usage:
-            raise PipelineStateError(
+            raise PipelineStateError.here(
                 f"this reader was used with {self._usage} before; it cannot be used with {usage}.",
-                line=SourceLine.capture(),
                 operator=self.operator.public_name,
                 hint="Create another reader.",
             )
@@ -194,9 +191,8 @@ class Reader:
         if pipe is None:
             pipe = self._pipeline = self._create_pipeline(size, context)
         if pipe.max_batch_size != size:
-            raise ArgumentValueError(
+            raise ArgumentValueError.here(
                 f"batch_size={size} differs from the previous batch size, {pipe.max_batch_size}.",
-                line=SourceLine.capture(),
                 hint="Create another reader for another batch size.",
             )
         self._has_read = True
@@ -237,9 +233,8 @@ class Reader:
             CheckpointError: no sample was read yet.
         """
         if self._pipeline is None or not self._has_read:
-            raise CheckpointError(
+            raise CheckpointError.here(
                 "a reader has no state before its first epoch.",
-                line=SourceLine.capture(),
                 operator=self.operator.public_name,
                 hint="Call it inside or after the loop over next_epoch().",
             )
@@ -262,10 +257,8 @@ class Reader:
             read = json.loads(str(state))
             found = {"epoch": int(read["epoch"]), "given": int(read["given"]), "pipeline": dict(read["pipeline"])}
         except (ValueError, TypeError, KeyError):
-            raise CheckpointError(
-                f"{state!r} is not a state of a reader.",
-                line=SourceLine.capture(),
-                hint="Pass the result of reader.get_state(), or its string.",
+            raise CheckpointError.here(
+                f"{state!r} is not a state of a reader.", hint="Pass the result of reader.get_state(), or its string."
             ) from None
         if self._pipeline is None or not self._has_read:
             self._pending_state = found
@@ -282,7 +275,7 @@ class Reader:
 
 def _check_size(size: Any, name: str) -> None:
     if size is not None and not (is_integer(size) and size >= 1):
-        raise ArgumentTypeError(f"{name} must be a positive integer; got {size!r}.", line=SourceLine.capture())
+        raise ArgumentTypeError.here(f"{name} must be a positive integer; got {size!r}.")
 
 
 def make_reader(operator: Operator, public_name: str) -> type[Reader]:

@@ -15,7 +15,6 @@ from typing import Any, SupportsIndex
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError
 from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
-from dalify.base.source_line import SourceLine
 from dalify.experimental.dynamic.states import StateString
 
 __all__ = ["RNG", "RNGState", "get_default_rng", "set_seed"]
@@ -53,7 +52,7 @@ class RNG:
 
     def __init__(self, seed: SupportsIndex | None = None, state: RNGState | str | None = None) -> None:
         if seed is not None and state is not None:
-            raise ArgumentValueError("specify either a seed or a state, not both.", line=SourceLine.capture())
+            raise ArgumentValueError.here("specify either a seed or a state, not both.")
         self._seed = int.from_bytes(os.urandom(8)) if seed is None else _checked_seed(seed)
         self._position = 0
         self._lock = ForkLock()
@@ -75,7 +74,7 @@ class RNG:
         """
         count = int(n)
         if count < 0:
-            raise ArgumentValueError(f"a generator cannot go backwards; got {count}.", line=SourceLine.capture())
+            raise ArgumentValueError.here(f"a generator cannot go backwards; got {count}.")
         with self._lock:
             self._position = (self._position + count) % _POSITIONS
 
@@ -122,10 +121,8 @@ class RNG:
         """
         found = _STATE.fullmatch(str(value))
         if found is None:
-            raise CheckpointError(
-                f"{value!r} is not a state of a generator.",
-                line=SourceLine.capture(),
-                hint="Pass the result of rng.get_state(), or its string.",
+            raise CheckpointError.here(
+                f"{value!r} is not a state of a generator.", hint="Pass the result of rng.get_state(), or its string."
             )
         seed, high, low, phase = (int(digits, 16) for digits in found.groups())
         with self._lock:
@@ -141,7 +138,7 @@ class RNG:
 
 def _checked_seed(seed: SupportsIndex) -> int:
     if isinstance(seed, bool) or not isinstance(seed, SupportsIndex):
-        raise ArgumentTypeError(f"a seed must be an integer; got {seed!r}.", line=SourceLine.capture())
+        raise ArgumentTypeError.here(f"a seed must be an integer; got {seed!r}.")
     return int(seed) & _MASK_64
 
 

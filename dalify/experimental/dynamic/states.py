@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, suggestion
-from dalify.base.source_line import SourceLine
 from dalify.base.whole_files import write_whole
 
 __all__ = ["Checkpoint", "StateString", "Stateful"]
@@ -125,59 +124,47 @@ class Checkpoint:
             CheckpointError: the state belongs to another class; the loaded states do not contain the name; the states
                 were collected already; the object has another name, or the name another object.
         """
-        line = SourceLine.capture()
         if not (hasattr(op, "get_state") and hasattr(op, "set_state")):
-            raise ArgumentTypeError(
-                f"{type(op).__name__} has no state.", line=line, hint="Register readers and generators (RNG)."
-            )
+            hint = "Register readers and generators (RNG)."
+            raise ArgumentTypeError.here(f"{type(op).__name__} has no state.", hint=hint)
         if name is None:
             known = next((key for key, member in self._members.items() if member is op), None)
             name = known or f"{_RESERVED_PREFIX}{len(self._members)}"
         elif not name:
-            raise ArgumentValueError("a name must not be empty.", line=line)
+            raise ArgumentValueError.here("a name must not be empty.")
         elif name.startswith(_RESERVED_PREFIX):
-            raise ArgumentValueError(
-                f"names that begin with {_RESERVED_PREFIX!r} are reserved for the checkpoint.", line=line
+            raise ArgumentValueError.here(
+                f"names that begin with {_RESERVED_PREFIX!r} are reserved for the checkpoint."
             )
-        self._check_registration(op, name, line)
+        self._check_registration(op, name)
         self._members[name] = op
         if name in self._pending:
             self._restore_member(name)
         return name
 
-    def _check_registration(self, op: Stateful, name: str, line: SourceLine | None) -> None:
+    def _check_registration(self, op: Stateful, name: str) -> None:
         other = next((key for key, member in self._members.items() if member is op and key != name), None)
         if other is not None:
-            raise CheckpointError(
-                f"this object is already registered as {other!r}; it cannot also be {name!r}.", line=line
-            )
+            raise CheckpointError.here(f"this object is already registered as {other!r}; it cannot also be {name!r}.")
         before = self._members.get(name)
         if before is not None:
             if type(before) is not type(op):
-                raise CheckpointError(
-                    f"{name!r} is a {_kind_of(type(before))} and cannot be replaced by a {_kind_of(type(op))}.",
-                    line=line,
+                raise CheckpointError.here(
+                    f"{name!r} is a {_kind_of(type(before))} and cannot be replaced by a {_kind_of(type(op))}."
                 )
             return
         if self._is_complete:
-            raise CheckpointError(
-                f"{name!r} cannot be registered after the states have been collected.",
-                line=line,
-                hint="Call clear() first.",
-            )
+            message = f"{name!r} cannot be registered after the states have been collected."
+            raise CheckpointError.here(message, hint="Call clear() first.")
         if self._is_loaded and name not in self._states:
-            raise CheckpointError(
-                f"the checkpoint that was loaded has no state {name!r}.{suggestion(name, self._states)}", line=line
-            )
+            known = suggestion(name, self._states)
+            raise CheckpointError.here(f"the checkpoint that was loaded has no state {name!r}.{known}")
 
     def _restore_member(self, name: str) -> None:
         """Set a registered object to its state."""
         member, kind = self._members[name], self._kinds.get(name)
         if kind is not None and kind != _kind_of(type(member)):
-            raise CheckpointError(
-                f"the state {name!r} belongs to a {kind}, not to a {_kind_of(type(member))}.",
-                line=SourceLine.capture(),
-            )
+            raise CheckpointError.here(f"the state {name!r} belongs to a {kind}, not to a {_kind_of(type(member))}.")
         member.set_state(self._states[name])
         self._pending.discard(name)
 
@@ -204,16 +191,15 @@ class Checkpoint:
         self._check_registered()
         missing = [name for name in self._members if name not in self._states]
         if missing:
-            raise CheckpointError(f"missing states: {', '.join(missing)}.", line=SourceLine.capture())
+            raise CheckpointError.here(f"missing states: {', '.join(missing)}.")
         for name in sorted(self._pending):
             self._restore_member(name)
 
     def _check_registered(self) -> None:
         unregistered = [name for name in self._states if name not in self._members]
         if unregistered:
-            raise CheckpointError(
+            raise CheckpointError.here(
                 f"states without a registered object: {', '.join(unregistered)}.",
-                line=SourceLine.capture(),
                 hint="Register the object under this name.",
             )
 
@@ -224,9 +210,7 @@ class Checkpoint:
             CheckpointError: no object has this name.
         """
         if name not in self._members:
-            raise CheckpointError(
-                f"nothing is registered as {name!r}.{suggestion(name, self._members)}", line=SourceLine.capture()
-            )
+            raise CheckpointError.here(f"nothing is registered as {name!r}.{suggestion(name, self._members)}")
         return self._states.get(name)
 
     def set_state(self, name: str, value: Any, op_type: type | str | None = None) -> None:
@@ -241,11 +225,10 @@ class Checkpoint:
             CheckpointError: the states were collected, and no object has this name.
             ArgumentTypeError: ``op_type`` is not a class or its name.
         """
-        line = SourceLine.capture()
         if op_type is not None and not isinstance(op_type, (type, str)):
-            raise ArgumentTypeError(f"op_type must be a class or its name; got {op_type!r}.", line=line)
+            raise ArgumentTypeError.here(f"op_type must be a class or its name; got {op_type!r}.")
         if self._is_complete and name not in self._members:
-            raise CheckpointError(f"nothing is registered as {name!r}.{suggestion(name, self._members)}", line=line)
+            raise CheckpointError.here(f"nothing is registered as {name!r}.{suggestion(name, self._members)}")
         self._states[name] = value
         self._kinds.pop(name, None)
         if op_type is not None:
@@ -259,9 +242,7 @@ class Checkpoint:
             CheckpointError: there are no states.
         """
         if not self._states:
-            raise CheckpointError(
-                "there are no states to serialize.", line=SourceLine.capture(), hint="Call collect() first."
-            )
+            raise CheckpointError.here("there are no states to serialize.", hint="Call collect() first.")
         states = {
             name: {"state": str(state), **({"type": self._kinds[name]} if name in self._kinds else {})}
             for name, state in self._states.items()
@@ -282,7 +263,7 @@ class Checkpoint:
             states = {name: item["state"] for name, item in read.items()}
             kinds = {name: item["type"] for name, item in read.items() if "type" in item}
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise CheckpointError("not a serialized checkpoint.", line=SourceLine.capture()) from None
+            raise CheckpointError.here("not a serialized checkpoint.") from None
         self._states, self._kinds, self._pending = states, kinds, set(states)
         self._is_complete, self._is_loaded = False, True
 
@@ -338,9 +319,8 @@ def _numbered(filename: str) -> dict[int, Path]:
     """
     parts = list(string.Formatter().parse(Path(filename).name))
     if [name for _, name, _, _ in parts if name is not None] != ["seq"]:
-        raise ArgumentValueError(
+        raise ArgumentValueError.here(
             f"the name of a checkpoint requires one placeholder for its number; got {filename!r}.",
-            line=SourceLine.capture(),
             hint="Use 'checkpoint_{seq:04d}.json'.",
         )
     pattern = "".join(re.escape(text) + (r"(\d+)" if name else "") for text, name, _, _ in parts)

@@ -10,7 +10,6 @@ from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DeviceError
 from dalify.base.optional import torch
-from dalify.base.source_line import SourceLine
 
 __all__ = [
     "Stream",
@@ -43,7 +42,7 @@ class Stream:
 
     def __init__(self, *, stream: Any = create_new, device_id: int | None = None) -> None:
         if not torch.cuda.is_available():
-            raise DeviceError("streams are not available: torch finds no CUDA device.", line=SourceLine.capture())
+            raise DeviceError.here("streams are not available: torch finds no CUDA device.")
         if stream is Stream.create_new:
             stream = torch.cuda.Stream(device_id)
         elif isinstance(stream, Stream):
@@ -52,12 +51,10 @@ class Stream:
             stream = torch.cuda.ExternalStream(stream, device_id)
         elif not isinstance(stream, torch.cuda.Stream):
             if not hasattr(stream, "__cuda_stream__"):
-                raise ArgumentTypeError(f"{stream!r} is not a stream.", line=SourceLine.capture())
+                raise ArgumentTypeError.here(f"{stream!r} is not a stream.")
             stream = torch.cuda.ExternalStream(stream.__cuda_stream__()[1], device_id)
         if device_id is not None and stream.device_index != device_id:
-            raise ArgumentValueError(
-                f"this stream is on the device {stream.device_index}, not on {device_id}.", line=SourceLine.capture()
-            )
+            raise ArgumentValueError.here(f"this stream is on the device {stream.device_index}, not on {device_id}.")
         self.torch_stream = stream
 
     @property

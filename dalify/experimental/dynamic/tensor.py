@@ -10,7 +10,6 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, DeviceError, ShapeError
 from dalify.base.not_iterable import NotIterable
-from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data import converted, shared_tensor
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
@@ -53,7 +52,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
     ) -> None:
         if batch is not None:
             if data is not None or index_in_batch is None:
-                raise ArgumentTypeError("specify either data, or batch and index_in_batch.", line=SourceLine.capture())
+                raise ArgumentTypeError.here("specify either data, or batch and index_in_batch.")
             data = batch.select(index_in_batch)
         self.set_data(*constructor_data(sample_of, data, dtype, device, layout, copy))
 
@@ -94,10 +93,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
             ShapeError: the tensor does not have exactly one element.
         """
         if self.size != 1:
-            raise ShapeError(
-                f"a tensor with {counted(self.size, 'element')} cannot be converted to a number.",
-                line=SourceLine.capture(),
-            )
+            raise ShapeError.here(f"a tensor with {counted(self.size, 'element')} cannot be converted to a number.")
         return self._array.item()
 
     def torch(self, copy: bool = False) -> Any:
@@ -116,7 +112,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
             ShapeError: the tensor is a scalar.
         """
         if not self.ndim:
-            raise ShapeError("a tensor without dimensions cannot be indexed or iterated.", line=SourceLine.capture())
+            raise ShapeError.here("a tensor without dimensions cannot be indexed or iterated.")
         return (self[index] for index in range(self.shape[0]))
 
     def __bool__(self) -> bool:
@@ -135,7 +131,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         """
         array = self._array
         if not isinstance(array, np.ndarray):
-            raise DeviceError("the tensor is on the accelerator.", line=SourceLine.capture(), hint="Use tensor.cpu().")
+            raise DeviceError.here("the tensor is on the accelerator.", hint="Use tensor.cpu().")
         return converted(array, dtype, copy)
 
     @property

@@ -16,32 +16,18 @@ import numpy as np
 from dalify.base.interrupts import CallAtEnd
 from dalify.base.recent import Recent
 from dalify.base.source_line import SourceLine
-from dalify.data import Batch, Spec
+from dalify.data import Batch
 from dalify.graph import Node, node_specs
 from dalify.immediate.calls import BoundCall, cache_key
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.user_data import Deferred, Kind, Value
 
-__all__ = ["Call", "Recorded", "Result", "Template", "kind_of_result"]
+__all__ = ["Call", "Recorded", "Result", "kind_of_result"]
 
 _numbers = itertools.count()
 
 
-class Template:
-    """The node and output specs that calls of one kind share.
-
-    Args:
-        node: a node whose inputs are placeholders.
-    """
-
-    __slots__ = ("node", "specs")
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.specs: tuple[Spec, ...] = node_specs(node)
-
-
-_templates: Recent[Template] = Recent(4096)
+_nodes: Recent[Node] = Recent(4096)  # whose inputs are placeholders; calls of one kind share one
 
 
 class Recorded(Protocol):
@@ -61,7 +47,7 @@ class Call(BoundCall):
         fields: the fields of `BoundCall`.
 
     Attributes:
-        template: its node.
+        node: its node, with placeholders as inputs.
         order: position in the order of all calls; a call reads calls with smaller positions.
         results: results by output; None if not computed or not kept.
         lazy_values: the lazy values of the outputs that users still reference.
@@ -77,19 +63,19 @@ class Call(BoundCall):
         "is_done",
         "lazy_values",
         "line",
+        "node",
         "order",
         "results",
         "tape",
-        "template",
     )
 
     def __init__(self, tape: Recorded, line: SourceLine | None, *fields: Any) -> None:
         super().__init__(*fields)
-        self.template, _ = _templates.get_or_make(cache_key(self, None), lambda: Template(self.node_of_kinds()))
+        self.node, _ = _nodes.get_or_make(cache_key(self, None), self.node_of_kinds)
         self.line = line
         self.tape = tape
         self.order = next(_numbers)
-        self.results: list[Batch | None] = [None] * self.template.node.output_count
+        self.results: list[Batch | None] = [None] * self.node.output_count
         self.lazy_values: list[ref[Deferred]] = []
         self._readers: list[ref[Call]] = []
         self._pruned = CallAtEnd(COUNTS.pruned.append, 0)
@@ -179,7 +165,7 @@ class Result(Value):
 
 def _kind_of(call: Call, output: int, device: str) -> Batch:
     """Return empty samples with the element type, dimensions, layout, number and device of an output."""
-    spec = call.template.specs[output]
+    spec = node_specs(call.node)[output]
     assert spec.dtype is not None, "dalify bug: a result of unknown type"
     assert spec.ndim is not None, "dalify bug: a result of unknown dimensions"
     empty = np.empty((call.count,) + (0,) * spec.ndim, spec.dtype.numpy)
@@ -188,5 +174,5 @@ def _kind_of(call: Call, output: int, device: str) -> Batch:
 
 def kind_of_result(call: Call, output: int) -> Kind:
     """Return the kind of the user's result; a sample on the device becomes a torch tensor."""
-    is_on_device = call.template.specs[output].device == "gpu"
+    is_on_device = node_specs(call.node)[output].device == "gpu"
     return "torch" if call.kind == "numpy" and is_on_device else call.kind

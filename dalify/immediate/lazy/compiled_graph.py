@@ -77,7 +77,7 @@ class CompiledGraph:
         nodes: list[Node] = []
         for call, reads, number in zip(calls, structure.reads, fresh_numbers(len(calls)), strict=True):
             edges = [sources[output] if index < 0 else Edge(nodes[index], output) for index, output in reads]
-            nodes.append(replace(rewired(call.template.node, edges), line=call.line, number=number))
+            nodes.append(replace(rewired(call.node, edges), line=call.line, number=number))
         self._indices = {node.number: index for index, node in enumerate(nodes)}
         graph = Graph(tuple(Edge(nodes[index], output) for index, output in structure.outputs))
         graph, self.report = optimize(graph)

@@ -11,7 +11,6 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.narrow import is_integer
 from dalify.base.optional import LazyModule
 from dalify.base.processors import available_processors
-from dalify.base.source_line import SourceLine
 from dalify.graph import current_evaluator, evaluating
 from dalify.immediate.lazy.statistics import COUNTS, Statistics
 
@@ -69,9 +68,7 @@ class Lazy:
             ArgumentValueError: not a positive number of threads.
         """
         if num_threads is not None and not (is_integer(num_threads) and num_threads >= 1):
-            raise ArgumentValueError(
-                f"num_threads must be a positive integer; got {num_threads!r}.", line=SourceLine.capture()
-            )
+            raise ArgumentValueError.here(f"num_threads must be a positive integer; got {num_threads!r}.")
         return self._block(num_threads or available_processors(), copy)
 
     @contextmanager

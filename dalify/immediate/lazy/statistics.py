@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from dalify.base.fork_lock import ForkLock
 
@@ -76,15 +76,8 @@ class Counts:
         """Return the current counts."""
         with self._lock:
             self._count_pruned()
-            counts = self._counts
-            return Statistics(
-                counts["plans_made"],
-                counts["plans_reused"],
-                counts["operators_run"],
-                counts["operators_repeated"],
-                counts["operators_pruned"],
-                dict(self._fallbacks),
-            )
+            counts = [self._counts[item.name] for item in fields(Statistics)[:-1]]
+            return Statistics(*counts, fallbacks=dict(self._fallbacks))
 
 
 COUNTS = Counts()

@@ -155,7 +155,7 @@ class Tape:
         structure = self._structure(calls, wanted, count, feeds)
         kinds = tuple(map(kind_key, feeds))
         plan, is_cached = compiled_graph.PLANS.get_or_make(
-            (structure, tuple(call.template for call in calls), kinds),
+            (structure, tuple(call.node for call in calls), kinds),
             lambda: compiled_graph.CompiledGraph(calls, structure, feeds),
         )
         COUNTS.add("plans_reused" if is_cached else "plans_made")

@@ -15,9 +15,8 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ConditionError
 from dalify.base.optional import torch
-from dalify.base.source_line import SourceLine
 from dalify.data import torch_dtype
-from dalify.graph import ArithmeticMixin, Expression
+from dalify.graph import ArithmeticMixin, Expression, node_specs
 from dalify.immediate.calls import call_operator
 from dalify.immediate.lazy.calls import Call, kind_of_result
 from dalify.immediate.user_data import Deferred, to_user_data
@@ -54,7 +53,7 @@ class LazyValue(Deferred):
         super().__init__(call, output)
         self.call = call
         self.kind = kind_of_result(call, output)
-        self.spec = call.template.specs[output]
+        self.spec = node_specs(call.node)[output]
         self._user_data: Any = None
         call.lazy_values.append(ref(self))
 
@@ -141,9 +140,8 @@ class LazyBatch(LazyValue, Expression[Any]):
         Raises:
             ArgumentTypeError: always.
         """
-        raise ArgumentTypeError(
+        raise ArgumentTypeError.here(
             "a batch of lazy mode is not a graph value.",
-            line=SourceLine.capture(),
             hint="Use dalify.eager instead of dalify.fn and dalify.math, or pass the data: batch.get().",
         )
 
@@ -172,9 +170,8 @@ class LazyBatch(LazyValue, Expression[Any]):
         return self.get().layout()
 
     def __bool__(self) -> NoReturn:
-        raise ConditionError(
+        raise ConditionError.here(
             "a batch has no truth value, because it may differ per sample.",
-            line=SourceLine.capture(),
             hint="Use batch.numpy().all(), or a pipeline, whose `if` is evaluated per sample.",
         )
 

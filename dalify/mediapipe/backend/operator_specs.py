@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, suggestion
-from dalify.base.source_line import SourceLine
 from dalify.mediapipe.operators.media_nodes import MediaReaderNode
 
 __all__ = ["OperatorSpec", "Schema", "schema"]
@@ -74,13 +73,12 @@ class Schema:
         """
         del input_keys, cparams, dtype
         if not (isinstance(node_class, type) and issubclass(node_class, MediaReaderNode)):
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"the class of the operator {name!r} must derive from MediaReaderNode; got {node_class!r}.",
-                line=SourceLine.capture(),
                 hint="Use fn.MediaFunc or fn.ExtCpuOp to run your own functions on batches.",
             )
         if min_inputs or max_inputs:
-            raise ArgumentValueError(f"the reader {name!r} must not have inputs.", line=SourceLine.capture())
+            raise ArgumentValueError.here(f"the reader {name!r} must not have inputs.")
         self._specs[name] = OperatorSpec(name, guid, num_outputs, dict(params or {}), node_class)
 
     def spec_of(self, name: str) -> OperatorSpec:
@@ -90,9 +88,8 @@ class Schema:
             ArgumentValueError: no such reader is registered.
         """
         if name not in self._specs:
-            raise ArgumentValueError(
+            raise ArgumentValueError.here(
                 f"no operator {name!r} is registered.{suggestion(name, self._specs)}",
-                line=SourceLine.capture(),
                 hint="Call schema.add_operator first.",
             )
         return self._specs[name]

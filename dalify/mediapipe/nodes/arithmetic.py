@@ -5,6 +5,7 @@ Converts MediaPipe's dimensions (fastest first, the batch last) to those of a sa
 
 from __future__ import annotations
 
+import operator as python_operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.node import Lowering, Operation, Value, operator
 
 __all__ = [
     "Add",
@@ -47,51 +48,29 @@ def cast(value: Value, dtype: str | None) -> Value:
     return replace(value.with_node(node), is_bfloat16=dtype == types.BFLOAT16)
 
 
-def _binary(a: Value, b: Value, dtype: str | None, operation: Callable[[Any, Any], DataNode]) -> Value:
-    """Combine two batches, or a batch and a constant, converted to the dtype first so that nothing overflows."""
-    a, b = cast(a, dtype), cast(b, dtype)
-    shown = a if len(a.layout) >= len(b.layout) else b
-    node = operation(a.node, b.node)
-    # The first operand may be a constant, which has no layout.
-    node = dali.reinterpret(node, layout=shown.layout) if shown.layout else node
-    rounds = dtype == types.BFLOAT16 or (dtype is None and a.is_bfloat16 and b.is_bfloat16)
-    return Value(node, shown.layout, a.batched or b.batched, is_bfloat16=rounds)
+def _binary(name: str, operation: Callable[[Any, Any], DataNode], text: str) -> type[Operation]:
+    """Make the operator that combines two batches, or a batch and a constant."""
+
+    def combined(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
+        a, b = cast(a, dtype), cast(b, dtype)  # first, so that nothing overflows
+        shown = a if len(a.layout) >= len(b.layout) else b
+        node = operation(a.node, b.node)
+        # The first operand may be a constant, which has no layout.
+        node = dali.reinterpret(node, layout=shown.layout) if shown.layout else node
+        rounds = dtype == types.BFLOAT16 or (dtype is None and a.is_bfloat16 and b.is_bfloat16)
+        return Value(node, shown.layout, a.batched or b.batched, is_bfloat16=rounds)
+
+    combined.__name__, combined.__doc__ = name, text
+    return operator()(combined)
 
 
-@operator()
-def Add(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Add two batches; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
-    return _binary(a, b, dtype, lambda x, y: x + y)
-
-
-@operator()
-def Sub(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Subtract the second batch; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
-    return _binary(a, b, dtype, lambda x, y: x - y)
-
-
-@operator()
-def Mult(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Multiply two batches; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."""
-    return _binary(a, b, dtype, lambda x, y: x * y)
-
-
-@operator()
-def BitwiseAnd(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Compute the bitwise AND of two integers."""
-    return _binary(a, b, dtype, lambda x, y: x & y)
-
-
-@operator()
-def BitwiseOr(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Compute the bitwise OR of two integers."""
-    return _binary(a, b, dtype, lambda x, y: x | y)
-
-
-@operator()
-def BitwiseXor(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
-    """Compute the bitwise XOR of two integers."""
-    return _binary(a, b, dtype, lambda x, y: x ^ y)
+_HOW = "; dimensions of extent 1 are broadcast. `dtype`: convert both to it first."
+Add = _binary("Add", python_operator.add, f"Add two batches{_HOW}")
+Sub = _binary("Sub", python_operator.sub, f"Subtract the second batch{_HOW}")
+Mult = _binary("Mult", python_operator.mul, f"Multiply two batches{_HOW}")
+BitwiseAnd = _binary("BitwiseAnd", python_operator.and_, "Compute the bitwise AND of two integers.")
+BitwiseOr = _binary("BitwiseOr", python_operator.or_, "Compute the bitwise OR of two integers.")
+BitwiseXor = _binary("BitwiseXor", python_operator.xor, "Compute the bitwise XOR of two integers.")
 
 
 @operator()

@@ -6,8 +6,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.channels import channel_limits, channel_lines
 from dalify.kernels.images.frames import folded_frames, visual_layout

@@ -6,9 +6,7 @@ import numpy as np
 
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.pointwise import scale_shift

@@ -6,8 +6,7 @@ import numpy as np
 
 from dalify.base.errors import ConditionError
 from dalify.base.wording import counted
-from dalify.data import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.joined import joined
 from dalify.registry import Spec, operator
 

@@ -13,9 +13,7 @@ from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, opti
 from dalify.base.limits import check_shape
 from dalify.codecs.audio import decode_audio, silence
 from dalify.codecs.audio_chunk import AudioFiles
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.convert import audio_to_integers
 from dalify.kernels.audio.audio_resample import resample_audio
 from dalify.registry import PerSample, Spec, operator

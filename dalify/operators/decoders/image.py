@@ -8,11 +8,9 @@ from typing import Any
 from dalify.codecs.decode_batch import blank_image, decoder_rule
 from dalify.codecs.decode_on_device import parse_files
 from dalify.codecs.device_jpeg import reason_against
-from dalify.data import Batch
+from dalify.data import Batch, DeviceSamples, Samples
 from dalify.data.decoded_counts import DecodedCounts
-from dalify.data.device_samples import DeviceSamples
 from dalify.data.sample_memory import ChunkMemory, check_cache_options
-from dalify.data.samples import Samples
 from dalify.parameter_groups.crop import CropWindow
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode
 from dalify.parameter_groups.random_crop import RandomCrop

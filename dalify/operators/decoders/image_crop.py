@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
-from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
-from dalify.codecs.decode_on_device import parse_files
-from dalify.codecs.device_jpeg import reason_against
+from dalify.codecs.decode_batch import decoder_rule, window_shapes
 from dalify.data import Batch
 from dalify.kernels.images.crop_geometry import check_crop_arguments
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, attach_decoding, decode_windows
 from dalify.registry import PerSample, Spec, operator
 
 
@@ -96,6 +94,4 @@ def _(
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
-image_crop.cpu_samples(decode_windows)
-image_crop.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_windows)
-image_crop.substitute(blank_image)
+attach_decoding(image_crop, decode_windows)

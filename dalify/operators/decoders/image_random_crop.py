@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
-from dalify.codecs.decode_on_device import parse_files
-from dalify.codecs.device_jpeg import reason_against
+from dalify.codecs.decode_batch import decoder_rule, window_shapes
 from dalify.data import Batch
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, attach_decoding, decode_windows
 from dalify.parameter_groups.random_crop import RandomCrop
 from dalify.registry import Spec, operator
 
@@ -51,6 +49,4 @@ def _(encoded: Batch, *, options: DecodeOptions, random_crop: RandomCrop, draws:
     return {"windows": windows, "out_shapes": window_shapes(windows, shapes), "headers": headers}
 
 
-image_random_crop.cpu_samples(decode_windows)
-image_random_crop.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_windows)
-image_random_crop.substitute(blank_image)
+attach_decoding(image_random_crop, decode_windows)

@@ -9,13 +9,11 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
-from dalify.codecs.decode_batch import blank_image, decoder_rule, window_shapes
-from dalify.codecs.decode_on_device import parse_files
-from dalify.codecs.device_jpeg import reason_against
+from dalify.codecs.decode_batch import decoder_rule, window_shapes
 from dalify.data import Batch
 from dalify.kernels.arrays.axes import check_distinct, check_distinct_rows
 from dalify.kernels.images.slice_geometry import slice_bounds
-from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, decode_windows
+from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, attach_decoding, decode_windows
 from dalify.parameter_groups.slicing import SliceCoordinates
 from dalify.registry import PerSample, Spec, operator
 
@@ -146,6 +144,4 @@ def _named_axes(axis_names: str, count: int) -> np.ndarray:
     return np.tile(["HW".index(letter) for letter in axis_names], (count, 1))
 
 
-image_slice.cpu_samples(decode_windows)
-image_slice.mixed_samples(reason_against, checked_by="_check_image", parse=parse_files)(decode_windows)
-image_slice.substitute(blank_image)
+attach_decoding(image_slice, decode_windows)

@@ -17,8 +17,7 @@ from dalify.base.errors import (
 )
 from dalify.base.wording import counted
 from dalify.codecs.lz4 import inflate_lz4
-from dalify.data import Batch, DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.registry import VARIES, Shaping, Spec, Vectors, operator
 
 _ALGORITHMS = ("LZ4",)

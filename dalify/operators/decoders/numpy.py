@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import DalifyError, DecodeError, DTypeError
-from dalify.data import DALIDataType
-from dalify.data.batch import Batch
-from dalify.data.dtypes import from_numpy
+from dalify.data import Batch, DALIDataType, from_numpy
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.registry import Spec, operator

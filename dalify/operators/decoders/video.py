@@ -14,9 +14,7 @@ from dalify.base.wording import counted
 from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import check_fill_value, check_pad_mode, fill_sequence, pad_numbers
-from dalify.data import DALIDataType
-from dalify.data.batch import Batch
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.registry import PerSample, Spec, Vectors, operator
 
 # The placeholder for a video that cannot be decoded starts with this; height and width follow, 4 bytes each.

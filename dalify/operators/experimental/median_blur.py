@@ -14,8 +14,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import counting, rows_at
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import DeviceSamples, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded

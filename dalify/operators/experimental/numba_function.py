@@ -12,8 +12,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from dalify.base.wording import counted
-from dalify.data import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.registry import Spec, operator
 
 

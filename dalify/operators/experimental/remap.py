@@ -9,10 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIInterpType
-from dalify.data.samples import Samples
-from dalify.data.spec import Spec
+from dalify.data import DALIInterpType, DeviceSamples, Samples, Spec
 from dalify.kernels.arrays.joined import joined, split
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.frames import flat_frames, folded_frames, visual_layout

@@ -5,7 +5,7 @@ In DALI, this operator uses another GPU library than fn.resize; arguments and re
 
 from __future__ import annotations
 
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType
 from dalify.operators.resize import resize as plain_resize
 from dalify.parameter_groups.resize import Filters, ResizeSize
 from dalify.registry import Spec, operator

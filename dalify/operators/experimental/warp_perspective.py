@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.data.batch import Batch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIInterpType
-from dalify.data.samples import Samples
-from dalify.data.spec import Spec
+from dalify.data import Batch, DALIInterpType, DeviceSamples, Samples, Spec
 from dalify.kernels.arrays.grid_torch import common_unit
 from dalify.kernels.arrays.joined import blocks
 from dalify.kernels.arrays.upload_torch import uploaded

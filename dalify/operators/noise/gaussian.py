@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import DeviceSamples, Samples
 from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.joined import blocks, joined, per_element
 from dalify.kernels.arrays.padding_torch import on_padded

@@ -10,8 +10,7 @@ from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
-from dalify.data.device_samples import DeviceSamples
-from dalify.data.samples import Samples
+from dalify.data import DeviceSamples, Samples
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded

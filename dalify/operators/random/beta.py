@@ -6,14 +6,12 @@ import numpy as np
 
 from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random import rejection
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn, values_per_sample
-from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import VARIES, PerSample, Shaping, Spec, on_groups, operator
 
 
 @operator(random=True)

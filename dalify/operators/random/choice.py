@@ -10,14 +10,13 @@ from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data.samples import Samples
+from dalify.data import Samples
 from dalify.kernels.arrays.joined import blocks, joined
 from dalify.kernels.arrays.strided import take_rows
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn
-from dalify.registry import VARIES, PerSample, Shaping, Spec, Vectors, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import VARIES, PerSample, Shaping, Spec, Vectors, on_groups, operator
 
 _MAX_SIZE = 2**31 - 1
 

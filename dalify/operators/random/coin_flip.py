@@ -7,14 +7,12 @@ import math
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import check_each, random_spec, store_drawn, store_torch, values_per_sample
 from dalify.kernels.random.scalar_draws import ScalarDraw
-from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import VARIES, PerSample, Shaping, Spec, on_groups, operator
 
 
 @operator(random=True)

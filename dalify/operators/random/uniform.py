@@ -9,8 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import counting
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random import distributions
 from dalify.kernels.random.philox import SampleDraws
@@ -23,8 +22,7 @@ from dalify.kernels.random.random_shapes import (
     values_per_sample,
 )
 from dalify.kernels.random.scalar_draws import ScalarDraw
-from dalify.registry import VARIES, PerSample, Shaping, Spec, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import VARIES, PerSample, Shaping, Spec, on_groups, operator
 
 
 @operator(random=True)

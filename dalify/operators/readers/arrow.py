@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.optional import LazyModule
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import TableSource, open_sources, source_of_file
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 pyarrow = LazyModule("pyarrow", "reading Arrow data", "dalify[arrow]")
 
@@ -113,5 +111,4 @@ def _source_error(source: Any) -> ArgumentTypeError:
 
 arrow.read(ArrowRow.read)
 arrow.read_many(ArrowRows.read_many)
-arrow.origin(attrgetter("origin"))
 arrow.substitute(ArrowRow.substitute)

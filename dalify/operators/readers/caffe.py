@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -111,9 +110,6 @@ def _find_all(data: Any, starts: Any, stops: Any, found: Any, labels: Any) -> bo
 @caffe.identity()
 def _(record: LmdbRecord) -> tuple[str, str]:
     return file_identity(*record.place)
-
-
-caffe.origin(attrgetter("origin"))
 
 
 @caffe.source_info

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -179,9 +178,6 @@ def _(records: LmdbRecords, numbers: np.ndarray[Any, Any], *, contents: _Content
 @caffe2.identity()
 def _(record: LmdbRecord) -> tuple[str, str]:
     return file_identity(*record.place)
-
-
-caffe2.origin(attrgetter("origin"))
 
 
 @caffe2.source_info

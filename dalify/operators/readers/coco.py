@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, DalifyError, ReaderError
 from dalify.base.wording import counted
-from dalify.data import Batch, DALIDataType
-from dalify.data.entries import Entries
+from dalify.data import Batch, DALIDataType, Entries
 from dalify.formats.annotations.coco import Annotations, BoxOptions, read_annotations
 from dalify.formats.annotations.coco_masks import pixelwise_mask, pycocotools
 from dalify.formats.annotations.coco_rows import boxes_and_labels

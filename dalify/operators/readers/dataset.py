@@ -10,7 +10,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ReaderError
 from dalify.base.wording import counted
-from dalify.data.entries import Entries
+from dalify.data import Entries
 from dalify.registry import Spec, reader
 from dalify.sources.convert import to_array
 from dalify.sources.declaration import declarations

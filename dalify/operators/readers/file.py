@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -113,9 +112,6 @@ def _(files: FileList, numbers: np.ndarray[Any, Any]) -> tuple[Any, ...] | None:
 @file.identity()
 def _(entry: FileEntry) -> tuple[str, str]:
     return file_identity(entry.path, entry.label)
-
-
-file.origin(attrgetter("origin"))
 
 
 @file.source_info

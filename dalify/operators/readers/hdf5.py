@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.hdf5_file import Hdf5File, h5py
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 _count = one_per_entry("datasets", "['images']")
 
@@ -52,5 +50,4 @@ def _(paths: Sequence[str], datasets: Sequence[str], cache_bytes: int) -> ArrayR
 
 hdf5.read(ArrayRow.read)
 hdf5.read_many(ArrayRows.read_many)
-hdf5.origin(attrgetter("origin"))
 hdf5.substitute(ArrayRow.substitute)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -55,9 +54,6 @@ mxnet.read_many(images_and_labels)
 @mxnet.identity()
 def _(record: Record) -> tuple[str, str]:
     return file_identity(record.files.paths[record.file], record.offset, record.size)
-
-
-mxnet.origin(attrgetter("origin"))
 
 
 @mxnet.source_info

@@ -11,8 +11,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
 from dalify.base.wording import counted
-from dalify.data import Batch
-from dalify.data.entries import Entries
+from dalify.data import Batch, Entries
 from dalify.formats.arrays.numpy_file import NumpyHeader
 from dalify.formats.arrays.numpy_window import UniformWindows, read_array, read_numpy_header, read_window
 from dalify.formats.arrays.ragged_arrays import read_ragged

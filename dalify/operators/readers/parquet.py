@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from dalify.formats.files.identity import file_identity
 from dalify.formats.tables.arrow_rows import ArrowRow, ArrowRows
 from dalify.formats.tables.arrow_tables import ParquetSource, open_sources, pyarrow_parquet
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 _count = one_per_entry("columns", "['image']")
 
@@ -68,7 +66,6 @@ def _(paths: Sequence[str], columns: Sequence[str], cache_bytes: int, allow_outs
 
 parquet.read(ArrowRow.read)
 parquet.read_many(ArrowRows.read_many)
-parquet.origin(attrgetter("origin"))
 parquet.substitute(ArrowRow.substitute)
 
 

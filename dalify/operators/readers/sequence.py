@@ -11,8 +11,7 @@ from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, opt
 from dalify.base.limits import check_shape
 from dalify.base.wording import counted
 from dalify.codecs.image import decode_image, image_shape
-from dalify.data import DALIDataType, DALIImageType
-from dalify.data.entries import Entries
+from dalify.data import DALIDataType, DALIImageType, Entries
 from dalify.formats.files.file_list import KNOWN_EXTENSIONS, FileList, files_in_class_folders
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.whole_file import read_file

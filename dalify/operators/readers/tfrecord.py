@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -102,9 +101,6 @@ def _(records: Records, numbers: np.ndarray[Any, Any], *, check_crc: bool) -> tu
 @tfrecord.identity("features")
 def _(record: Record) -> tuple[str, str]:
     return file_identity(record.files.paths[record.file], record.offset, record.size)
-
-
-tfrecord.origin(attrgetter("origin"))
 
 
 @tfrecord.substitute

@@ -12,8 +12,7 @@ import numpy as np
 from dalify.base.limits import check_shape
 from dalify.codecs.video import av
 from dalify.codecs.video_index import VideoEntry, VideoIndex
-from dalify.data import DALIInterpType
-from dalify.data.samples import Samples
+from dalify.data import DALIInterpType, Samples
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resize_geometry import ResizeGeometry, resize_geometry
 from dalify.parameter_groups.resize import Filters, ResizeSize

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.webdataset import Sample, Samples, samples_of
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 _BEHAVIORS = ("empty", "skip", "error")
 # Bytes are not booleans: values other than 0 and 1 would be neither True nor False.
@@ -125,7 +123,6 @@ def _(
 
 webdataset.read(Sample.read)
 webdataset.read_many(Samples.read_many)
-webdataset.origin(attrgetter("origin"))
 webdataset.source_info(Sample.source_info)
 webdataset.substitute(Sample.substitute)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from dalify.formats.arrays.array_rows import ArrayRow, ArrayRows
 from dalify.formats.arrays.zarr_file import ZarrStore
 from dalify.formats.arrays.zarr_file import zarr as zarr_package
-from dalify.registry import Spec, reader
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry import Spec, one_per_entry, reader
 
 _count = one_per_entry("arrays", "['images']")
 
@@ -49,5 +47,4 @@ def _(paths: Sequence[str], arrays: Sequence[str], cache_bytes: int) -> ArrayRow
 
 zarr.read(ArrayRow.read)
 zarr.read_many(ArrayRows.read_many)
-zarr.origin(attrgetter("origin"))
 zarr.substitute(ArrayRow.substitute)

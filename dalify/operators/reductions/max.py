@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.base.optional import torch
-from dalify.data.samples import Samples
-from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import maximum
 from dalify.kernels.arrays.reduce_torch import maximum_torch
-from dalify.parameter_groups.reduction import ReducedAxes
+from dalify.parameter_groups.reduction import ReducedAxes, attach_reduction
 from dalify.registry import Spec, operator
 
 
@@ -33,12 +28,4 @@ def max(x: Spec, /, *, reduced: ReducedAxes) -> Spec:
     return reduced.result(x, "max")
 
 
-@max.cpu_samples
-def _(out: Samples, x: Samples, *, reduced: ReducedAxes, spec: Spec) -> None:
-    maximum(out, x, reduced.of(spec))
-
-
-@max.gpu_samples
-@on_padded
-def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
-    maximum_torch(out, x, reduced.of(spec), extents)
+attach_reduction(max, maximum, maximum_torch)

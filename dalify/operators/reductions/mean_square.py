@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType
 from dalify.kernels.arrays import reduce
-from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import mean_square_torch
-from dalify.parameter_groups.reduction import ReducedAxes
+from dalify.parameter_groups.reduction import ReducedAxes, attach_reduction
 from dalify.registry import Spec, operator
 
 
@@ -35,12 +30,4 @@ def mean_square(x: Spec, /, *, reduced: ReducedAxes, dtype: DALIDataType | None 
     return reduced.result(x, "mean_square", dtype)
 
 
-@mean_square.cpu_samples
-def _(out: Samples, x: Samples, *, reduced: ReducedAxes, spec: Spec) -> None:
-    reduce.mean_square(out, x, reduced.of(spec))
-
-
-@mean_square.gpu_samples
-@on_padded
-def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
-    mean_square_torch(out, x, reduced.of(spec), extents)
+attach_reduction(mean_square, reduce.mean_square, mean_square_torch)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.base.optional import torch
-from dalify.data.samples import Samples
-from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import minimum
 from dalify.kernels.arrays.reduce_torch import minimum_torch
-from dalify.parameter_groups.reduction import ReducedAxes
+from dalify.parameter_groups.reduction import ReducedAxes, attach_reduction
 from dalify.registry import Spec, operator
 
 
@@ -33,12 +28,4 @@ def min(x: Spec, /, *, reduced: ReducedAxes) -> Spec:
     return reduced.result(x, "min")
 
 
-@min.cpu_samples
-def _(out: Samples, x: Samples, *, reduced: ReducedAxes, spec: Spec) -> None:
-    minimum(out, x, reduced.of(spec))
-
-
-@min.gpu_samples
-@on_padded
-def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
-    minimum_torch(out, x, reduced.of(spec), extents)
+attach_reduction(min, minimum, minimum_torch)

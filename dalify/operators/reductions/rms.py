@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import DALIDataType
 from dalify.kernels.arrays import reduce
-from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import rms_torch
-from dalify.parameter_groups.reduction import ReducedAxes
+from dalify.parameter_groups.reduction import ReducedAxes, attach_reduction
 from dalify.registry import Spec, operator
 
 
@@ -35,12 +30,4 @@ def rms(x: Spec, /, *, reduced: ReducedAxes, dtype: DALIDataType | None = None) 
     return reduced.result(x, "rms", dtype)
 
 
-@rms.cpu_samples
-def _(out: Samples, x: Samples, *, reduced: ReducedAxes, spec: Spec) -> None:
-    reduce.rms(out, x, reduced.of(spec))
-
-
-@rms.gpu_samples
-@on_padded
-def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
-    rms_torch(out, x, reduced.of(spec), extents)
+attach_reduction(rms, reduce.rms, rms_torch)

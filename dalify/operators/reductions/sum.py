@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.base.optional import torch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
-from dalify.kernels.arrays.padding_torch import on_padded
+from dalify.data import DALIDataType
 from dalify.kernels.arrays.reduce import total
 from dalify.kernels.arrays.reduce_torch import total_torch
-from dalify.parameter_groups.reduction import ReducedAxes
+from dalify.parameter_groups.reduction import ReducedAxes, attach_reduction
 from dalify.registry import Spec, operator
 
 
@@ -35,12 +30,4 @@ def sum(x: Spec, /, *, reduced: ReducedAxes, dtype: DALIDataType | None = None) 
     return reduced.result(x, "sum", dtype)
 
 
-@sum.cpu_samples
-def _(out: Samples, x: Samples, *, reduced: ReducedAxes, spec: Spec) -> None:
-    total(out, x, reduced.of(spec))
-
-
-@sum.gpu_samples
-@on_padded
-def _(out: torch.Tensor, x: torch.Tensor, *, reduced: ReducedAxes, spec: Spec, extents: np.ndarray) -> None:
-    total_torch(out, x, reduced.of(spec), extents)
+attach_reduction(sum, total, total_torch)

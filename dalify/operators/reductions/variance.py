@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.samples import Samples
+from dalify.data import Samples
 from dalify.kernels.arrays import reduce
 from dalify.kernels.arrays.axes import check_mean
 from dalify.kernels.arrays.padding_torch import on_padded

@@ -12,15 +12,12 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import rows_at
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.joined import converted
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.random.philox import SampleDraws
-from dalify.registry import PerSample, Spec, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import PerSample, Spec, on_groups, operator
 
 _BLOCK = 1024
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1

@@ -14,9 +14,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, optio
 from dalify.base.narrow import is_array
 from dalify.base.recent import Recent
 from dalify.base.small_arrays import rows_at
-from dalify.data.batch import Batch
-from dalify.data.dtypes import DALIDataType
-from dalify.data.samples import Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.boxes.components import labels_of_samples, objects_of_samples
 from dalify.kernels.boxes.object_draws import Options, draw_boxes, draw_options, options_of
 from dalify.kernels.random.philox import SampleDraws

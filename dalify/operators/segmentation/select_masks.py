@@ -8,7 +8,7 @@ from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, ShapeError
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType
+from dalify.data import DALIDataType
 from dalify.data.rows import Rows, starts_of
 from dalify.registry import Spec, operator
 

@@ -9,8 +9,7 @@ from dalify.base.optional import torch
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.images.affine import compose, fill_joined
 from dalify.kernels.images.affine_rules import matrix_spec
-from dalify.registry import Spec, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import Spec, on_groups, operator
 
 
 @operator

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dalify.data.batch import Batch
+from dalify.data import Batch
 from dalify.kernels.images.affine import fill_transforms, fill_translations
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
-from dalify.registry.groups import on_groups
+from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, on_groups, operator
 
 
 @operator

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError
-from dalify.base.source_line import SourceLine
 from dalify.executor.remote import BatchService
 from dalify.pipeline import Pipeline
 from dalify.pipeline.pipeline import parts_of
@@ -53,9 +52,8 @@ class RayPipeline(Pipeline):
         pool: RayPool | None = None,
     ) -> None:
         if not isinstance(pipe, Pipeline) or type(pipe).run is not Pipeline.run:
-            raise ArgumentTypeError(
+            raise ArgumentTypeError.here(
                 f"RayPipeline takes a Pipeline; got a {type(pipe).__name__}.",
-                line=SourceLine.capture(),
                 hint="Pass what a function decorated with @pipeline_def returns, without debug=True.",
             )
         given = {
@@ -68,14 +66,11 @@ class RayPipeline(Pipeline):
         }
         given = {name: value for name, value in given.items() if value is not None}
         if pool is not None and given:
-            raise ArgumentValueError(
-                f"pool cannot be used together with {', '.join(given)}.", line=SourceLine.capture()
-            )
+            raise ArgumentValueError.here(f"pool cannot be used together with {', '.join(given)}.")
         parts = parts_of(pipe)
         if parts.builder.built is not None:
-            raise PipelineStateError(
+            raise PipelineStateError.here(
                 "the pipeline was built already, in this process.",
-                line=SourceLine.capture(),
                 hint="Create the RayPipeline before build(), run() and iterators.",
             )
         if parts.context.options.processes:

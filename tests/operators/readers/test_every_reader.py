@@ -179,7 +179,7 @@ def test_the_index_survives_pickling_and_forks(written: dict[str, dict[str, Any]
     for one, two in zip(read.function(copy[COUNT - 1], **constants), before, strict=True):
         np.testing.assert_array_equal(one, two)
     assert len(index[-2:]) == 2
-    assert operator.origin_function is None or operator.origin_function(index[-1])
+    assert operator.origin_function(index[-1])
     with pytest.raises(IndexError):
         index[COUNT]
 

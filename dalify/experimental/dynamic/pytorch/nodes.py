@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from torchdata.nodes import BaseNode
 
 from dalify.base.errors import ArgumentValueError
-from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.experimental.dynamic import reader as readers
 
@@ -66,10 +65,9 @@ class Reader(BaseNode[dict[str, Any]]):
         if isinstance(outputs, dict):
             return outputs
         if len(outputs) != len(self._names):
-            raise ArgumentValueError(
+            raise ArgumentValueError.here(
                 f"output_names has {counted(len(self._names), 'name')} for {counted(len(outputs), 'output')}: "
                 f"{', '.join(self._names)}.",
-                line=SourceLine.capture(),
                 hint="Specify output_names=[...].",
             )
         return dict(zip(self._names, outputs, strict=True))

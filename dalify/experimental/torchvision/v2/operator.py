@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from dalify import eager, fn
 from dalify.base.errors import PipelineStateError, ShapeError, WrongObjectError, short_repr
-from dalify.base.source_line import SourceLine
 from dalify.data import DALIDataType, TensorListCPU, TensorListGPU
 from dalify.graph import choose
 
@@ -166,9 +165,8 @@ def checked_transforms(transforms: Sequence[Any]) -> Sequence[Any]:
     """
     for transform in transforms:
         if not isinstance(transform, Operator):
-            raise WrongObjectError(
+            raise WrongObjectError.here(
                 f"the list must contain transforms of dalify.experimental.torchvision; got {short_repr(transform)}.",
-                line=SourceLine.capture(),
                 hint="For torchvision's own transforms and for functions use dalify.plugin.pytorch.lower.",
             )
     return transforms

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -106,6 +105,3 @@ def _(
 @fits.identity()
 def _(file: FileEntry) -> tuple[str, str]:
     return file_identity(file.path)
-
-
-fits.origin(attrgetter("origin"))

@@ -20,7 +20,6 @@ from torch.utils import data as torch_data
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeError, PipelineStateError
-from dalify.base.source_line import SourceLine
 from dalify.base.threads import start_thread
 from dalify.base.wording import counted
 from dalify.graph import DataNode, Edge
@@ -106,10 +105,9 @@ class _Proxy:
         given = dict(zip(self._names, samples, strict=False)) | named if len(self._names) == 1 else named
         if sorted(given) != sorted(self._names) or len(samples) + len(named) != len(self._names):
             how = f"({self._names[0]})" if len(self._names) == 1 else f"({'=..., '.join(self._names)}=...)"
-            raise ArgumentValueError(
+            raise ArgumentValueError.here(
                 f"the proxy of this pipeline is called like this: proxy{how}; it got {counted(len(samples), 'input')} "
-                f"by position and {', '.join(named) or 'none'} by name.",
-                line=SourceLine.capture(),
+                f"by position and {', '.join(named) or 'none'} by name."
             )
         worker = torch_data.get_worker_info()
         key = (os.getpid(), threading.get_ident() if worker is None else worker.id)
@@ -194,15 +192,12 @@ class DALIServer:
     """
 
     def __init__(self, pipeline: Pipeline, deterministic: bool = False) -> None:
-        line = SourceLine.capture()
         if not isinstance(pipeline, Pipeline):
-            raise ArgumentTypeError(f"a DALIServer needs a pipeline; got {pipeline!r}.", line=line)
+            raise ArgumentTypeError.here(f"a DALIServer needs a pipeline; got {pipeline!r}.")
         self._pipeline = pipeline
         self._inputs = _inputs_of(pipeline)
         if not self._inputs:
-            raise PipelineStateError(
-                "the pipeline has no inputs.", line=line, hint="Add fn.external_source(name='images')."
-            )
+            raise PipelineStateError.here("the pipeline has no inputs.", hint="Add fn.external_source(name='images').")
         self._deterministic = deterministic
         self._requests = torch.multiprocessing.Queue()
         self._results: dict[Any, tuple[torch.Tensor, ...] | Exception] = {}

@@ -13,7 +13,6 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 from dalify.base.errors import PipelineStateError
-from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 
 __all__ = ["LoaderEvaluator"]
@@ -66,7 +65,7 @@ class LoaderEvaluator:
             PipelineStateError: in the mode ``replay``, no batches are cached.
         """
         if self.mode == "replay" and not self.cached_batches:
-            raise PipelineStateError("the mode replay has no cached batches.", line=SourceLine.capture())
+            raise PipelineStateError.here("the mode replay has no cached batches.")
         if self.mode != "replay":
             return self._timed(iter(self.dataloader))
         return self._timed(itertools.islice(itertools.cycle(self.cached_batches), len(self.dataloader)))
