@@ -164,7 +164,7 @@ def _orientation(data: Bytes, begin: int, count: int) -> int:
     return found if found != 1 or count == 1 else read_jpeg_header(data).orientation
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _read_headers(addresses, sizes, table):
     """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown.

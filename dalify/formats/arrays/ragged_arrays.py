@@ -58,7 +58,7 @@ def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, h
     return largest, total
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _parse(
     heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any, starts: Any, places: Any

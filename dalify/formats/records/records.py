@@ -27,7 +27,7 @@ __all__ = ["ContainerEntries", "Record", "Records", "paired", "read_pairs"]
 T_co = TypeVar("T_co", covariant=True)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _find(numbers: Any, firsts: Any, offsets: Any, sizes: Any, places: Any) -> None:
     """Find file, offset and size of records, ``places[3, N]``."""

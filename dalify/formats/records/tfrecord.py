@@ -225,7 +225,7 @@ def _sum_at(data: Any, place: int) -> Any:
     )
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _are_complete(data: Any, starts: Any, stops: Any) -> bool:
     """Return whether the lengths in the headers of records equal the lengths in the index."""

@@ -166,7 +166,7 @@ def _rows(values: Sequence[np.ndarray], count: int, dtype: Any) -> np.ndarray:
     return np.concatenate(values, dtype=dtype, casting="unsafe").reshape(len(values), count)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit, skips_whole):
     """Fill extents and starts of windows.

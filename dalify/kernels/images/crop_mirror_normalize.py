@@ -83,7 +83,7 @@ def crop_mirror_normalize(
         store_joined(target, values)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _are_inner_rgb(out_shapes, x_shapes, start):
     """Return whether `normalize_rgb` can compute all samples, which are uint8."""

@@ -98,7 +98,7 @@ def random_crop_windows(
     return windows
 
 
-# It holds the lock, because it takes less time than handing the lock over.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True, error_model="numpy")
 def _choose_windows(
     extents: Any,

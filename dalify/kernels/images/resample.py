@@ -149,7 +149,7 @@ def resample_windows(out: Samples, x: Samples, windows: Windows, antialias: bool
     in_float32(out, x, fill)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
     """Return what decides which functions resample the samples of a chunk.

@@ -84,7 +84,7 @@ def slice_bounds(
     raise ArgumentValueError(text, sample=sample)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _round(first, last, starts, ends):
     """Round start and end half away from zero; return sample and axis of the first error, -1 without errors."""
@@ -116,7 +116,7 @@ def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, leng
     return (starts, windows) if _fill_windows(starts, windows, *given) else None
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _fill_windows(starts, windows, extents, axes, start, length):
     """Fill start and extents of slices; return whether axes exist and differ, and slices are inside the data."""

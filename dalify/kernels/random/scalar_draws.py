@@ -60,7 +60,7 @@ class ScalarDraws:
         return rows
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _fill(floats, flips, is_flip, limits, keys, samples, step):
     """Fill the row of each operator in `floats` or `flips`, which are the same memory."""
