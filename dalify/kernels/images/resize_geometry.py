@@ -361,9 +361,9 @@ def _scale(extents, wanted, mode, limits):
 
 @_inner
 def _exact_size(value, extent, scale, mode, limit):
-    """Return the size of an axis before it is rounded; `value` is the requested one, `limit` 0 for none."""
+    """Return the size of an axis before rounding; `value` is the requested size, `limit` is 0 for no limit."""
     if mode in (_NOT_LARGER, _NOT_SMALLER):
-        # The axis that determines the scale gets its extent, which the product may miss.
+        # The axis that determines the scale gets exactly its requested extent, which the product may not equal.
         if limit > 0 and _single(limit / extent) == scale:
             value = limit
         elif value == 0 or _single(value / extent) != scale:
@@ -386,23 +386,23 @@ def _rounded(value, size_rounding):
     return max(np.int64(pixels), np.int64(1))
 
 
-# Holds the GIL, because it takes less time than passing the GIL to another thread.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True, error_model="numpy")
 def _fit(extents, wanted, mode, limits, subpixel_scale, size_rounding, has_regions, alignment, starts, ends, sizes):
     """Compute sizes, and replace the starts and ends of the regions of interest by those of the source windows.
 
     Args:
-        extents: int64 [N, axes], of the sources. Empty axes stay empty.
+        extents: extents of the sources, int64 [N, axes]. Empty axes stay empty.
         wanted: float64 [N, axes], requested extents; 0: determined by the others; negative: mirrored.
         mode: index in `MODES`.
-        limits: float64 [axes], maximum extents; 0 or less for no limit. Without elements: no limits.
+        limits: float64 [axes], maximum extents; 0 or less for no limit. Empty for no limits.
         subpixel_scale: whether windows are adjusted to rounded sizes.
         size_rounding: index in `ROUNDINGS`.
-        has_regions: whether there are regions of interest; otherwise whole samples.
-        alignment: float64 [N, axes], fixed point of an adjusted window, 0 (start) to 1 (end). Without elements: the
-            center, and what is requested for empty axes is ignored.
-        starts: float64 [N, axes], of the regions of interest in pixels.
-        ends: float64 [N, axes].
+        has_regions: whether `starts` and `ends` are regions of interest; otherwise whole samples are resized.
+        alignment: float64 [N, axes], fixed point of an adjusted window, 0 (start) to 1 (end). Empty for the center;
+            requested extents of empty axes are then ignored.
+        starts: float64 [N, axes], in pixels; replaced.
+        ends: float64 [N, axes], in pixels; replaced.
         sizes: int64 [N, axes], output.
 
     Returns:
@@ -415,7 +415,7 @@ def _fit(extents, wanted, mode, limits, subpixel_scale, size_rounding, has_regio
             if not has_regions:
                 starts[n, axis], ends[n, axis] = 0, max(extents[n, axis], 1)
             if extents[n, axis] == 0 and alignment.size == 0:
-                wanted[n, axis] = 0  # it does not affect the scale of the others
+                wanted[n, axis] = 0  # so that it does not affect the scale of other axes
             starts[n, axis], ends[n, axis] = _extended(starts[n, axis], ends[n, axis])
             window[axis] = _single(abs(ends[n, axis] - starts[n, axis]))
         scale = _scale(window, wanted[n], mode, limits)
