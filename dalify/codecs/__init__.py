@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JpegHeader", "Video", "decode_first_rows", "read_jpeg_header"]
 
-# Most programs need one codec.
+# Most programs need only one codec.
 __getattr__ = imported_at_first_use(
     __name__, {"JpegHeader": "jpeg", "Video": "video", "decode_first_rows": "jpeg", "read_jpeg_header": "jpeg"}
 )

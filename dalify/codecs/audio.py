@@ -1,7 +1,4 @@
-"""Decodes audio.
-
-WAV files with 16-bit integers are decoded here; libsndfile decodes all other formats.
-"""
+"""Decodes audio: WAV files with 16-bit integers here, all other formats with libsndfile."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ __all__ = ["decode_audio", "silence"]
 
 soundfile: Any = LazyModule("soundfile", "decoding audio other than plain WAV files", "dalify[audio]")
 
-_CHUNK_BYTES = 1 << 28  # a wrong header wastes at most this much memory
+_CHUNK_BYTES = 1 << 28  # maximum size of temporary memory
 _CHUNK_FRAMES = 1 << 22
 _FRAMES_UNKNOWN = (1 << 63) - 1  # reported by libsndfile if the header does not declare the number
 _KEPT_BYTES = 1 << 22
@@ -45,13 +42,13 @@ _OTHER_FORMATS: tuple[tuple[bytes, str], ...] = (
 
 
 class _VirtualFile(io.BytesIO):
-    """Encoded data as a file object for libsndfile, which seeks before the start if headers are damaged.
+    """Encoded data as a file object for libsndfile, where `_MemoryFile` is not available.
 
-    libsndfile calls Python for each read, so threads block each other.
+    libsndfile calls Python for each read, so threads wait for the GIL.
     """
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Move to a position, clamped to the start of the data."""
+        """Move to a position, clamped to the start of the data: libsndfile seeks before it if headers are damaged."""
         start = {io.SEEK_CUR: self.tell(), io.SEEK_END: len(self.getbuffer())}.get(whence, 0)
         return super().seek(max(0, start + offset))
 
@@ -59,7 +56,7 @@ class _VirtualFile(io.BytesIO):
 class _MemoryFile:
     """Encoded data as an anonymous file, which libsndfile reads by its descriptor, without Python.
 
-    Linux only. Each thread keeps one, because reusing memory pages costs half as much as allocating them.
+    Linux only. Each thread keeps one, because reusing memory pages takes half as long as allocating them.
     """
 
     def __init__(self) -> None:
@@ -115,8 +112,7 @@ class _Wave(NamedTuple):
 def decode_audio(encoded: Any, dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], float]:
     """Decode audio with all its channels.
 
-    A truncated WAV file returns the samples that it contains, as in libsndfile; truncated files of other formats are an
-    error.
+    Truncated WAV files are decoded as far as they go, as in libsndfile; truncated files of other formats are errors.
 
     Args:
         encoded: the encoded file, bytes or a uint8 array.
@@ -182,7 +178,7 @@ def _check(frames: int, channels: int, rate: int, dtype: np.dtype[Any]) -> None:
 
 
 def _read(file: Any, dtype: np.dtype[Any], is_scaled: bool) -> np.ndarray[Any, Any]:
-    """Read all frames in chunks, so that a damaged header does not waste memory.
+    """Read all frames in chunks, so that memory is not used for frames that only a damaged header declares.
 
     Args:
         file: the open file.
@@ -212,7 +208,7 @@ def silence() -> Bytes:
 
 
 def _plain_wave(data: Bytes) -> _Wave | None:
-    """Return the samples of a WAV file with 16-bit integers; None for all other data, left to libsndfile."""
+    """Return the samples of a WAV file with 16-bit integers; None for all other data."""
     if data[:4].tobytes() != b"RIFF" or data[8:12].tobytes() != b"WAVE":
         return None
     position, form = 12, None

@@ -1,7 +1,6 @@
 """Decodes the WAV and FLAC files of a chunk in one compiled call.
 
-Other formats, and unusual or damaged files, are left to `dalify.codecs.audio`, which supports every case and reports
-errors.
+Other formats, and unusual or damaged files, are decoded by `dalify.codecs.audio`, which also reports errors.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 _BYTE, _INT32, _INT64 = np.empty(0, np.uint8), np.empty(0, np.int32), np.empty(0, np.int64)
 _OTHER, _WAVE, _WAVE_OF_FLOATS, _FLAC = range(4)
-# Columns of the table. The last three: offset of the samples or frames, maximum number of samples of a frame, and
-# whether decoding failed.
+# Columns of the table. The last three are the offset of the samples or frames, the maximum number of samples of a
+# frame, and whether decoding failed.
 _KIND, _FRAMES, _CHANNELS, _RATE, _BITS, _START, _BLOCK, _FAILED = range(8)
 _COLUMNS = 8
 _FLAC_MARK = b"fLaC"
@@ -41,7 +40,7 @@ _IDENTIFIER = np.frombuffer(b"\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x
 _MAX_CHANNELS = 8
 _FRAMES_AT_ONCE = 4096
 _HIGHEST_RATE = (1 << 31) - 1
-# Headers are not trusted: large results that are many times as large as the file are left to the library.
+# Larger results of more than this many times the size of the file are left to libsndfile: headers may be wrong.
 _MAX_FLAC_RATIO, _SMALL_BYTES = 64, 1 << 20
 
 
@@ -65,9 +64,9 @@ class AudioFiles:
         count = len(addresses)
         self._table = table = np.empty((count, _COLUMNS), np.int64)
         bounds = limits.max_declared_samples, limits.max_sample_bytes, dtype.itemsize
-        # Of files of floats, which are not converted: others are left to the library.
+        # Files of floats are only copied; those that need a conversion are left to libsndfile.
         float_channels = (1 if downmix else _MAX_CHANNELS) if dtype == np.float32 else 0
-        # A function is only compiled if it is needed.
+        # The function for the format of the first file is called first; the other is only compiled if it is needed.
         mark_bytes = min(len(_FLAC_MARK), int(shapes[0, 0]))
         is_flac_first = ctypes.string_at(int(addresses[0]), mark_bytes) == _FLAC_MARK
         if is_flac_first:
@@ -86,7 +85,7 @@ class AudioFiles:
 
     @property
     def frames(self) -> Integers:
-        """Number of samples per channel, int64 ``[N]``; this and the following are only valid for known headers."""
+        """Number of samples per channel, int64 ``[N]``; only valid for known headers, like the following properties."""
         return self._table[:, _FRAMES]
 
     @property
@@ -129,7 +128,6 @@ class AudioFiles:
         )
         if self._has_waves:
             _decode_waves(*arguments)
-        # Damaged files are noted in the table.
         if not (self._has_flacs and _decode_flacs(*arguments)):
             return _INT64
         failed = np.flatnonzero(table[:, _FAILED])
@@ -143,7 +141,7 @@ def _half(at):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _read_wave_header(base, size, row_at):
-    """Fill a row of the table; leave it unchanged if the file is left to the library."""
+    """Fill a row of the table; do not change it if the file is left to libsndfile."""
     if size < 12 or little_word(base) != _RIFF or little_word(base + 8) != _WAVE_TAG:
         return
     place, form = np.int64(12), np.int64(-1)
@@ -191,10 +189,10 @@ def _note_wave(base, size, row_at, form, place, length, is_usual):
     row[_BITS], row[_START] = bits, place
 
 
-# The next two functions keep the GIL: they take less time than releasing it.
+# This function and the next keep the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _read_wave_headers(at, shapes, table, is_first, float_channels, max_samples, max_bytes, item_bytes):
-    """Fill the rows of WAV files and return their number; the table is empty if this function is the first."""
+    """Fill the rows of WAV files and return their number; if `is_first`, the table is initialized."""
     known = 0
     for n in range(len(at)):
         if is_first:
@@ -213,7 +211,7 @@ def _read_wave_headers(at, shapes, table, is_first, float_channels, max_samples,
 
 @njit(cache=True)
 def _read_flac_headers(at, shapes, table, is_first, max_samples, max_bytes, item_bytes):
-    """Do the same for FLAC files."""
+    """Fill the rows of FLAC files; see `_read_wave_headers`."""
     header, known = new_array((6,), _INT64), 0
     for n in range(len(at)):
         if is_first:
@@ -318,14 +316,14 @@ def _decode_waves(at, shapes, table, out_at, out_like, is_float, downmix):
 
 @njit(nogil=True, cache=True)
 def _decode_flacs(at, shapes, table, out_at, out_like, is_float, downmix):
-    """Decode the FLAC files and return the number of those that fail, which the table notes."""
-    block, largest, most, failed = np.int64(1), np.int64(0), np.int64(1), 0
+    """Decode the FLAC files, mark those that fail in the table, and return their number."""
+    block, largest, max_channels, failed = np.int64(1), np.int64(0), np.int64(1), 0
     for n in range(len(at)):
         if table[n, _KIND] == _FLAC:
-            most, block = max(most, table[n, _CHANNELS]), max(block, table[n, _BLOCK])
+            max_channels, block = max(max_channels, table[n, _CHANNELS]), max(block, table[n, _BLOCK])
             largest = max(largest, shapes[n, 0])
-    scratch, factors = new_array((most, SCRATCH_BEFORE + block), _INT32), new_array((32,), _INT64)
-    for channel in range(most):
+    scratch, factors = new_array((max_channels, SCRATCH_BEFORE + block), _INT32), new_array((32,), _INT64)
+    for channel in range(max_channels):
         for i in range(SCRATCH_BEFORE):
             scratch[channel, i] = 0
     padded = new_array((largest + PADDING_BYTES,), _BYTE)

@@ -1,4 +1,4 @@
-"""Checks that the host decoder accepts the files of a chunk, before a decoder on the device gets them."""
+"""Checks that the host decoder accepts the files of a chunk, before they are decoded on the device."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["check_files"]
 def check_files(
     out: Samples, encoded: Samples, output_type: DALIImageType, adjust_orientation: bool, headers: JpegHeaders
 ) -> None:
-    """Check files and copy them. Sequential JPEG files are checked without decoding them, all others are decoded.
+    """Check files and copy them. Sequential JPEG files are checked without decoding them; others are decoded.
 
     Args:
-        out: copies of the files.
-        encoded: files, one-dimensional, of bytes.
+        out: copies of the files, output.
+        encoded: files, uint8 ``[bytes]``.
         output_type: see ``decode_group``.
         adjust_orientation: see ``decode_group``.
         headers: headers from ``decoded_shapes``.

@@ -1,8 +1,7 @@
 """Converts luma and chroma planes to RGB, bit-exact with FFmpeg's linear, full-chroma, accurate-rounding converter.
 
-Compiled here because FFmpeg's accurate converter takes as long as the decoder itself; this one takes a tenth. The
-formula, without the fraction bits that are always zero: along each subsampled axis, chroma is weighted 3 : 1 toward
-the nearer sample (or, if samples are sited on the left pixel, 1 : 0 and 1 : 1 along rows), and the sums are those of
+FFmpeg's converter takes ten times as long, as long as the decoder. Along each subsampled axis, chroma is weighted 3 : 1
+toward the nearer sample (or, if samples are sited on the left pixel, 1 : 0 and 1 : 1 along rows); the matrix is that of
 ITU-R BT.601 in fixed point.
 """
 
@@ -71,7 +70,7 @@ def planes_to_rgb(
         line, target = luma[row], out[row]
         for j in range(width):
             y = np.int32(factor * (np.int32(line[j]) - offset) + np.int32(65536))
-            # Shift up by 5 bits and down by 22: FFmpeg's sums have 32 bits and wrap on overflow.
+            # The shift by 5 bits wraps on overflow, as FFmpeg's sums of 32 bits do.
             r = np.int32(np.int32(y + red * vs[j]) << 5) >> 22
             g = np.int32(np.int32(y + green_u * us[j] + green_v * vs[j]) << 5) >> 22
             b = np.int32(np.int32(y + blue * us[j]) << 5) >> 22

@@ -28,9 +28,9 @@ SUPPORTED_DTYPES = (
     DALIDataType.FLOAT64,
 )
 
-# Rec. ITU-R BT.601, studio range, for inputs and outputs with the same full scale.
+# Rec. ITU-R BT.601; `_YCBCR` is for studio range, and inputs and outputs with the same full scale.
 _LUMA = (0.299, 0.587, 0.114)
-# In units of 1/65536; the libraries that DALI decodes with have fewer bits. libpng truncates bytes and rounds words.
+# In units of 1/65536. The libraries that DALI decodes with have fewer bits. libpng truncates uint8 and rounds uint16.
 _LUMA_OF_BYTES = (19595, 38470, 7471)
 _LUMA_BY_FORMAT = {
     "PNG": (19594, 38468, 7474),
@@ -47,7 +47,7 @@ _YCBCR = np.array(
     np.float32,
 )
 _YCBCR_OFFSETS_OF_BYTES = np.array([16, 128, 128], np.float32)
-_YCBCR_OFFSETS_OF_FRACTIONS = np.array([1 / 16, 1 / 2, 1 / 2], np.float32)  # DALI's, and not exactly 16/255 and 128/255
+_YCBCR_OFFSETS_OF_FRACTIONS = np.array([1 / 16, 1 / 2, 1 / 2], np.float32)  # as in DALI, instead of 16/255 and 128/255
 
 
 def channels_of(output_type: DALIImageType, stored: int) -> int:
@@ -75,7 +75,7 @@ def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType, *, k
         pixels: HWC, uint8, uint16 or float32 (0..1), 1, 2 (gray, alpha), 3 or 4 (RGB, alpha) channels. Alpha is
             dropped, not blended.
         output_type: requested color space; YCbCr only for uint8 or float32.
-        kind: format of the image, which determines how DALI rounds gray; CMYK: a TIFF with inks.
+        kind: format of the image, which determines how DALI rounds gray; "CMYK" for a TIFF with inks.
 
     Returns:
         HWC of the same dtype; a view if no arithmetic is needed.
@@ -140,7 +140,7 @@ def rescale(
     if target.kind == "f":
         np.multiply(pixels, np.float32(scale), out=out, dtype=np.float32, casting="same_kind")
         return out
-    # 32-bit integers need more precision than float32: full scale would overflow.
+    # In float32, the full scale of 32-bit integers would overflow.
     work = np.float64 if target.itemsize == 4 else np.float32
     values = np.multiply(pixels, work(scale), dtype=work)
     np.floor(np.add(values, work(0.5), out=values), out=values)
@@ -171,5 +171,5 @@ def _ycbcr_of_bytes(pixels: Any, result: Any) -> None:
             red, green, blue = np.float32(pixels[y, x, 0]), np.float32(pixels[y, x, 1]), np.float32(pixels[y, x, 2])
             for k in range(3):
                 value = _YCBCR[k, 0] * red + _YCBCR[k, 1] * green + _YCBCR[k, 2] * blue + _YCBCR_OFFSETS_OF_BYTES[k]
-                # Always in 16..240, so no check of sign or range is needed.
+                # Always in 16..240.
                 result[y, x, k] = np.int32(value + half)

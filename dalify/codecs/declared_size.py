@@ -1,7 +1,7 @@
-"""Reads the size that an image file declares from its header, without a library.
+"""Reads the size that an image file declares, and checks it against the limits.
 
-Libraries allocate memory for the declared size, some of them before they report it. So the size is read here first and
-checked against the limits. Headers that cannot be read here are left to the library, which rejects them.
+Some libraries allocate memory for the declared size before they report it, so it is read here first. Headers that
+cannot be read here are left to the library, which rejects them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check_declared_size(data: Bytes, kind: str) -> None:
 
     Args:
         data: encoded image, 1-D uint8.
-        kind: the format, from ``image_format``; JPEG, PNG, TIFF and PNM have their own readers.
+        kind: the format, a key of ``_SIZES``.
 
     Raises:
         LimitError: more pixels than ``max_image_pixels``.
@@ -93,7 +93,7 @@ def _gif(data: Bytes) -> Iterator[Size]:
 
 
 def webp_chunks(data: Bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yield type, start and end of each chunk of a WebP file, as far as the data goes."""
+    """Yield type, start and end of each chunk of a WebP file; the last one may be truncated."""
     position = 12
     while position + 8 <= data.size:
         kind, length = struct.unpack_from("<4sI", data.data, position)
@@ -131,7 +131,7 @@ def _jpeg_2000(data: Bytes) -> Iterator[Size]:
     (columns, rows, left, top, tile_columns, tile_rows, _, _, components) = struct.unpack_from(">8IH", view, start + 8)
     if components > _MAX_JPEG_2000_COMPONENTS:
         raise DecodeError(f"JPEG 2000 with {components} components is not supported.")
-    # The library allocates memory for the extent of the reference grid, which contains the image.
+    # The library allocates memory for the reference grid, which contains the image.
     yield rows, columns
     yield max(0, rows - top), max(0, columns - left)
     yield min(tile_rows, rows), min(tile_columns, columns)

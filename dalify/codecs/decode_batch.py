@@ -1,7 +1,4 @@
-"""Shared by the image decoders: shapes, and decoding of batches.
-
-Shapes are determined before decoding, so that pixels are written directly to their destination.
-"""
+"""Decoding of chunks of images, and their shapes, which are determined first to decode directly to the results."""
 
 from __future__ import annotations
 
@@ -57,10 +54,10 @@ def blank_image(data: Bytes) -> np.ndarray[Any, Any]:
     """Return an encoded black image that replaces an image that cannot be decoded, uint8 ``[bytes]``.
 
     Args:
-        data: the data that cannot be decoded. If its header can be read, the black image has the same size.
+        data: the data that cannot be decoded. The black image has the size in its header, if that can be read.
     """
     limits = current()
-    # It must not exceed the limits: a decoder produces at most three channels of four bytes per pixel.
+    # Within the limits for at most three channels of four bytes per pixel.
     max_pixels = max(1, min(_LARGEST_BLANK, limits.max_image_pixels, limits.max_sample_bytes // 12))
     height = width = min(_BLANK_EXTENT, math.isqrt(max_pixels))
     with suppress(Exception):
@@ -117,12 +114,12 @@ def decode_group(
     """Decode images.
 
     Args:
-        out: outputs: images ``[H, W, C]`` of ``dtype``.
-        encoded: files, one-dimensional, of bytes.
-        output_type: see decode_image.
-        dtype: see decode_image.
-        adjust_orientation: see decode_image.
-        use_fast_idct: see decode_image.
+        out: images ``[H, W, C]`` of ``dtype``, output.
+        encoded: files, uint8 ``[bytes]``.
+        output_type: see ``decode_image``.
+        dtype: see ``decode_image``.
+        adjust_orientation: see ``decode_image``.
+        use_fast_idct: see ``decode_image``.
         headers: headers from ``decoded_shapes``.
         windows: int64 ``[N, 4]``: y, x, height, width of the requested windows; None for whole images.
         needed: int64 ``[N, 4]``: y, x, height, width of the part of each result that is needed; the rest may be left
@@ -175,7 +172,7 @@ def _decode_compiled(
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Decode plain images that contain their windows in one compiled call; return which were decoded, bool ``[N]``."""
     components, wanted = 3, is_plain
-    if output_type == DALIImageType.ANY_DATA:  # images with another number of channels are left to the library
+    if output_type == DALIImageType.ANY_DATA:  # the library decodes images with another number of channels
         components = int(headers.components[is_plain.argmax()])
         wanted = is_plain & (headers.components == components)
     colors, is_placed = jpeg_color_space(components, output_type), needed is not None
@@ -188,14 +185,12 @@ def _decode_compiled(
 
 
 class _PlainImages:
-    """Decodes plain images with the library, with minimal Python overhead.
-
-    Images for which the library reports a problem are left to ``decode_image``.
+    """Decodes plain images with the library, with minimal overhead; see ``JpegHeaders.are_plain``.
 
     Args:
         headers: headers of the images.
-        output_type: see decode_image.
-        use_fast_idct: see decode_image.
+        output_type: see ``decode_image``.
+        use_fast_idct: see ``decode_image``.
         windows: see ``decode_group``.
         first_rows: int64 ``[N]``: number of rows needed from the top; None for all.
     """
@@ -222,7 +217,7 @@ class _PlainImages:
         self._windows: list[list[int]] | None = None if windows is None else windows.tolist()
 
     def has_decoded(self, index: int, data: Bytes, target: np.ndarray[Any, Any]) -> bool:
-        """Decode one image with the library; return False if it needs ``decode_image``."""
+        """Decode one image; return False if the library reports a problem, so that ``decode_image`` is needed."""
         if data.dtype != np.uint8:
             return False
         height, width = self._extents[index]

@@ -1,7 +1,7 @@
 """Decodes the images of a chunk to the memory of an accelerator: JPEG files on the device, all others on the host.
 
-The host reads all headers, and decodes all images that the decoder of the device does not. So errors and the samples
-that they name are the same as on the CPU.
+The host reads all headers, and decodes the images that the decoder of the device does not decode. So errors are the
+same as on the CPU.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Files:
 
     Attributes:
         contents: uint8 ``[bytes]`` each.
-        are_ordinary: which are JPEG files that decoders on devices support, with an end, bool ``[N]``.
+        are_ordinary: which are complete JPEG files that decoders on devices support, bool ``[N]``.
         parsed: parsed data of each file, see `DeviceJpegDecoder`; None if nothing has been parsed.
     """
 
@@ -56,14 +56,14 @@ def _files_of(encoded: Samples, headers: JpegHeaders) -> _Files:
 
 
 def parse_files(encoded: Batch, device: str) -> Any:
-    """Parse files for the decoder of a device before `decode_on_device`, in a thread that need not wait for the device.
+    """Parse files for the decoder of a device, before `decode_on_device`, in any thread.
 
     Args:
         encoded: see `decode_on_device`.
         device: torch device.
 
     Returns:
-        for `Samples.parsed`.
+        the value for `Samples.parsed`; None if the decoder has nothing to parse.
     """
     files = _files_of(Samples.of_batch(encoded), read_jpeg_headers(encoded))
     indices = np.flatnonzero(files.are_ordinary).tolist()
@@ -92,18 +92,18 @@ def decode_on_device(
     """Decode images of type uint8 to memory on the device, without waiting for the device.
 
     Args:
-        out: outputs: images ``[H, W, C]``.
-        encoded: files on the host, one-dimensional, of bytes; those that `parse_files` has parsed are not parsed again.
+        out: images ``[H, W, C]``, output.
+        encoded: files on the host, uint8 ``[bytes]``, perhaps with the result of `parse_files`.
         options: options of the decoder on the device.
         output_type: RGB, BGR or GRAY.
         adjust_orientation: see ``decode_group``.
         headers: headers from ``decoded_shapes``.
         windows: see ``decode_group``.
         cache: cache of decoded images on the device; None without one. Its images are not decoded.
-        counts: increased by the numbers of images of the chunk; None: they are not counted. The decoder is closed when
-            no counts are left.
-        transpose: function of output, input and the axis of the input for each axis of the output: reorders the axes of
-            all samples, for decoders that return planes.
+        counts: counters to which the images of the chunk are added, or None. The decoder is closed when all counters
+            have been garbage-collected.
+        transpose: function of output, input and the axis of the input for each axis of the output, which reorders the
+            axes of all samples, for decoders that return planes.
 
     Raises:
         Exception: any error of ``decode_group``.
@@ -165,11 +165,11 @@ def decode_on_device(
 def _interleaved(
     images: Sequence[Any | None], transpose: Callable[[DeviceSamples, DeviceSamples, Sequence[int]], None]
 ) -> list[Any | None]:
-    """Return images ``[H, W, C]``; those that are views of planes are copied, which takes as many launches for all."""
+    """Return images ``[H, W, C]``; views of planes are copied together."""
     found = list(images)
     views = ((index, image) for index, image in enumerate(found) if image is not None and not image.is_contiguous())
     planes = {index: image.permute(2, 0, 1) for index, image in views}
-    planes = {index: image for index, image in planes.items() if image.is_contiguous()}  # not a window of them
+    planes = {index: image for index, image in planes.items() if image.is_contiguous()}  # no windows
     if not planes:
         return found
     shapes = np.array([image.shape for image in planes.values()], np.int64)
@@ -195,7 +195,7 @@ def _decode_on_host(
     """Decode some of the images on the host, and copy them to the device at once; return their elements."""
     shapes = out.shapes[indices]
     offsets, size_bytes = block_offsets(shapes, 1)
-    # torch does not reuse page-locked memory before the copy from it is done.
+    # torch does not reuse page-locked memory before copies from it are complete.
     staging = torch.empty(size_bytes, dtype=torch.uint8, pin_memory=out.device.type == "cuda")
     dtype = np.dtype(np.uint8)
     target = Samples(offsets + staging.data_ptr(), shapes, dtype, staging)
@@ -219,7 +219,7 @@ def _decode_on_host(
                 of_sample(error, int(chosen[sample]))
             raise
 
-    # The stage of the device has only one thread of the pipeline, which would be too slow for a batch of images.
+    # In several threads, because the stage of the device has only one thread of the pipeline.
     parts = np.array_split(np.arange(len(indices)), min(len(indices), available_processors()))
     in_parallel([partial(decode, part) for part in parts])
     block = staging.to(out.device, non_blocking=True)

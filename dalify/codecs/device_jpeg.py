@@ -1,8 +1,8 @@
 """Selects the decoder for JPEG files on an accelerator.
 
-A decoder gets all files of a chunk in one call. The host decodes the files that it does not support or cannot decode,
-and raises the errors of damaged files. The first decoder that works is used: nvImageCodec, then torchvision. In
-emulation, the host decodes unless ``DALIFY_DEVICE_DECODER`` names a decoder.
+The first decoder that works is used: nvImageCodec, then torchvision. In emulation, the host decodes unless
+``DALIFY_DEVICE_DECODER`` names a decoder. The host also decodes the files that the decoder cannot decode, and raises
+the errors of damaged files.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class DeviceJpegDecoder(Protocol):
             output_type: one of `COLORS`.
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image; None for whole images. Only for
                 images that need no rotation.
-            adjust_orientation: rotate the images as their EXIF orientation tag specifies.
+            adjust_orientation: whether to rotate the images as their EXIF orientation tag specifies.
             parsed: result of `parsed_for` for the files; None: the files are parsed now.
 
         Returns:
-            For each file, a tensor ``[height, width, channels]``, uint8; None if the host has to decode it.
+            for each file, a tensor ``[height, width, channels]``, uint8; None if the host has to decode it.
         """
         ...
 
@@ -73,7 +73,7 @@ class DeviceJpegDecoder(Protocol):
 class _Kind:
     name: str
     create: Callable[[str, DeviceOptions], DeviceJpegDecoder]
-    parse: Callable[[Sequence[Bytes]], list[Any]] | None = None  # what can be done without the decoder
+    parse: Callable[[Sequence[Bytes]], list[Any]] | None = None  # work that does not need the decoder
 
 
 _KINDS = {
@@ -137,15 +137,15 @@ def open_decoder(device: str, options: DeviceOptions, user: object = None) -> De
     Args:
         device: torch device.
         options: options of the decoder.
-        user: all decoders are closed, and free their memory, when no user is left; None: they do not wait for the
-            caller.
+        user: object that uses the decoder; all decoders are closed when all users have been garbage-collected. None for
+            a use that does not keep decoders open.
     """
     key, _ = chosen_decoder(device)
     if key is None:
         return None
     if user is not None and id(user) not in _users:
         _users.add(id(user))
-        weakref.finalize(user, _end_use, id(user))  # also when the program ends: a driver that has ended frees nothing
+        weakref.finalize(user, _end_use, id(user))  # also before the program ends, while the driver can free memory
     return _opened(key, device, options, os.getpid())
 
 

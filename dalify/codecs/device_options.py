@@ -11,7 +11,7 @@ __all__ = ["DeviceOptions"]
 class DeviceOptions:
     """Options of decoders on the device, as in DALI; torchvision ignores them.
 
-    They are the arguments of `HardwareDecoder` that have an effect; immutable, because decoders are cached by them.
+    They are the arguments of `HardwareDecoder` that have an effect; immutable, because they are keys of a cache.
 
     Attributes:
         hw_decoder_load: fraction of a chunk that the hardware engine decodes, if the device has one; 0 to 1.

@@ -1,7 +1,6 @@
 """The EXIF orientation of images, and the transposes and flips that it specifies.
 
-JPEG, PNG, WebP and TIFF store the same tag in different places. Extents in headers and axes of pixels must be changed
-consistently.
+JPEG, PNG, WebP and TIFF store the same tag in different places.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ _ENTRY_BYTES = 12
 def tiff_orientation(block: bytes) -> int:
     """Return the orientation, 1 to 8, from an EXIF block that starts with its TIFF header; 1 if there is none.
 
-    Formula source: TIFF 6.0, image file directory, tag 274. Damaged blocks count as upright, because damaged metadata
-    must not cost an image.
+    Source: TIFF 6.0, image file directory, tag 274. Damaged blocks are ignored.
     """
     order = {b"II": "<", b"MM": ">"}.get(block[:2])
     if order is None or len(block) < 10:
@@ -61,8 +59,7 @@ def orient(image: np.ndarray[Any, Any], orientation: int) -> np.ndarray[Any, Any
     """
     if orientation >= 5:
         image = image.swapaxes(0, 1)
-    # Two of each four values flip the rows, two the columns; 6, for example, is a transpose followed by flipped
-    # columns.
+    # For example, 6 is a transpose, then a flip of the columns.
     if orientation in (3, 4, 7, 8):
         image = image[::-1]
     if orientation in (2, 3, 6, 7):
@@ -82,9 +79,9 @@ def source_window(
 
     Args:
         window: y, x, height, width in the upright image, in pixels.
-        height: of the stored image.
-        width: of the stored image.
-        orientation: EXIF value.
+        height: height of the stored image.
+        width: width of the stored image.
+        orientation: EXIF value, 1 to 8.
 
     Returns:
         y, x, height, width in the stored image.

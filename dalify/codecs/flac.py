@@ -1,7 +1,6 @@
-"""Decodes FLAC to integers, in compiled code without the GIL.
+"""Decodes FLAC (RFC 9639) to integers, in compiled code without the GIL, for all files of a chunk.
 
-libsndfile would have to be called from Python for each file. Only what encoders write is supported. Files with anything
-else (wrong checksums, reserved bits, samples out of range) are rejected here and left to libsndfile.
+Files with wrong checksums, reserved bits or samples out of range are rejected here, and decoded by libsndfile.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _CRC_16 = _check_sums(0x8005, 16, 8)
 
 @intrinsic
 def _peek(typing_context: Any, address: Any, position: Any) -> Any:
-    """Return 64 bits from a position on, the first one as the highest; the last seven may be zeros."""
+    """Return 64 bits from a position on, the first as the highest bit; the last seven may be zeros."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         base, place = arguments
@@ -82,7 +81,7 @@ def _zeros_on_top(typing_context: Any, word: Any) -> Any:
 
 @intrinsic
 def _without(typing_context: Any, word: Any, count: Any) -> Any:
-    """Return a word without its highest bits, shifted left; fewer than 64 bits."""
+    """Return a word without its highest `count` bits, fewer than 64, shifted left."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         return builder.shl(arguments[0], builder.and_(arguments[1], ir.IntType(64)(63)))
@@ -92,7 +91,7 @@ def _without(typing_context: Any, word: Any, count: Any) -> Any:
 
 @intrinsic
 def _top(typing_context: Any, word: Any, count: Any) -> Any:
-    """Return the 0 to 63 highest bits as an unsigned integer."""
+    """Return the highest `count` bits, 0 to 63, as an unsigned integer."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
         size = ir.IntType(64)
@@ -126,7 +125,7 @@ def _coded(at, position, stop, rice, samples_at, first, count, factors_at, order
         shift: number of bits by which predictions are shifted right.
 
     Returns:
-        The bit after the partition; -1 if the data ends before it.
+        the bit after the partition; -1 if the data ends before it.
     """
     samples, factors = array_at(samples_at, (first + count,), _INT32), array_at(factors_at, (32,), _INT64)
     c0, c1, c2, c3 = factors[0], factors[1], factors[2], factors[3]
@@ -151,7 +150,7 @@ def _coded(at, position, stop, rice, samples_at, first, count, factors_at, order
                 far2 += c * samples[i + 1 - j]
         if size <= _PEEKED_BITS:
             one = (zeros << rice) | _top(_without(word, zeros + 1), rice)
-            # Three at once if they fit: the next load does not wait for the length of each.
+            # Three residuals from one word if they fit, so that fewer loads wait for the length of a code.
             second = _without(word, size)
             zeros = _zeros_on_top(second)
             second_size = zeros + 1 + rice
@@ -348,7 +347,7 @@ def _frame_header(start, number, block_size, rate, channels, width):
     """Read and check the header of a frame at the address ``start``; see `decode_frame`.
 
     Returns:
-        Number of samples per channel, channel assignment and bytes of the header; zeros if it is not supported.
+        number of samples per channel, channel assignment and bytes of the header; zeros if it is not supported.
     """
     refused = np.int64(0), np.int64(0), np.int64(0)
     second, sizes, fourth = byte_at(start + 1), byte_at(start + 2), byte_at(start + 3)
@@ -387,7 +386,7 @@ def decode_frame(base, size, start, number, block_size, rate, samples_at, stride
     """Decode one frame.
 
     Args:
-        base: address of the data, which zeros follow.
+        base: address of the data, which is followed by `PADDING_BYTES` zeros.
         size: size of the data in bytes.
         start: first byte of the frame.
         number: number of the frame, or of its first sample if the length of frames varies.
@@ -397,10 +396,10 @@ def decode_frame(base, size, start, number, block_size, rate, samples_at, stride
         stride: 32 plus the maximum number of samples of a frame.
         channels: number of channels.
         width: bits per sample.
-        factors_at: address of scratch, int64 [32].
+        factors_at: address of scratch memory, int64 [32].
 
     Returns:
-        Number of samples per channel and the byte after the frame; 0 and 0 if the frame is not supported.
+        number of samples per channel and the byte after the frame; 0 and 0 if the frame is not supported.
     """
     refused = np.int64(0), np.int64(0)
     if start + 6 > size:
@@ -498,7 +497,7 @@ def read_flac_header(base, total, header_at):
             byte of the frames, and maximum number of samples in a frame.
 
     Returns:
-        Whether `decode_frame` may support the stream.
+        whether `decode_frame` may support the stream.
     """
     if total < 4 + 4 + _STREAM_INFO_BYTES or little_word(base) != _MARK or byte_at(base + 4) & 0x7F != _STREAM_INFO:
         return False

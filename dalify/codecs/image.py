@@ -40,7 +40,7 @@ def image_shape(
     Args:
         data: encoded image.
         output_type: color space; determines the number of channels.
-        adjust_orientation: return height and width of the upright image.
+        adjust_orientation: whether to return height and width of the upright image.
         jpeg_header: the header of a JPEG, if it was already read.
 
     Returns:
@@ -83,8 +83,9 @@ def decode_image(
         output_type: RGB, BGR, GRAY, YCbCr (studio range) or ANY_DATA (as stored: 1 to 4 channels, of TIFF also more;
             CMYK with 0 for no ink).
         dtype: output dtype; values are scaled from full range to full range.
-        adjust_orientation: apply the EXIF orientation.
-        use_fast_idct: for JPEG: a few percent faster; single values differ by up to 21 in photographs.
+        adjust_orientation: whether to apply the EXIF orientation.
+        use_fast_idct: whether to use the less accurate inverse DCT for JPEG: a few percent faster; values differ by up
+            to 21 in photographs.
         window: y, x, height, width of the part of the upright image to decode, in pixels; JPEG rows below it are
             not decoded.
         out: output array; allocated if None.
@@ -170,7 +171,7 @@ def _convert(
         pixels: pixels as stored.
         output_type: requested color space.
         dtype: requested dtype.
-        kind: format of the image: the decoder of JPEGs has already converted the colors, except to YCbCr.
+        kind: format of the image. The colors of a JPEG are already converted, except to YCbCr.
         out: output.
     """
     if output_type == DALIImageType.YCbCr:

@@ -1,4 +1,4 @@
-"""Detects the format of an image from its bytes. File names are not used because they may be wrong."""
+"""Detects the format of an image from its bytes, because file names may be wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts CMYK to RGB and gray, with the rounding of the libraries that DALI decodes with."""
+"""Converts CMYK to RGB and gray, with the same rounding as the libraries that DALI uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def mix_inks(inks: Any, is_bgr: bool, out: Any) -> None:
     Args:
         inks: uint8 ``[height, width, 4]``.
         is_bgr: whether colors are in the order BGR.
-        out: uint8 ``[height, width, 3]``, or ``[height, width, 1]`` for BT.601 luma, rounded toward zero.
+        out: output, uint8 ``[height, width, 3]``, or ``[height, width, 1]`` for BT.601 luma, rounded toward zero.
     """
     height, width, channels = out.shape
     for y in range(height):

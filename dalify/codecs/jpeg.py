@@ -1,7 +1,7 @@
 """Decodes JPEG, bit-exact with libjpeg-turbo's accurate path (slow integer IDCT, fancy upsampling).
 
-simplejpeg decodes. This module adds a single scan of the markers for all header information, handling of damaged files,
-CMYK, and decoding of only the first rows if the rest is not needed.
+simplejpeg decodes. This module reads headers, and adds handling of damaged files, CMYK, and decoding of only the first
+rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MARKER = struct.Struct(">BBH")
 _FRAME = struct.Struct(">BHHB")
 _START_OF_SCAN = 0xDA
 _START_OF_SCAN_MARKER = b"\xff\xda"
-_MAX_SCANS_OF_LARGEST = 64  # of an image as large as the limit; smaller ones may have more
+_MAX_SCANS_OF_LARGEST = 64  # of an image as large as the limit; smaller images may have more scans
 _END_OF_IMAGE = b"\xff\xd9"
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 _LOSSLESS = frozenset({0xC3, 0xC7, 0xCB, 0xCF})
@@ -44,7 +44,7 @@ _NOTES = frozenset({*range(0xE1, 0xEE), 0xEF, 0xFE})  # comments and application
 _KNOWN_REVISION = b"\x01"
 _JFIF_REVISION = re.compile(rb"(\xff\xe0..JFIF\x00)[^\x01]", re.DOTALL)
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
-# Chroma upsampling uses up to two output rows of context; four are two rows of 4:2:0 chroma.
+# Chroma upsampling reads up to two output rows of context; four are two rows of 4:2:0 chroma.
 CONTEXT_ROWS = 4
 
 
@@ -58,9 +58,9 @@ class JpegHeader(NamedTuple):
         bits: bits per sample.
         frame: second byte of the frame marker: 0xC0 baseline, 0xC2 progressive, 0xC3 lossless ….
         orientation: EXIF orientation, 1 to 8.
-        has_adobe: whether there is an Adobe segment: then four components are stored inverted.
-        frame_position: offset of the frame's contents.
-        rows_per_unit: number of rows of a coding unit (usually 8 or 16).
+        has_adobe: whether there is an Adobe segment; four components are then stored inverted.
+        frame_position: offset of the contents of the frame segment.
+        rows_per_unit: number of rows of an MCU (usually 8 or 16).
         is_single_scan: whether the first scan contains all components.
     """
 
@@ -86,7 +86,7 @@ def read_jpeg_header(data: Bytes) -> JpegHeader:
         DecodeError: the headers are damaged or end early.
     """
     size = data.size
-    view = data.data  # indexing a memoryview is much faster than indexing an array
+    view = data.data  # indexing a memoryview is faster
     position = 2
     orientation, has_adobe = 1, False
     frame: tuple[int, int, int, int, int, int, int] | None = None
@@ -142,10 +142,10 @@ def decode_jpeg(
         colors: ``RGB``, ``BGR``, ``GRAY`` (the stored luma) or, for four components, ``CMYK`` (0 is no ink).
         use_fast_idct: see `decode_image`.
         out: contiguous output of at least ``height * width * channels`` bytes; allocated if None.
-        rows: number of rows needed from the top; the others are undefined and, in most files, not decoded.
+        rows: number of rows needed from the top; in most files, others are not decoded. None for all.
 
     Returns:
-        uint8 ``[height, width, channels]``; only ``rows`` rows if that is given.
+        uint8 ``[rows, width, channels]``.
 
     Raises:
         DecodeError: the data is truncated, unusable, or not supported.
@@ -177,7 +177,7 @@ def decode_jpeg(
 
 
 def _check_scans(data: Bytes, header: JpegHeader) -> None:
-    """Reject a progressive image that would take minutes: each scan covers the whole image, but may be tiny."""
+    """Reject a progressive image with many scans, which would take minutes: even a tiny scan covers the whole image."""
     scans = data.tobytes().count(_START_OF_SCAN_MARKER)
     if scans * header.height * header.width > _MAX_SCANS_OF_LARGEST * current().max_image_pixels:
         raise DecodeError(f"damaged JPEG: {scans:,} scans of {header.width}x{header.height} pixels are too many.")
@@ -192,25 +192,25 @@ def _decode_whole(
         reason = str(error)
     if "subsampling" in reason:
         return _decode_by_pillow(data, header, colors, out)
-    # A warning of libjpeg, which TurboJPEG reports as an error even if it is not strict.
+    # TurboJPEG reports this warning of libjpeg as an error even if it is not strict.
     known = _with_known_revision(data, header) if "JFIF revision" in reason else None
     if known is not None:
         return _decode_whole(known, header, colors, use_fast_idct, out)
-    # The library reports only the first warning; a harmless one may hide that the end is missing.
+    # The library reports only the first warning, so the end is also checked here.
     if "Premature end of JPEG file" in reason or data.tobytes().rfind(_END_OF_IMAGE) < header.frame_position:
         raise DecodeError(
             f"truncated JPEG: the data ends after {data.size} bytes without an end-of-image marker, before all rows of "
             f"the {header.width}x{header.height} image are complete."
         )
     try:
-        # Warnings such as stray bytes between segments: all viewers show such images, and they are common.
+        # Images with warnings, such as for stray bytes between segments, are common, and all viewers show them.
         return simplejpeg.decode_jpeg(data, colors, fastdct=use_fast_idct, buffer=out, strict=False)
     except ValueError as error:
         raise DecodeError(f"damaged JPEG ({header.width}x{header.height}): {error}.") from None
 
 
 def _with_known_revision(data: Bytes, header: JpegHeader) -> Bytes | None:
-    """Return a JPEG whose JFIF segment declares revision 1, the only known one; None if it does already."""
+    """Return a JPEG with revision 1, the only known one, in its JFIF segment; None if it already has this revision."""
     contents = data.tobytes()
     segments, count = _JFIF_REVISION.subn(rb"\1" + _KNOWN_REVISION, contents[: header.frame_position])
     return np.frombuffer(segments + contents[header.frame_position :], np.uint8) if count else None
@@ -229,7 +229,7 @@ def _decode_by_pillow(
         for top, rows in rows_of_pillow(image, mode, header.height, header.width):
             part = target[top : top + len(rows)]
             if colors == "CMYK" and header.has_adobe:
-                np.subtract(255, rows, out=part)  # Pillow has undone Adobe's inversion; the caller does so again
+                np.subtract(255, rows, out=part)  # Pillow has undone the inversion, and the caller will undo it again
             else:
                 part[...] = rows[..., ::-1] if colors == "BGR" else rows
     except MemoryError:
@@ -240,7 +240,7 @@ def _decode_by_pillow(
 
 
 def _without_notes(data: Bytes) -> bytes:
-    """Return a JPEG without metadata segments: Pillow warns if one is damaged."""
+    """Return a JPEG without metadata segments, because Pillow warns if one is damaged."""
     view, size = data.data, data.size
     parts, position = [view[:2]], 2
     while position + 4 <= size:
@@ -257,9 +257,9 @@ def _without_notes(data: Bytes) -> bytes:
 def decode_first_rows(
     data: Bytes, header: JpegHeader, colors: str, use_fast_idct: bool, out: np.ndarray[Any, Any] | None, rows: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-    """Decode a copy whose header declares fewer rows: the decoder then stops early and skips to the end marker.
+    """Decode a copy with fewer rows in its header: the decoder then stops early, and skips to the end marker.
 
-    The result is exact, because rows depend only on one chroma row below them, which is kept.
+    The result is exact, because rows depend on only one chroma row below them, which is decoded.
 
     Args:
         data: see `decode_jpeg`.
@@ -289,11 +289,11 @@ def decode_first_rows(
 def decode_shortened_jpeg(
     data: Bytes, frame_position: int, height: int, colors: str, use_fast_idct: bool, out: np.ndarray[Any, Any]
 ) -> bool:
-    """Decode a copy whose header declares fewer rows.
+    """Decode a copy with fewer rows in its header.
 
     Args:
         data: a JPEG, 1-D uint8, of one sequential scan.
-        frame_position: offset of the frame's contents.
+        frame_position: offset of the contents of the frame segment.
         height: height to declare in the header.
         colors: see `decode_jpeg`.
         use_fast_idct: see `decode_jpeg`.
@@ -309,6 +309,6 @@ def decode_shortened_jpeg(
     try:
         simplejpeg.decode_jpeg(shortened, colors, fastdct=use_fast_idct, buffer=out)
     except ValueError as error:
-        # All rows are decoded before the library finds the remaining rows superfluous.
+        # The library reports the data of the remaining rows after all declared rows are decoded.
         return "extraneous bytes before marker 0xd9" in str(error)
     return True

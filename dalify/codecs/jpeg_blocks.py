@@ -1,9 +1,9 @@
 """Vectorized functions of the JPEG decoder: inverse DCT, conversion from YCbCr, and upsampling.
 
-Numba does not vectorize loops across the passes of a transform, so vector instructions are generated here. They are
-generic LLVM vectors, which all processors support.
+numba does not vectorize loops across the passes of a transform, so SIMD code is generated here. Generic LLVM vectors
+work on every CPU.
 
-Results equal the results of libjpeg-turbo. The transform is the exact integer transform of Loeffler, Ligtenberg and
+Results equal those of libjpeg-turbo. The transform is the accurate integer transform of Loeffler, Ligtenberg and
 Moschytz with 13 bits ("islow"); colors are converted as in JFIF, with 16 bits.
 """
 
@@ -132,7 +132,7 @@ def fill_block(typing_context: Any, out: Any, stride: Any, value: Any) -> tuple[
 
 
 def _transposed(builder: Any, rows: Sequence[Any]) -> list[Any]:
-    """Return the columns of eight vectors of eight elements, interleaved in three rounds."""
+    """Return the columns of eight vectors of eight elements."""
     low = [0, 8, 1, 9, 2, 10, 3, 11]
     high = [4, 12, 5, 13, 6, 14, 7, 15]
     found = list(rows)
@@ -230,7 +230,7 @@ def _generate_rgb(context: Any, builder: Any, signature: Any, arguments: Any) ->
     def loaded(address: Any) -> Any:
         return builder.zext(load(builder, address, bytes_), shorts)
 
-    def high_product(value: Any, factor: int) -> Any:  # LLVM compiles this to one instruction
+    def high_product(value: Any, factor: int) -> Any:  # one instruction
         product = builder.mul(builder.sext(value, ints), constant(ints, factor))
         return builder.trunc(builder.ashr(product, constant(ints, 16)), shorts)
 

@@ -1,8 +1,8 @@
-"""Checks JPEG files for a decoder on a device, so that damaged files are known before the batch is complete.
+"""Checks JPEG files for a decoder on a device, so that damaged files are known before they are decoded there.
 
-libjpeg-turbo rejects a file only for the contents of its markers: tables, parameters of frames and scans. Damage in the
-compressed data is a warning, and the damaged image is the result. So decoding a file without its compressed data, at an
-eighth of the size, shows in a fraction of the time whether it is rejected.
+libjpeg-turbo rejects files only because of the contents of their markers: tables, parameters of frames and scans. For
+damage in the compressed data, it only warns. So a file is checked by decoding it without its compressed data, at an
+eighth of the size, which takes a fraction of the time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def is_decodable(data: Bytes, frame_position: int) -> bool:
 
     Args:
         data: a sequential JPEG, uint8 ``[bytes]``.
-        frame_position: offset of the frame's contents.
+        frame_position: offset of the contents of the frame segment.
     """
     try:
         simplejpeg.decode_jpeg(

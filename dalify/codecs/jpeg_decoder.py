@@ -1,9 +1,8 @@
 """Decodes the baseline JPEG files of a chunk in one compiled call, and only the needed part of each.
 
-A library call for each file acquires the GIL twice, which costs more than decoding if there are many threads. This
-decoder supports the most common files: 8 bits, sequential, Huffman-coded, one scan, gray or YCbCr without subsampling,
-4:2:2 or 4:2:0. Pixels are identical to libjpeg-turbo's. All other files, and damaged ones, are left to the library,
-which raises the errors.
+With many threads, waiting for the GIL after a library call for each file would take longer than decoding. The most
+common files are supported: 8 bits, sequential, Huffman-coded, one scan, gray or YCbCr without subsampling, 4:2:2 or
+4:2:0. Pixels are identical to those of libjpeg-turbo, which decodes all other files, and reports damaged ones.
 """
 
 from __future__ import annotations
@@ -51,13 +50,13 @@ from dalify.data.samples import Samples
 
 __all__ = ["JpegDecoder"]
 
-# Larger images are left to the library, which needs less memory; the overhead of a call is small for them.
+# libjpeg-turbo decodes larger images, because it needs less memory, and the overhead of a call is small for them.
 _MAX_SCRATCH_BYTES = 16 << 20
 # Bytes that vector instructions may read or write beyond the end of a row.
 _MARGIN = 64
 
-# The part of an image that is decoded, as int64: range of MCUs; address of the first sample and row stride of luma and
-# chroma.
+# The part of an image that is decoded, as int64: range of MCUs; addresses of the first samples, and row strides, of
+# luma and chroma.
 _TOP, _BOTTOM, _LEFT, _RIGHT, _LUMA, _LUMA_STRIDE, _BLUE, _RED, _CHROMA_STRIDE = range(9)
 _PLACES = 9
 
@@ -150,7 +149,7 @@ def _decode_scan(facts, end, quantizers, tables, zigzag, coefficients, places, h
         return False
     if is_whole:
         return count - missing < 8 and place + 2 <= end and word_at(place) == 0xFFD9
-    return word_at(end - 2) == 0xFFD9  # the library also refuses truncated files, but does not decode the rest
+    return word_at(end - 2) == 0xFFD9  # truncated files are refused
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
@@ -242,7 +241,7 @@ def _decode(addresses, sizes, windows, out_at, out_shapes, channels, is_bgr, is_
         out_shapes: int64 ``[N, 3]``: shapes of the images.
         channels: 3 or 1.
         is_bgr: whether blue is first.
-        is_placed: whether each part is at its place in the image.
+        is_placed: whether each part has the same position in the result as in the image.
         zigzag: uint8 ``[64]``: natural indices of coefficients.
         status: bool ``[N]``: input: which files to decode; output: which were decoded.
     """
@@ -267,7 +266,7 @@ def _decode(addresses, sizes, windows, out_at, out_shapes, channels, is_bgr, is_
         if window[0] < 0 or window[1] < 0 or bottom > height or right > width:
             continue
         has_chroma = channels == 3 and facts[COMPONENTS] == 3
-        # The chroma filter reads one more sample on each side. For very narrow images, the library uses another filter.
+        # The chroma filter reads one sample more on each side. For very narrow images, libjpeg uses another filter.
         context = 2 if has_chroma and across == 2 else 0
         if context and width <= 4:
             continue
@@ -320,10 +319,10 @@ def _decode(addresses, sizes, windows, out_at, out_shapes, channels, is_bgr, is_
 
 
 class JpegDecoder:
-    """Decodes the JPEG files of chunks after enough images have been seen.
+    """Decodes the JPEG files of chunks, after a number of images for which this is worthwhile.
 
     Compiling the decoder takes seconds, and loading compiled code from a file 0.1 s, so neither is done for a few
-    images. While one thread compiles, other threads leave their images to the library.
+    images. While one thread compiles, the library decodes the images of the other threads.
 
     Args:
         load_after: number of images after which compiled code is loaded, if there is a file.
@@ -355,7 +354,7 @@ class JpegDecoder:
             colors: ``"RGB"``, ``"BGR"``, or ``"GRAY"``, which has one channel.
             wanted: bool ``[N]``: files to decode.
             windows: int64 ``[N, 4]``: y, x, height, width of the part of each image that is decoded.
-            is_placed: whether this part is at the same place in `out`; otherwise at its start.
+            is_placed: whether this part has the same position in `out`; otherwise it is at its start.
 
         Returns:
             bool ``[N]``: which files were decoded. The results of the others are undefined.

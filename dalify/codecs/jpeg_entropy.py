@@ -40,7 +40,7 @@ __all__ = [
     "word_at",
 ]
 
-# A table maps codes up to this length, together with the value after them if it fits.
+# A lookup maps codes up to this length, with the value after them if it fits.
 _LOOKUP_BITS = 11
 _LOOKUP = 1 << _LOOKUP_BITS
 BLOCK = 64
@@ -63,12 +63,12 @@ ZIGZAG = np.array(
      28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54,
      47, 55, 62, 63], np.uint8)  # fmt: skip
 
-# An entry of the lookup: bits to consume, size of the value after them, run of zeros, and the value if these bits
-# contain it; then the size is 0. The entry is 0 if the code is longer than the lookup.
+# An entry of the lookup: bits to consume, size of the value after them, run of zeros, and the value. If the consumed
+# bits contain the value, the size is 0. The entry is 0 if the code is longer than the lookup.
 _SIZE_SHIFT, _RUN_SHIFT, _VALUE_SHIFT = 6, 10, 16
 # An entry of the lookup for one or two symbols: bits to consume, run of zeros before the first value, number of
-# coefficients, whether the block ends after them, the second value, 0 if there is none, and the first value. The entry
-# is 0 if the first symbol has no value or does not fit.
+# coefficients, whether the block ends after them, the second value, or 0, and the first value. The entry is 0 if the
+# first symbol has no value or does not fit.
 _PAIR_RUN, _PAIR_AHEAD, _PAIR_END, _PAIR_SECOND, _PAIR_FIRST = 4, 8, 14, 15, 22
 # An entry of the lookup of `skip_block`, for one or more symbols: bits to consume, including values, number of
 # coefficients, and whether the block ends. The entry is 0 if the first code is longer than the lookup.
@@ -84,7 +84,7 @@ def forget_tables(tables):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _is_filled(counts, table):
-    """Return whether a table already has these codes. Most files have the same codes."""
+    """Return whether a table already has these codes, because most files have the same codes."""
     if not table[_IS_FILLED]:
         return False
     total = 0
@@ -206,9 +206,9 @@ def fill_skips(table):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
 def _refilled(bits, count, place, end, missing):
-    """Refill a bit buffer with fewer than 32 bits to at least 32 bits; also return the number of padding bits.
+    """Refill a bit buffer of fewer than 32 bits, the first as the highest, to at least 32 bits.
 
-    The first bit is the highest one. After the end of the scan, the buffer is padded with zeros.
+    After the end of the scan, it is padded with zeros, which are counted in `missing`.
     """
     if place + 4 <= end:
         word = load_big_endian(place)
@@ -256,7 +256,7 @@ def _extended(bits, size):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, forceinline=True)
 def _decode_dc(bits, count, place, end, missing, table):
-    """Return the bit buffer, the difference of a DC coefficient, and 0, or -1 if there is no such code."""
+    """Return the bit buffer, the difference of a DC coefficient, and 0; -1 instead of 0 if there is no such code."""
     if count < 32:
         bits, count, place, missing = _refilled(bits, count, place, end, missing)
     entry = load_int32(table + 4 * top_bits(bits, _LOOKUP_BITS))
@@ -277,7 +277,7 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
     """Decode and dequantize one block.
 
     Returns:
-        The bit buffer, the DC coefficient before dequantization, and 1 if there are other coefficients, 0 if there are
+        the bit buffer, the DC coefficient before dequantization, and 1 if there are other coefficients, 0 if there are
         none, -1 if the block is damaged.
     """
     bits, count, place, missing, value, kind = _decode_dc(bits, count, place, end, missing, dc_table)
@@ -293,7 +293,7 @@ def decode_block(bits, count, place, end, missing, dc_table, ac_table, quantizer
         if entry != 0 and ahead < BLOCK:
             bits = without_top_bits(bits, entry & 15)
             count -= entry & 15
-            # Without a second value, its place is that of the first one, which is stored last.
+            # If there is no second value, its position is that of the first value, which is stored afterwards.
             natural = byte_at(zigzag + ahead - 1)
             value = (entry << (64 - _PAIR_FIRST)) >> (64 - _PAIR_FIRST + _PAIR_SECOND)
             store_int32(coefficients + 4 * natural, value * load_int32(quantizer + 4 * natural))
@@ -343,7 +343,7 @@ def skip_block(bits, count, place, end, missing, dc_table, ac_table, last_dc):
     """Decode the DC coefficient of a block, and skip the others, several in each step.
 
     Returns:
-        As `decode_block`; -1 in the same cases, and 0 otherwise.
+        the result of `decode_block`, with 0 instead of 1.
     """
     bits, count, place, missing, value, kind = _decode_dc(bits, count, place, end, missing, dc_table)
     last_dc += value
@@ -383,7 +383,7 @@ def skip_block(bits, count, place, end, missing, dc_table, ac_table, last_dc):
 
 # Values of a header, as int64: extents, components, subsampling of chroma, MCUs between restarts, start of the scan.
 HEIGHT, WIDTH, COMPONENTS, ACROSS, DOWN, RESTART, SCAN = range(7)
-TABLE_OF = 7  # of each component: numbers of its quantization, DC, and AC tables
+TABLE_OF = 7  # of the indices of the quantization, DC and AC tables of each component
 FACTS = TABLE_OF + 9
 TABLES = 8  # four for DC, then four for AC
 
@@ -396,7 +396,7 @@ def word_at(address):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _read_quantizers(contents, end, quantizers, zigzag):
-    """Parse the tables of a segment; return their numbers as bits, -1 if one is not supported."""
+    """Parse the tables of a segment; return a bit mask of their indices, -1 if one is not supported."""
     known = 0
     while contents < end:
         number = byte_at(contents)
@@ -411,7 +411,7 @@ def _read_quantizers(contents, end, quantizers, zigzag):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _read_tables(contents, end, tables):
-    """Parse the Huffman tables of a segment; return their numbers as bits, -1 if one is not supported."""
+    """Parse the Huffman tables of a segment; return a bit mask of their indices, -1 if one is not supported."""
     known = 0
     while contents < end:
         number = byte_at(contents)

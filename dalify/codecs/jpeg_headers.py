@@ -18,7 +18,7 @@ from dalify.data.samples import Samples
 
 __all__ = ["JpegHeaders", "read_jpeg_headers"]
 
-# Columns of the table; those of a `JpegHeader`, in its order, come first.
+# Columns of the table; the first are the fields of `JpegHeader`.
 _HEIGHT, _WIDTH, _COMPONENTS, _BITS, _FRAME, _ORIENTATION, _ADOBE, _POSITION, _UNIT, _SINGLE = range(10)
 # Whether the header was read; offset of the first segment that may be EXIF, and the number of such segments; whether
 # the image is sequential, 8-bit, and gray or color.
@@ -33,20 +33,20 @@ class JpegHeaders:
 
     Args:
         table: int64 ``[N, 14]``.
-        most_pixels: the largest number of pixels of an image if all are known; otherwise None.
+        max_pixels: the maximum number of pixels of an image if all headers are known; otherwise None.
         has_turned: whether an image may have to be rotated by 90 degrees.
     """
 
-    __slots__ = ("_has_turned", "_most_pixels", "_table")
+    __slots__ = ("_has_turned", "_max_pixels", "_table")
 
     def __init__(
         self,
         table: np.ndarray[Any, np.dtype[np.int64]],
-        most_pixels: int | None = None,
+        max_pixels: int | None = None,
         has_turned: bool = True,
     ) -> None:
         self._table = table
-        self._most_pixels = most_pixels
+        self._max_pixels = max_pixels
         self._has_turned = has_turned
 
     def __len__(self) -> int:
@@ -67,12 +67,12 @@ class JpegHeaders:
         return self._table[:, _IS_KNOWN] != 0
 
     def others(self) -> list[int]:
-        """Return the images that are parsed one by one: of unknown headers, or with more pixels than allowed."""
-        most = current().max_image_pixels
-        if self._most_pixels is not None and self._most_pixels <= most:
+        """Return the images to parse one by one: those with unknown headers, or more pixels than allowed."""
+        limit = current().max_image_pixels
+        if self._max_pixels is not None and self._max_pixels <= limit:
             return []
         table = self._table
-        return ((table[:, _IS_KNOWN] == 0) | (table[:, _HEIGHT] * table[:, _WIDTH] > most)).nonzero()[0].tolist()
+        return ((table[:, _IS_KNOWN] == 0) | (table[:, _HEIGHT] * table[:, _WIDTH] > limit)).nonzero()[0].tolist()
 
     @property
     def components(self) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -87,7 +87,7 @@ class JpegHeaders:
         """Return height, width and stored components of known headers, int64 ``[N, 3]``.
 
         Args:
-            adjust_orientation: return height and width of the upright image.
+            adjust_orientation: whether to return height and width of the upright image.
         """
         shapes = self._table[:, : _COMPONENTS + 1].copy()
         if adjust_orientation and self._has_turned:
@@ -128,7 +128,7 @@ class JpegHeaders:
             rows: int64 ``[N]``, number of rows needed.
 
         Returns:
-            Heights; 0 if nothing is gained or the scan is not a single pass from top to bottom.
+            heights; 0 if nothing is gained or the scan is not a single pass from top to bottom.
         """
         heights = np.minimum(self._table[:, _HEIGHT], rows + CONTEXT_ROWS)
         unit = np.maximum(self._table[:, _UNIT], 1)
@@ -136,7 +136,7 @@ class JpegHeaders:
         return np.where(is_less & (self._table[:, _SINGLE] != 0), heights, 0)
 
     def positions(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the offset of each frame's contents, int64 ``[N]``."""
+        """Return the offsets of the contents of the frame segments, int64 ``[N]``."""
         return self._table[:, _POSITION]
 
 
@@ -146,13 +146,13 @@ def read_jpeg_headers(encoded: Batch) -> JpegHeaders:
     if encoded.ndim == 1 and encoded.dtype.numpy.itemsize == 1:
         samples = Samples.of_batch(encoded)
         found: Any = _read_headers(samples.addresses, samples.shapes, table)
-        known, most_pixels, has_notes = found
+        known, max_pixels, has_notes = found
         if has_notes:
             for index in (table[:, _IS_KNOWN] & (table[:, _NOTES] > 0)).nonzero()[0].tolist():
                 note, notes = table[index, _NOTE], table[index, _NOTES]
                 data = as_bytes_array(encoded.samples[index])
                 table[index, _ORIENTATION] = _orientation(data, int(note), int(notes))
-        return JpegHeaders(table, most_pixels if known == len(table) else None, has_notes)
+        return JpegHeaders(table, max_pixels if known == len(table) else None, has_notes)
     return JpegHeaders(table)
 
 
@@ -164,17 +164,17 @@ def _orientation(data: Bytes, begin: int, count: int) -> int:
     return found if found != 1 or count == 1 else read_jpeg_header(data).orientation
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _read_headers(addresses, sizes, table):
-    """Parse the markers as `dalify.codecs.jpeg.read_jpeg_header` does; damaged data and other formats stay unknown.
+    """Parse markers like `dalify.codecs.jpeg.read_jpeg_header`; damaged data and other formats stay unknown.
 
     The table must contain zeros.
 
     Returns:
-        how many are known, the largest number of pixels of these, and whether one has segments that may be EXIF.
+        number of known headers, maximum number of pixels of these, and whether one has segments that may be EXIF.
     """
-    known, most_pixels, has_notes = 0, np.int64(0), False
+    known, max_pixels, has_notes = 0, np.int64(0), False
     for n in range(addresses.size):
         start, size, row = addresses[n], sizes[n, 0], table[n]
         if size < 4 or pair_at(start) != 0xFFD8 or byte_at(start + 2) != 0xFF:
@@ -215,16 +215,16 @@ def _read_headers(addresses, sizes, table):
             elif marker == 0xDA and has_frame:
                 row[_SINGLE] = contents < size and byte_at(at) == row[_COMPONENTS]
                 row[_ORIENTATION] = 1
-                # CMYK needs the Adobe segment: such images are also parsed one by one.
+                # CMYK needs the Adobe segment, so such images are parsed one by one.
                 pixels = row[_HEIGHT] * row[_WIDTH]
                 if pixels > 0 and row[_COMPONENTS] != 4:
                     row[_IS_KNOWN] = 1
                     is_sequential = row[_FRAME] == 0xC0 or row[_FRAME] == 0xC1
                     row[_IS_SEQUENTIAL] = row[_BITS] == 8 and is_sequential
                     known += 1
-                    most_pixels = pixels if pixels > most_pixels else most_pixels
+                    max_pixels = pixels if pixels > max_pixels else max_pixels
                     has_notes |= row[_NOTES] > 0
                 break
             elif marker == 0xDA or marker == 0xD9:
                 break
-    return known, most_pixels, has_notes
+    return known, max_pixels, has_notes

@@ -1,7 +1,7 @@
 """Decodes lossless JPEG (process 14, Huffman): 2 to 16 bits per sample, used by medical scanners and cameras.
 
 The libraries that decode other JPEGs do not support it. Each sample is predicted from its neighbors; the file stores
-the differences. Three components are always RGB: a lossless file does not convert colors.
+the differences. Three components are always RGB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TRUNCATED, _BAD_CODE, _NO_MARKER = 1, 2, 3  # error codes of `_decode`
 
 
 class _Scan(NamedTuple):
-    """Parameters of the only scan, from the headers.
+    """Parameters of the only scan.
 
     Attributes:
         start: offset of its data.
@@ -79,7 +79,6 @@ def decode_lossless_jpeg(
         return samples
     full = 255 if bits <= 8 else 65535
     if maximum != full:
-        # Rounded to nearest when scaled, for example from 12 to 16 bits.
         samples = ((np.minimum(samples, maximum).astype(np.uint32) * full + maximum // 2) // maximum).astype(np.uint16)
     return samples.astype(np.uint8) if bits <= 8 else samples
 
@@ -115,7 +114,7 @@ def _headers(data: Bytes, components: int) -> _Scan:
 
 
 def _read_tables(segment: bytes, tables: dict[int, np.ndarray[Any, np.dtype[np.uint16]]]) -> None:
-    """Add the tables of a segment: for any 16 bits, 256 * (length of the code they start with) + its symbol."""
+    """Add the tables of a segment: for any 16 bits, 256 * (length of the code at their start) + its symbol."""
     while len(segment) >= 17:
         counts = segment[1:17]
         symbols = segment[17 : 17 + sum(counts)]
@@ -155,11 +154,7 @@ def _prediction(predictor, left, above, corner):
 
 @njit(nogil=True, cache=True)
 def _after_marker(data, position):
-    """Return the position after the next restart marker, which follows the padding of the last byte.
-
-    Returns:
-        The position; a negative error code if the data ends, or at another marker.
-    """
+    """Return the position after the next restart marker; a negative error code if there is another marker, or none."""
     while position + 1 < data.size and not (data[position] == 0xFF and 0xD0 <= data[position + 1] <= 0xD7):
         if data[position] == 0xFF and data[position + 1] != 0:
             return -_NO_MARKER
@@ -172,7 +167,7 @@ def _decode(data, position, codes, predictor, bits, restart_rows, out):
     """Fill the samples; return 0 or an error code."""
     height, width, components = out.shape
     first = 1 << (bits - 1) if bits > 0 else 0
-    window = np.uint64(0)  # bits that were read but not used, the last ones lowest
+    window = np.uint64(0)  # bits that were read but not used, the last as the lowest
     held = 0
     spent = 0  # bytes that were read beyond the end
     since = height + 1

@@ -1,7 +1,7 @@
 """Checks the number of samples that the tables of an MP4 or QuickTime file declare.
 
-FFmpeg allocates an entry for each declared sample when it opens a file, and two of the tables can declare billions in
-a few bytes. So they are checked against the size of the file first: a sample has at least one byte.
+FFmpeg allocates an entry for each declared sample when it opens a file, and two of the tables can declare billions of
+samples in a few bytes. So they are first checked against the size of the file: a sample has at least one byte.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _declarations(
             if len(fields) == 8:
                 yield struct.unpack_from(">I", fields, 4)[0], 1
         elif kind == b"cmov":
-            if is_inflated:  # each level may be a thousand times as large as the one before
+            if is_inflated:  # each level may be a thousand times as large as the previous one
                 raise DecodeError("the video is damaged: its compressed header contains another compressed header.")
             file.seek(start)
             header = _inflated(file.read(min(contents_end - start, _MAX_HEADER_BYTES)))

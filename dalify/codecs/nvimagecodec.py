@@ -21,16 +21,16 @@ __all__ = ["NvImageCodecDecoder", "parsed_streams"]
 
 nvimgcodec: Any = LazyModule("nvidia.nvimgcodec", "decoding on the GPU", "dalify[cuda12]")
 
-_LEGACY_STREAM = 1  # what DLPack calls the default stream, whose number is 0
+_LEGACY_STREAM = 1  # DLPack's number of the default stream, which is 0 in CUDA
 _CUDA_DECODER = "nvjpeg_cuda_decoder"
 _HARDWARE_DECODER = "nvjpeg_hw_decoder"
 
 
 def parsed_streams(files: Sequence[Bytes]) -> list[Any | None]:
-    """Return the code streams of files; None for a file whose header cannot be parsed. Needs no device.
+    """Return the code streams of files; None for files with invalid headers. Needs no device.
 
     Args:
-        files: see `DeviceJpegDecoder`; they must live as long as the streams.
+        files: see `DeviceJpegDecoder`; they must be kept alive as long as the streams.
     """
     codec = require(nvimgcodec)
     streams: list[Any | None] = []
@@ -69,7 +69,7 @@ class NvImageCodecDecoder:
         )
 
     def _backends(self, hw_decoder_load: float) -> list[Any]:
-        """Return the backends; on a GPU not nvImageCodec's CPU backend: dalify's host decoder is used instead."""
+        """Return the backends; on a GPU without nvImageCodec's CPU backend, because dalify's host decoder is used."""
         codec = self._codec
         kinds = codec.BackendKind
         if self._device.type == "cpu":
@@ -117,7 +117,7 @@ class NvImageCodecDecoder:
         try:
             with self._lock:
                 images = self._decoder.decode(streams, params=parameters, cuda_stream=number)
-        except RuntimeError as error:  # of the device: for images that it cannot decode, nvImageCodec returns None
+        except RuntimeError as error:  # for images that it cannot decode, nvImageCodec returns None
             raise DeviceError(
                 f"nvImageCodec cannot decode on {self._device}: {str(error).strip().rstrip('.')}.",
                 hint="If the device has no memory left, use a smaller batch_size. Set the environment variable "
@@ -132,7 +132,7 @@ class NvImageCodecDecoder:
         """Return a tensor that keeps the image alive; nvImageCodec frees its memory in stream order."""
         if self._device.type == "cpu":  # nvImageCodec's DLPack needs the CUDA runtime
             return torch.from_numpy(np.asarray(image))
-        # torch would ask each image for its device, and look up the stream for it, which takes several times as long.
+        # With the image itself, torch would query its device and look up the stream, which takes several times as long.
         return torch.from_dlpack(image.__dlpack__(stream=stream or _LEGACY_STREAM))
 
     def _parameters(self, output_type: DALIImageType, adjust_orientation: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Decodes images with OpenCV, without its output to the terminal."""
+"""Decodes images with OpenCV, without its log messages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def reordered(pixels: np.ndarray[Any, Any], channels: int) -> np.ndarray[Any, An
 
     Args:
         pixels: ``[height, width, stored channels]``.
-        channels: requested number; gray and alpha may be stored as four, and colors with an extra alpha.
+        channels: requested number of channels; gray and alpha may be stored as four channels, and colors with alpha.
     """
     stored = pixels.shape[2]
     if stored < 3:
@@ -70,7 +70,7 @@ def reordered(pixels: np.ndarray[Any, Any], channels: int) -> np.ndarray[Any, An
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence OpenCV's log, because problems become errors here. The log level applies to the whole process."""
+    """Disable OpenCV's log, which belongs to the process, while there are callers, because problems raise errors."""
     global _callers, _level_before
     with _lock:
         if _callers == 0:

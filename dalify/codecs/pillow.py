@@ -1,7 +1,7 @@
 """Decodes images with Pillow's plug-ins.
 
-``Image.open`` checks an image against Pillow's global limit, which belongs to the program. The plug-ins do not, and
-dalify has its own limits.
+``Image.open`` checks images against Pillow's global limit, which belongs to the program. The plug-ins do not; dalify
+has its own limits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dalify.base.optional import LazyModule
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFile, TiffImagePlugin
-else:  # for few images
+else:  # only for few images
     Image = LazyModule("PIL.Image", "decoding this image", "pillow")
     ImageFile = LazyModule("PIL.ImageFile", "decoding this image", "pillow")
     TiffImagePlugin = LazyModule("PIL.TiffImagePlugin", "decoding this image", "pillow")
@@ -66,7 +66,7 @@ def open_by_pillow(contents: bytes, kind: str) -> Any:
 def strips_of(pixels: np.ndarray[Any, Any]) -> Iterator[Strip]:
     """Yield strips of an image: index of the first row, and the pixels as a view.
 
-    Processing an image in strips needs little memory, which stays in the CPU cache.
+    Processing strips needs little memory, which stays in the CPU cache.
     """
     rows = max(1, _STRIP_BYTES // max(1, pixels[:1].nbytes))
     for top in range(0, len(pixels), rows):
@@ -74,7 +74,7 @@ def strips_of(pixels: np.ndarray[Any, Any]) -> Iterator[Strip]:
 
 
 def rows_of_pillow(image: Any, mode: str, height: int, width: int) -> Iterator[Strip]:
-    """Decode an image and copy it from Pillow in strips: copying it at once needs twice the memory.
+    """Decode an image and copy it from Pillow in strips, because copying it at once would need twice the memory.
 
     Args:
         image: from ``open_by_pillow``; closed afterwards.
@@ -83,7 +83,7 @@ def rows_of_pillow(image: Any, mode: str, height: int, width: int) -> Iterator[S
         width: expected width.
 
     Yields:
-        Index of the first row, and uint8 ``[rows, width, channels]``.
+        index of the first row, and uint8 ``[rows, width, channels]``.
 
     Raises:
         DecodeError: the image has another size.

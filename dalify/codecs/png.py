@@ -1,8 +1,8 @@
 """Parses the chunks of PNG files, and decodes images with 16 bits per sample.
 
-Libraries get only the chunks that describe pixels, after their lengths were checked against the file: a chunk may
-declare up to 4 GB, and compressed metadata can be a decompression bomb. Images with 16 bits are decoded here, row by
-row, because Pillow reduces them to 8 bits.
+Only the chunks that describe pixels are passed to libraries, after their lengths were checked against the file: a chunk
+may declare up to 4 GB, and compressed metadata can be a decompression bomb. Images with 16 bits are decoded here,
+because Pillow reduces them to 8 bits.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def black_png(height: int, width: int) -> bytes:
         height: rows, at least 1.
         width: columns, at least 1.
     """
-    # No library that takes locks: another thread may have held one when this process was forked.
+    # Without a library that uses locks: another thread may have held one when this process was forked.
     compressor = zlib.compressobj(1)
     row = bytes(1 + 3 * width)  # filter type and pixels
     pixels = b"".join([*(compressor.compress(row) for _ in range(height)), compressor.flush()])
@@ -140,7 +140,7 @@ def read_png(data: Bytes) -> PngFile:
 
 
 def _orientation(data: Bytes, notes: list[tuple[bytes, Span]]) -> int:
-    """Return the orientation from an EXIF chunk, else from a raw profile of EXIF, else from XMP."""
+    """Return the orientation from an EXIF chunk, otherwise from a raw EXIF profile, otherwise from XMP; default 1."""
     blocks = [data[start:end].tobytes() for kind, (start, end) in notes if kind == b"eXIf"]
     found = tiff_orientation(blocks[-1].removeprefix(b"Exif\0\0")) if blocks else None
     xmp = b""
@@ -153,7 +153,7 @@ def _orientation(data: Bytes, notes: list[tuple[bytes, Span]]) -> int:
             try:
                 profile = bytes.fromhex(b"".join(lines[3:]).decode("latin-1"))
             except ValueError:
-                continue  # damaged metadata must not cost an image
+                continue  # damaged metadata is ignored
             found = tiff_orientation(profile.removeprefix(b"Exif\0\0"))
         elif keyword == b"XML:com.adobe.xmp":
             xmp = _text(kind, rest)
@@ -227,8 +227,7 @@ def decode_deep_png(data: Bytes, png: PngFile) -> Iterator[tuple[int, np.ndarray
         png: its chunks.
 
     Yields:
-        Index of the first row, and uint16 ``[rows, width, channels]``: strips of rows, or the whole of an interlaced
-        image.
+        index of the first row, and uint16 ``[rows, width, channels]``: strips of rows, or a whole interlaced image.
 
     Raises:
         DecodeError: the data is truncated or damaged.

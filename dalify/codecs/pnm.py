@@ -1,7 +1,6 @@
 """Decodes PNM: portable bitmaps, graymaps and pixmaps, plain (ASCII) and raw.
 
-Implemented here because the libraries are slow for plain files and maximum values other than 255, and none returns 16
-bits.
+Libraries are slow for plain files and for maximum values other than 255, and none returns 16 bits.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ def _truncated(data: Bytes, header: PnmHeader) -> DecodeError:
 
 @njit(nogil=True, cache=True)
 def _parse(data: Any, position: int, max_value: int, is_bitmap: bool, samples: Any) -> int:
-    """Parse decimal numbers; return how many, or minus the position of the first invalid one."""
+    """Parse decimal numbers; return their count, or minus the position of the first invalid byte."""
     found = 0
     value = -1
     is_comment = False

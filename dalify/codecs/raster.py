@@ -1,6 +1,6 @@
 """Decodes images other than JPEG, in strips of rows, with Pillow and OpenCV.
 
-The declared size is checked against the limits before a library sees the file. Pillow decodes images with 8 bits per
+The declared size is checked against the limits before a library opens the file. Pillow decodes images with 8 bits per
 sample. OpenCV decodes WebP, for which Pillow needs four times the memory, and TIFF and JPEG 2000 with more than 8 bits,
 which Pillow reduces to 8.
 """
@@ -31,7 +31,6 @@ __all__ = ["RasterHeader", "decode_raster", "read_raster_header"]
 _CHANNELS_OF_MODE = {"1": 1, "L": 1, "LA": 2, "La": 2, "RGBA": 4, "RGBa": 4, "I": 1, "F": 1}
 _MODES = {1: "L", 2: "LA", 4: "RGBA"}
 _WEBP_ALPHA, _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATION = 0x10, 0x08, 0x04, 0x02
-# Metadata item of an AVIF file: box type, version and flags, number, protection, type.
 _EXIF = b"Exif"
 
 Strip = tuple[int, np.ndarray[Any, Any]]
@@ -43,8 +42,8 @@ class RasterHeader(NamedTuple):
     Attributes:
         height: rows of the stored image.
         width: columns of the stored image.
-        channels: as stored: 1 gray, 2 gray and alpha, 3 color, 4 color and alpha; TIFF: any number. Palettes and CMYK
-            count as color.
+        channels: stored channels: 1 gray, 2 gray and alpha, 3 color, palette or CMYK, 4 color and alpha; TIFF: any
+            number.
         bits: bits per sample.
         orientation: EXIF orientation, 1 to 8.
         is_cmyk: whether the colors are mixed from inks.
@@ -80,7 +79,7 @@ def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]
         kind: the format, from ``image_format``.
 
     Returns:
-        The header, and strips: the index of the first row and ``[rows, width, channels]`` of uint8, uint16 or float32
+        the header, and strips: the index of the first row and ``[rows, width, channels]`` of uint8, uint16 or float32
         (0..1), in RGB order. The strips contain all rows in order.
 
     Raises:
@@ -152,7 +151,7 @@ def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
 
 
 def _mixed(strips: Iterator[Strip]) -> Iterator[Strip]:
-    """Yield strips of inks as colors."""
+    """Convert strips of CMYK to RGB."""
     for top, inks in strips:
         colors = np.empty((*inks.shape[:2], 3), np.uint8)
         mix_inks(inks, False, colors)
@@ -187,7 +186,7 @@ def _open_by_pillow(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Stri
     check_declared_size(data, kind)
     contents = data.tobytes()
     if kind == "GIF":
-        # The screen is enlarged to an image that exceeds it: Pillow does the same, but checks its own limit.
+        # The screen is enlarged to contain the image. Pillow would do the same, but check its own limit.
         height, width = gif_screen(data)
         contents = contents[:6] + struct.pack("<HH", min(width, 65535), min(height, 65535)) + contents[10:]
     elif kind == "AVIF":
@@ -286,7 +285,7 @@ def _without_exif(contents: bytes) -> bytes:
     """
     changed = bytearray(contents)
     position = changed.find(b"infe")
-    while position >= 0:
+    while position >= 0:  # box type, version and flags, item ID of 2 or 4 bytes, protection index, item type
         for start in (position + 12, position + 14):
             if changed[start : start + 4] == _EXIF:
                 changed[start : start + 4] = b"free"
@@ -299,8 +298,7 @@ def _bits_of_jpeg_2000(data: Bytes, image: Any) -> int:
         return 16
     head = data[:4096].tobytes()
     start = head.find(b"\xff\x4f\xff\x51")
-    # Size segment: after marker, length, capabilities and eight 32-bit numbers come the number of components and
-    # their depths.
+    # The size segment has marker, length, capabilities, eight 32-bit numbers, number of components and their depths.
     return max(8, (head[start + 42] & 0x7F) + 1) if 0 <= start < len(head) - 42 else 8
 
 

@@ -1,7 +1,7 @@
 """Parses TIFF: the first image of a file, with only the tags that describe its pixels.
 
-Libraries get a file whose directory was checked and rewritten, without values outside the file, further pages and
-metadata, so that nothing in it can make them allocate memory, warn, or write to the terminal.
+The directory is checked, and rewritten for libraries without values outside the file, further pages and metadata, which
+could make them allocate memory, warn, or write to the terminal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["TiffFile", "read_tiff"]
 _WIDTH, _HEIGHT, _BITS, _ORIENTATION, _SAMPLES = 256, 257, 258, 274, 277
 _PHOTOMETRIC, _BLACK_IS_ZERO, _RGB = 262, 1, 2
 _COMPRESSION, _PLANAR, _PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 259, 284, 317, 338, 339
-# None, LZW, deflate (two numbers), PackBits: their output does not depend on the number of samples.
+# None, LZW, deflate (two codes), PackBits: their output does not depend on the number of samples.
 _OF_BYTES = frozenset({1, 5, 8, 32946, 32773})
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323
 # Tags with one value. The others of ``_KEPT`` have one value per sample, strip or color.
@@ -127,7 +127,7 @@ class _Directory:
             self._add(*layout.entry.unpack_from(view, first + number * layout.entry.size))
 
     def _add(self, tag: int, kind: int, length: int, inline: bytes) -> None:
-        """Add an entry; those that are unknown, repeated or not inside the file are ignored."""
+        """Add an entry, unless it is unknown, repeated or not inside the file."""
         if tag in self.entries or not (tag in _KEPT or tag == _ORIENTATION) or kind not in _TYPE_BYTES or not length:
             return
         layout, size_bytes = self._layout, length * _TYPE_BYTES[kind]
@@ -158,7 +158,7 @@ class _Directory:
         return 4, 1, struct.pack(self._layout.order + "I", value).ljust(self._layout.inline_bytes, b"\0")
 
     def rewritten(self, entries: dict[int, tuple[int, int, bytes]]) -> bytes:
-        """Return the file with other entries in the place of this directory, and no further one."""
+        """Return the file with other entries in this directory, and without further directories."""
         layout, view = self._layout, self._view
         packed = b"".join(layout.entry.pack(tag, *entries[tag]) for tag in sorted(entries))
         directory = layout.count.pack(len(entries)) + packed + layout.offset.pack(0)

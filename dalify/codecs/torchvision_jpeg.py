@@ -22,7 +22,7 @@ class TorchvisionDecoder:
     """Decodes chunks of JPEG files with one call of ``torchvision.io.decode_jpeg`` each.
 
     torchvision returns planes, fails for the whole list if one file is damaged, and supports no windows, orientation or
-    options. So windows are views of whole images, and the host decodes a chunk that fails.
+    options. So windows are views of whole images, and if it fails, the host decodes the chunk.
 
     Raises:
         MissingPackageError: torchvision is not installed.
@@ -33,8 +33,8 @@ class TorchvisionDecoder:
     def __init__(self, device: str, options: DeviceOptions) -> None:
         self._io = require(torchvision_io)
         self._device = device
-        # torchvision writes on a stream of its own, which does not wait for the current one. The memory of a pipeline's
-        # stream may still be in use there when torch allocates it again; that of this stream is not.
+        # torchvision writes on its own stream, which does not wait for the current stream, so it must not get memory
+        # that may still be in use on the stream of the pipeline. Memory of this stream is not.
         self._stream = torch.cuda.Stream(device) if device.startswith("cuda") else None
 
     def decode(

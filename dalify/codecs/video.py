@@ -1,7 +1,6 @@
 """Decodes selected frames of a video, each exactly as if all frames before it had been decoded.
 
-Used for videos in memory and video files. FFmpeg (through PyAV) demuxes and decodes; this module decides where decoding
-starts and which frames are skipped.
+FFmpeg (through PyAV) demuxes and decodes; this module determines where decoding starts and which frames are skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ av: Any = LazyModule("av", "decoding videos", "dalify[video]")
 
 # Codecs for which non-reference frames can be skipped. In HEVC and AV1, references depend on layers.
 _SKIPPABLE = frozenset({"h264", "mpeg4", "mpeg2video", "mpeg1video"})
-# To skip up to this many packets, reading is faster than seeking.
+# For skipping up to this many packets, reading is faster than seeking.
 _NEAR_PACKETS = 64
 _DISCARDED = 2  # FFmpeg's packet flag: decoded, but not shown
 # These are not containers: they refer to other files or URLs, or to devices.
@@ -37,7 +36,7 @@ _REJECTED_FORMATS = frozenset(
     {"applehttp", "avisynth", "concat", "dash", "hls", "image2", "imf", "lavfi", "rtp", "rtsp", "sap", "sdp", "tty"}
     | {"vapoursynth", "webm_dash_manifest"}
 )
-# Decoding of a frame may be retried from earlier key frames; the limit ends this in a damaged video.
+# Decoding a frame is retried from earlier key frames; in damaged videos, these limits end the retries.
 _PACKETS_PER_PACKET = 16
 _FREE_PACKETS = 10_000
 _UNSUPPORTED_HINT = "Convert the video to H.264, or install a build of PyAV with the decoder."
@@ -48,7 +47,7 @@ class Video:
 
     Args:
         source: a path, or the bytes of a file.
-        table: table from an earlier reading of the same file; None to create it on demand.
+        table: table of the same file; None to create it on demand.
 
     Attributes:
         height: height of the frames in pixels.
@@ -105,7 +104,7 @@ class Video:
             raise DecodeError(f"the file has no video stream{may_be_truncated}.")
         if stream.codec_context is None:
             raise DecodeError("FFmpeg has no decoder for the format of the video.", hint=_UNSUPPORTED_HINT)
-        stream.codec_context.thread_count = 1  # samples are decoded in parallel: one thread each suffices
+        stream.codec_context.thread_count = 1  # samples are decoded in parallel
         stream.codec_context.options = options  # also for frames that are larger than declared
         self._stream: Any = stream
         self._codec: Any = stream.codec_context
@@ -121,7 +120,7 @@ class Video:
 
     @property
     def quick_count(self) -> int:
-        """The number of frames; not read from the packets if the container has an index."""
+        """The number of frames, from the index of the container if possible, otherwise from the packets."""
         if self._table is None and "mp4" in self._container.format.name:
             with _decode_errors():
                 listed = sum(1 for entry in self._stream.index_entries if not entry.flags & _DISCARDED)
@@ -154,7 +153,7 @@ class Video:
             numbers: frame numbers, strictly ascending, from 0 to ``table.count - 1``.
 
         Yields:
-            The number of a frame and the frame (``av.VideoFrame``), in the requested order.
+            the number of a frame and the frame (``av.VideoFrame``), in the requested order.
 
         Raises:
             DecodeError: the data is damaged, or the decoder does not return a frame.
@@ -167,7 +166,7 @@ class Video:
         except DecodeError:
             if not (self._uses_hardware and hardware_decoder()):
                 raise
-            # The host decides whether the video is damaged.
+            # Decode again on the host, to find out whether the video is damaged.
             self._uses_hardware = False
             self.close()
             self._open()
@@ -204,7 +203,7 @@ class Video:
         for number in numbers:
             entry = table.entry_for(number)
             step = 1
-            # Decoding continues, unless the frame is in the past or there is a later key frame before it.
+            # Decoding continues, unless the frame was passed or a later key frame precedes it.
             restarts = self._is_at_end or number <= self._last_frame or int(table.entries[entry]) > self._next_packet
             while True:
                 if restarts:
@@ -222,7 +221,7 @@ class Video:
                 restarts = True
 
     def _next_until(self, number: int, wanted: frozenset[int], table: FrameTable) -> Any:
-        """Decode until a frame is returned; None if a later frame or the end comes first."""
+        """Decode until a frame is returned; None if a later frame or the end of the video is reached first."""
         for frame in self._decoded(wanted):
             found = table.number_of(frame.pts)
             if found is None:
@@ -238,7 +237,7 @@ class Video:
         """Yield frames from the current position to the end of the video.
 
         Args:
-            wanted: timestamps; other frames may be skipped if they are not references. Empty for all frames.
+            wanted: timestamps of needed frames; others may be skipped if they are not references. Empty for all frames.
         """
         pending = self._pending
         while pending:
@@ -328,7 +327,7 @@ def _with_first(packet: Any, packets: Iterator[Any]) -> Iterator[Any]:
 
 @contextmanager
 def _decode_errors() -> Iterator[None]:
-    """Convert the various exceptions of PyAV to DecodeError."""
+    """Convert exceptions of PyAV to DecodeError."""
     try:
         yield
     except (DalifyError, ImportError):
@@ -354,7 +353,7 @@ def _decode_error(error: Exception) -> DecodeError:
 
 @cache
 def _unsupported() -> tuple[type[Exception], ...]:
-    """Return the exceptions for what this build of FFmpeg does not implement."""
+    """Return the exceptions for features that this build of FFmpeg does not implement."""
     named = av.error.LookupError, av.error.PatchWelcomeError, av.error.ExperimentalError
     return NotImplementedError, av.codec.codec.UnknownCodecError, *named
 

@@ -1,8 +1,7 @@
 """Converts decoded video frames to arrays in DALI's color spaces.
 
-FFmpeg's converter is configured so that its results are bit-exact with DALI's CPU decoder: chroma is interpolated
-linearly at full resolution, the matrix is that of BT.601 whatever the file specifies (as in DALI), and the value range
-is that of the file.
+Results are bit-exact with DALI's CPU decoder: chroma is interpolated linearly at full resolution, the matrix is always
+that of BT.601, and the value range is that of the file.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class FrameConverter:
         self._matrix = reformatter.Colorspace.ITU601
         self._reformatter = reformatter.VideoReformatter()
         self._form: tuple[Any, ...] = ()  # format of the previous frame
-        self._sites: list[bool] = []  # possible chroma sites given the frames so far: on the left pixel, or between
+        self._sites: list[bool] = []  # chroma sites that agree with the frames so far: on the left pixel, or between
 
     def fill(self, out: np.ndarray[Any, Any], frame: Any) -> None:
         """Convert a frame.
@@ -69,7 +68,7 @@ class FrameConverter:
             return
         self._convert(out, frame)
         if self._sites:
-            # The chroma site is only known from the results of FFmpeg's converter. Frames without color do not show it.
+            # The chroma site is found by comparison with FFmpeg's converter; frames without color agree with both.
             trial = np.empty_like(out)
             self._sites = [site for site in self._sites if self._agrees(trial, out, frame, site)]
             if form[0].endswith("444p"):

@@ -1,8 +1,8 @@
 """Hardware decoders for videos, selected by the environment variable ``DALIFY_VIDEO_DECODER``.
 
-FFmpeg decodes with the hardware and returns the frames in memory of the host. Only the decoding of a packet differs:
-which packets are decoded and how colors are converted does not. H.264, HEVC, VP8, VP9 and AV1 define every bit of a
-decoded frame, so that the results are the same. The host decodes the codecs that the hardware does not support.
+FFmpeg decodes packets with the hardware and returns the frames in memory of the host. H.264, HEVC, VP8, VP9 and AV1
+define every bit of a decoded frame, so results are the same. The host decodes the codecs that the hardware does not
+support.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["hardware_decoder", "hardware_error"]
 
 av: Any = LazyModule("av", "decoding videos", "dalify[video]")
 
-# A codec that every hardware decoder supports, to find out whether the hardware can be used.
+# A codec that every hardware decoder supports, to test the hardware.
 _COMMON_CODEC = "h264"
 
 
@@ -44,7 +44,7 @@ def _opened(value: str, _process: int) -> Any:
             hint=f"Use one of {', '.join([HOST_DECODER, *known])}, with a device as in 'cuda:1', or unset the "
             "variable.",
         )
-    # With CUDA, FFmpeg creates its own context: it rejects torch's context, which has other flags.
+    # With CUDA, FFmpeg creates its own context, because it rejects torch's context, which has other flags.
     decoder = av.codec.hwaccel.HWAccel(kind, number or None, allow_software_fallback=True)
     try:
         decoder.create(av.codec.Codec(_COMMON_CODEC, "r"))

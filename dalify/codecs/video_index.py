@@ -1,7 +1,7 @@
-"""The sequences of many videos: their number, and the frames of each.
+"""The sequences of many videos: their number, and the frames of each, for all video readers.
 
-Used by all video readers. At first, only the number of frames of a video is determined; its table of frames is created
-when one of its sequences is first read, once for all threads. The tables that were used last are kept.
+First, only the number of frames of a video is determined. Its table of frames is created when one of its sequences is
+read, once for all threads; the tables that were used last are kept.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ ROUNDINGS = {
     "all_down": (False, False),
 }
 FRAME_NUM_KINDS = ("none", "scalar", "sequence")
-# Number of videos that a thread keeps open: the next sequence is often from the same video.
+# Number of videos that a thread keeps open, because the next sequence is often from the same video.
 _OPEN_PER_THREAD = 4
-# Memory for tables of frames, of 9,000 videos with 300 frames or of 25 videos of an hour.
+# Memory for tables of frames: about 9,000 videos with 300 frames, or 25 videos of an hour.
 _MAX_TABLE_BYTES = 64 << 20
-# Attributes that are not pickled: locks, open videos, and what other processes do not need.
+# Attributes that are not pickled: locks, open videos, and values that other processes do not need.
 _OF_PROCESS = ("_tables", "_in_progress", "_local", "_first_error")
 
 
@@ -70,12 +70,12 @@ class Division(NamedTuple):
 
     Attributes:
         sequence_length: number of frames of a sequence.
-        stride: step between its frames.
-        step: step between the first frames of sequences; 0 or negative for sequences without overlap.
+        stride: distance of successive frames of a sequence, in frames.
+        step: distance of the first frames of sequences, in frames; 0 or negative for sequences without overlap.
         pad_mode: handling of an incomplete last sequence; see ``video_sequence.padded``.
         fill_value: color of padding.
-        uniform: one sequence per video, with frames spread over the whole video.
-        in_frames: parts are specified in frames, not in seconds.
+        uniform: whether there is one sequence per video, with equidistant frames of the whole video.
+        in_frames: whether parts are specified in frames; otherwise in seconds.
         rounding: rounding of times and fractional frames, e.g. ``start_down_end_up``.
     """
 
@@ -166,12 +166,12 @@ class Clip(NamedTuple):
 class VideoIndex(Entries[VideoEntry]):
     """The sequences of videos, in the order of the videos.
 
+    A video that cannot be read has one sequence, and reading it fails; see ``first_error``.
+
     Args:
         parts: whole videos, or parts of videos.
         division: rules for dividing them.
         image_type: RGB or YCbCr.
-
-    A video that cannot be read has one sequence, whose reading fails; see ``first_error``.
 
     Raises:
         ArgumentValueError: the division is invalid.
@@ -282,8 +282,6 @@ class VideoIndex(Entries[VideoEntry]):
         seconds = np.where(numbers == FILLED, -1.0, video.table.seconds(np.maximum(numbers, 0)))
         return Clip(frames, numbers, seconds, part.label)
 
-    # -- videos --------------------------------------------------------------------------------------------------------
-
     def _videos(self) -> Recent[tuple[Video, FrameConverter]]:
         found = getattr(self._local, "videos", None)
         if found is None:
@@ -302,7 +300,7 @@ class VideoIndex(Entries[VideoEntry]):
         return found
 
     def _video_with_table(self, path: str) -> Video:
-        """Open a video and create its table; a second thread waits for the first one instead of creating its own."""
+        """Open a video and create its table; other threads that need it wait for this."""
         try:
             with self._in_progress.setdefault(path, ForkLock()):
                 video = _open_video(path, self._tables.get(path))
@@ -373,7 +371,7 @@ def _frame_at(part: _Part, bound: Fraction, count: int, table: FrameTable | None
     ticks = bound / table.time_base
     if bound < 0:
         return -1
-    # After the last frame: to the end, independent of rounding.
+    # A bound after the last frame is the end, independent of rounding.
     if ticks >= 2 * int(table.frame_pts[-1]) - int(table.frame_pts[-2 if count > 1 else -1]):
         return count
     if up:

@@ -1,7 +1,4 @@
-"""Sequences of frames: which frames belong to one, and padding beyond the end of a video.
-
-Used by video decoders and readers.
-"""
+"""Sequences of frames: decoding, and padding beyond the end of a video."""
 
 from __future__ import annotations
 

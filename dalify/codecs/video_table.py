@@ -1,8 +1,7 @@
 """The table of the frames of a video, and the packets from which each frame can be decoded.
 
-Video files have no frame numbers: they contain packets in decoding order, with timestamps. The table is created by
-reading all packets once, without decoding them, so that frames are the same whether a video is decoded from its start
-or from any other position.
+Video files contain packets in decoding order, with timestamps instead of frame numbers. The table is created by reading
+all packets once, without decoding them, so that frames are the same from whatever position a video is decoded.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ class FrameTable:
     """The frames of a video in presentation order.
 
     Attributes:
-        frame_pts: timestamp of each frame, ascending; None if timestamps are missing or ambiguous. Then frames are
-            numbered by decoding from the start.
+        frame_pts: timestamp of each frame, ascending; None if timestamps are missing or ambiguous. Frames are then
+            counted by decoding from the start.
         packet_pts: timestamp of each packet, in decoding order.
         packet_dts: seek position of each packet.
-        entries: numbers of the packets from which decoding can start; ascending, the first is 0.
+        entries: indices of the packets from which decoding can start; ascending, the first is 0.
         count: number of frames.
         time_base: seconds per unit of the timestamps.
     """
@@ -78,7 +77,7 @@ class FrameTable:
 
 
 def is_shown(packet: Any, codec: str) -> bool:
-    """Return whether a packet produces a visible frame: some are only decoded as references."""
+    """Return whether a packet produces a visible frame; some packets are only decoded as references."""
     if packet.is_discard:
         return False
     return codec != "vp8" or bool(memoryview(packet)[0] & _VP8_SHOWN)

@@ -1,4 +1,4 @@
-"""Reads containers and folders: builds an index so that a reader can fetch any sample by its number."""
+"""Reads containers and folders, and creates indexes for readers, so that any sample can be read by its number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "read_numpy_header",
 ]
 
-# Most programs need one format.
+# Most programs need only one format.
 __getattr__ = imported_at_first_use(
     __name__,
     {

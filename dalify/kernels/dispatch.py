@@ -1,7 +1,7 @@
 """Decides whether operators run Triton kernels or torch kernels on a device.
 
-A test kernel is run on each device, because Triton needs a C compiler, Python's headers, a folder for its cache, and a
-GPU that it supports. Triton has no CPU backend; with ``TRITON_INTERPRET=1`` its kernels run in its interpreter on
+A test kernel runs on each device first, because Triton needs a C compiler, Python's headers, a folder for its cache,
+and a GPU that it supports. Triton has no CPU backend; with ``TRITON_INTERPRET=1`` its kernels run in its interpreter on
 torch's CPU device, for tests. ``DALIFY_TRITON=0`` disables Triton kernels.
 """
 
@@ -32,7 +32,7 @@ _LIMIT_OF_SAMPLES = 2**31
 
 
 class UnsupportedError(Exception):
-    """A Triton kernel does not support its arguments: the torch kernel has to. Raised before anything is launched."""
+    """A Triton kernel does not support its arguments. Raised before anything is launched."""
 
 
 def reason_against(device: str) -> str | None:
@@ -48,7 +48,7 @@ def reason_against(device: str) -> str | None:
 
 @functools.cache
 def _why_not(device: str) -> str | None:
-    """Return why Triton does not work on a device; None if it converts a few numbers. Waits for the device."""
+    """Return why Triton does not work on a device; None if a test kernel works. Waits for the device."""
     if importlib.util.find_spec(_PACKAGE) is None:
         return f"Triton is not installed: pip install '{_INSTALL}'"
     try:
@@ -66,7 +66,7 @@ def _why_not(device: str) -> str | None:
 
 
 def _module_of(name: str) -> LazyModule:
-    """Return a module of Triton kernels; they import this one."""
+    """Return a module of Triton kernels, imported at first use, because these modules import this one."""
     return LazyModule(f"{_KERNELS}.{name}", "running Triton kernels", _INSTALL)
 
 
@@ -91,7 +91,7 @@ def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
                 try:
                     getattr(require(kernels), name)(out, x, *arguments, **options)
                 except UnsupportedError:
-                    pass  # tried again for the next chunk: results must not depend on the chunks before
+                    pass  # tried again for the next chunk, so that results do not depend on previous chunks
                 else:
                     return
             function(out, x, *arguments, **options)
@@ -102,7 +102,7 @@ def prefer_triton(module: str, name: str) -> Callable[[_Function], _Function]:
 
 
 def _are_supported(*all_samples: DeviceSamples) -> bool:
-    """Return whether Triton kernels read and write these element types, and can compute places in the samples."""
+    """Return whether Triton kernels support the element types and sizes of the samples."""
     return all(
         str(samples.dtype).removeprefix("torch.") in _DTYPES
         and len(samples) < _LIMIT_OF_SAMPLES

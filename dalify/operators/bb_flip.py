@@ -42,7 +42,7 @@ def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, v
     return x
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _flip(out, x, starts, horizontal, vertical, ltrb):
     one = np.float32(1)

@@ -127,7 +127,7 @@ def _regions(
     return regions
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _fill_regions(regions, starts, sizes, extents, axes, is_centered, is_anchor_relative, is_shape_relative):
     # In float32 and in the same order as DALI, since truncation can turn a rounding error into a pixel.

@@ -1,8 +1,7 @@
-"""COCO's annotations: boxes, labels and masks of images, in a few arrays.
+"""COCO annotations: boxes, labels and masks of images, in a few arrays.
 
-Options determine the form of boxes, labels and polygons. They are applied once, when the annotations are read. The same
-arrays can be saved and loaded quickly, in DALI's format. An annotation that cannot be used is a problem of its image,
-and becomes an error when that image is read.
+Options determine the form of boxes, labels and polygons when the annotations are read. The arrays can be saved and
+loaded in DALI's format. An invalid annotation is an error when its image is read.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from dalify.formats.files.storage import read_copy
 __all__ = ["Annotations", "BoxOptions", "decode_runs", "read_annotations"]
 
 _MAX_EXTENT = (1 << 31) - 1
-_MAX_FLOAT = float(np.finfo(np.float32).max)  # boxes are float32, and also edges, which are sums
-_MAX_SHIFT = 60  # of a number in a mask that is written as a string: more bits than an image has pixels
+_MAX_FLOAT = float(np.finfo(np.float32).max)  # boxes and their edges, which are sums, are float32
+_MAX_SHIFT = 60  # of a number in a mask that is written as a string; longer numbers are invalid
 
 msgspec: Any = LazyModule("msgspec", "reading annotations quickly", "dalify[coco]")
 
@@ -41,13 +40,13 @@ class BoxOptions:
     """Which annotations are used, and in which form.
 
     Attributes:
-        ltrb: boxes are left, top, right, bottom; otherwise x, y, width, height.
-        ratio: boxes and vertices are fractions of the image's extents.
-        size_threshold: objects whose width or height in pixels is smaller are left out.
-        skip_empty: images without objects are left out.
-        include_iscrowd: crowd annotations (groups of objects) are included.
-        avoid_class_remapping: labels are category ids; otherwise indices into the list of categories, from 1.
-        has_masks: masks are read.
+        ltrb: whether boxes are left, top, right, bottom; otherwise x, y, width, height.
+        ratio: whether boxes and vertices are fractions of the extents of the image.
+        size_threshold: minimum width and height of objects in pixels; smaller objects are left out.
+        skip_empty: whether images without objects are left out.
+        include_iscrowd: whether crowd annotations (groups of objects) are included.
+        avoid_class_remapping: whether labels are category ids; otherwise indices into the list of categories, from 1.
+        has_masks: whether masks are read.
     """
 
     ltrb: bool
@@ -98,7 +97,7 @@ def read_annotations(path: str, images: Sequence[str] | None, options: BoxOption
     """Read a JSON file of annotations.
 
     Args:
-        path: of the file.
+        path: path of the file.
         images: names of the requested images, in order; None for all images, sorted by id.
         options: which annotations are used, and in which form.
 
@@ -171,7 +170,7 @@ def _number_of(item: Any, name: str) -> int | None:
     return number if abs(number) < 1 << 63 else None
 
 
-# Parts of a document that are read. Most of it is polygon vertices; they are not parsed unless masks are requested.
+# The parts of a document that are parsed. Most of it are the vertices of polygons, which are parsed only for masks.
 
 
 class _Image(TypedDict, total=False):
@@ -194,7 +193,7 @@ class _Object(TypedDict, total=False):
 
 
 class _MaskedObject(_Object, total=False):
-    # Parsed when its image is added: parsing all at once would create millions of lists.
+    # Parsed when the image is added, because parsing all at once would create millions of lists.
     segmentation: msgspec.Raw  # pyright: ignore[reportInvalidTypeForm] -- the package is loaded when it is needed
 
 
@@ -360,7 +359,7 @@ class _Collector:
             boxes[:, 2:] += boxes[:, :2]
         vertices = np.array(self._coordinates, np.float32).reshape(-1, 2)
         if self._options.ratio:
-            scales = np.maximum(extents[:, ::-1], 1).astype(np.float32)  # images with a problem have none
+            scales = np.maximum(extents[:, ::-1], 1).astype(np.float32)  # extents of images with a problem may be 0
             boxes /= np.repeat(np.tile(scales, 2), np.diff(box_firsts), axis=0)
             vertices /= np.repeat(scales, np.diff(vertex_firsts), axis=0)
         return Annotations(

@@ -1,6 +1,6 @@
-"""Renders the masks of objects as one image of labels.
+"""Renders the masks of objects as one image of labels, with ``pycocotools``.
 
-``pycocotools`` determines the pixels of a polygon. It computes every point of an outline and checks no sizes.
+It computes every point of an outline and checks no sizes, so outlines are checked first.
 """
 
 from __future__ import annotations
@@ -36,14 +36,12 @@ def pixelwise_mask(
     rles: Iterable[tuple[int, tuple[int, int, NDArray[np.uint32]]]],
     ids: Sequence[int] | None = None,
 ) -> NDArray[np.int32]:
-    """Return the label of each pixel, int32 ``[height, width, 1]``; 0 for none.
-
-    If objects overlap, the larger label wins.
+    """Return the label of each pixel, int32 ``[height, width, 1]``; 0 for none, the larger label if objects overlap.
 
     Args:
-        height: of the image.
-        width: of the image.
-        labels: of the objects.
+        height: height of the image.
+        width: width of the image.
+        labels: labels of the objects.
         polygons: index of the object, start and end of its vertices, ``[P, 3]``.
         vertices: x, y in pixels, ``[V, 2]``.
         rles: index of an object and its run-length encoded mask: height, width, runs.
@@ -105,7 +103,7 @@ def _check_outlines(polygons: NDArray[np.int32], vertices: NDArray[Any], ids: Se
     """Check the coordinates of outlines and their total number of points."""
     points = 2.0 * _POINTS_PER_PIXEL * len(vertices) * float(np.abs(vertices).max(initial=0))
     if points * _BYTES_PER_POINT <= current().max_sample_bytes:
-        return  # nearly all images have fewer points than this
+        return  # an upper bound, which is sufficient for nearly all images
     points = 0.0
     for number, start, stop in polygons.tolist():
         own = vertices[start:stop].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Boxes and labels of some images: two compiled calls for the images of a chunk."""
+"""Boxes and labels of the images of a chunk, in two compiled calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dalify.data.rows import Rows
 __all__ = ["boxes_and_labels"]
 
 
-# These functions keep the GIL: they take less time than releasing it.
+# These functions keep the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _measure(firsts: Any, numbers: Any, starts: Any) -> Any:
     total = np.int64(0)
@@ -43,8 +43,8 @@ def boxes_and_labels(
     Args:
         boxes: boxes of all images, ``[M, 4]``.
         labels: their labels, ``[M]``.
-        firsts: the first box of each image, and the end of the last one, ``[images + 1]``.
-        numbers: the images, ``[N]``.
+        firsts: index of the first box of each image, and the number of all boxes, ``[images + 1]``.
+        numbers: indices of the images, ``[N]``.
     """
     starts = np.empty(len(numbers) + 1, np.int64)
     total = _measure(firsts, numbers, starts)

@@ -42,7 +42,7 @@ def save(folder: str, found: Annotations, *, has_masks: bool, has_ids: bool, has
     root = Path(folder)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        # The first file contains the number of numbers, not of boxes.
+        # Its elements are single numbers, not boxes.
         _write(root / _BOXES, found.boxes.reshape(-1))
         _write(root / _LABELS, found.labels)
         _write(root / _COUNTS, np.diff(found.box_firsts).astype(np.int32))

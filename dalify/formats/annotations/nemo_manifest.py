@@ -1,6 +1,6 @@
 """Reads manifests of NVIDIA NeMo: audio recordings and their transcripts, one JSON object per line.
 
-Entries are stored in a few arrays, because a million dictionaries need too much memory.
+Entries are stored in a few arrays, because a million dictionaries would need too much memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Recording(NamedTuple):
     Attributes:
         path: path of the audio file.
         offset: start of the recording, in seconds.
-        duration: in seconds; negative for the whole file.
+        duration: duration in seconds; negative for the whole file.
         text: transcript, UTF-8.
         number: index of the entry among the selected entries of its manifest.
         problem: why the entry is invalid; "" if it is valid.
@@ -50,12 +50,12 @@ class Recording(NamedTuple):
 class Recordings(Entries[Recording]):
     """The entries of manifests, filtered by duration.
 
-    An invalid entry is kept with its problem: it is an error of that sample, not of the dataset.
+    An invalid entry is kept with its problem, and is an error when it is read.
 
     Args:
         manifests: paths of the manifests.
-        min_duration: in seconds; 0 for any. If set, entries without a duration are skipped.
-        max_duration: in seconds; 0 for any.
+        min_duration: minimum duration in seconds; 0 for any. If set, entries without a duration are skipped.
+        max_duration: maximum duration in seconds; 0 for any.
         allow_outside_root: whether audio paths are interpreted as in DALI: relative to the working directory, and
             anywhere. Otherwise they are relative to the folder of their manifest and must stay inside it.
 
@@ -114,7 +114,7 @@ class Recordings(Entries[Recording]):
 
 
 def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
-    """Yield each object with its position: one per line, or over several lines as in NeMo's examples."""
+    """Yield each object with its position; an object may have several lines, as in NeMo's examples."""
     text = read_text(manifest, "the manifest")
     decode = json.JSONDecoder().raw_decode
     place = 0
@@ -132,7 +132,7 @@ def _entries(manifest: str) -> Iterator[tuple[str, Any]]:
 
 
 def _parse_entry(entry: Any, place: str) -> tuple[str, float, float, str, str]:
-    """Return path, offset, duration, text, and why they are invalid, or ""."""
+    """Return path, offset, duration and text, and the reason why they are invalid, or ""."""
     if not isinstance(entry, dict):
         problem = f'{place}: expected an object such as {{"audio_filepath": ...}}; got {short_repr(entry)}.'
         return place, 0.0, _NOT_GIVEN, "", problem

@@ -1,7 +1,4 @@
-"""Rows of large arrays as entries of a reader: a sample is the same row of several arrays.
-
-Shared by HDF5 and Zarr: finds a row and caches decoded chunks.
-"""
+"""Rows of large arrays in HDF5 and Zarr as entries of a reader: a sample is the same row of several arrays."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ __all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "StoredArray", "as_array"]
 
 _LABELS = ("label", "labels")
 _MAX_CHUNKS = 1 << 24
-_MAX_BYTES = 1 << 26  # read in one call; larger reads are not faster
+_MAX_BYTES = 1 << 26  # maximum size of a read; larger reads are not faster
 
 
 class StoredArray(NamedTuple):
-    """How one array is stored.
+    """Description of a stored array.
 
     Attributes:
         row_count: number of rows.
@@ -50,7 +47,7 @@ class ArrayFile(Protocol):
 
     Attributes:
         name: path, for messages.
-        arrays: how each array is stored.
+        arrays: description of each array.
     """
 
     name: str
@@ -139,7 +136,7 @@ class ArrayRows(Entries[ArrayRow]):
             self._check(file)
         counts = [file.arrays[0].row_count for file in files]
         self._firsts = [0, *np.cumsum(counts).tolist()]
-        # Chunks of all arrays of all files have consecutive numbers.
+        # Chunks of all arrays of all files are numbered consecutively.
         self._first_blocks = [0]
         for file in files:
             for stored in file.arrays:
@@ -221,7 +218,7 @@ class ArrayRows(Entries[ArrayRow]):
             stop = min(start + stored.chunk_rows, stored.row_count)
             places = np.flatnonzero(chunks == number).tolist()
             target = gathered[places[0] : places[-1] + 1]
-            # Data that needs no conversion and is not cached is read directly into the result.
+            # Whole chunks that are not cached are read directly into the result.
             is_whole = len(target) == len(places) and offsets[places].tolist() == list(range(stop - start))
             if is_whole and (stored.chunk_rows == 1 or not self._keeps_all):
                 self.files[file].read(array, start, stop, target)
@@ -257,13 +254,13 @@ class ArrayRows(Entries[ArrayRow]):
 
     @property
     def blocks(self) -> Blocks | None:
-        """The chunks if rows cannot be read separately, else None; see ``BlockOrder``."""
+        """The chunks, for ``BlockOrder``; None if rows can be read separately."""
         if all(stored.chunk_rows == 1 for file in self.files for stored in file.arrays):
             return None
         entries: list[NDArray[np.int64]] = []
         sizes: list[NDArray[np.int64]] = []
         for file in self.files:
-            # The array with the largest rows decides; all chunks of small arrays, such as labels, stay in the cache.
+            # Chunks of the array with the largest rows; those of small arrays, such as labels, stay in the cache.
             rows = max(file.arrays, key=lambda stored: (stored.chunk_rows > 1, stored.row_bytes)).chunk_rows
             row_bytes = sum(stored.row_bytes for stored in file.arrays)
             count = file.arrays[0].row_count
@@ -299,7 +296,7 @@ def as_array(value: Any) -> NDArray[Any]:
 
 
 def _copy_of_row(row: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of a row: the chunk stays in the cache, and the caller may modify the row."""
+    """Return a copy of a row, because the caller may modify it, and the chunk is in the cache."""
     copy = file_memory(row.nbytes).view(row.dtype).reshape(row.shape)
     copy[...] = row
     return copy

@@ -1,4 +1,4 @@
-"""Reads images of FITS files, by the number of their header-data unit.
+"""Reads images of FITS files by the number of their header-data unit.
 
 ``astropy`` reads them in a helper process, because its decompressors do not check damaged files, and a header may
 declare a billion axes.

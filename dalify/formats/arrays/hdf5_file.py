@@ -1,7 +1,7 @@
 """Datasets in HDF5 files.
 
-Datasets stored in their in-memory layout, contiguous or in chunks, are read from the file directly, by all threads
-concurrently. Everything else is read by HDF5 in helper processes, because HDF5 runs in one thread at a time and does
+Datasets stored in their in-memory layout, contiguous or in chunks, are read directly from the file, by all threads
+concurrently. Other datasets are read by HDF5 in helper processes, because HDF5 runs in one thread at a time and does
 not check damaged files.
 """
 
@@ -128,7 +128,7 @@ def _filled(out: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
 
 
 class _Layout(NamedTuple):
-    """Where a dataset with its in-memory layout is in the file."""
+    """Offsets in the file, and number of rows, of the parts of a dataset with its in-memory layout."""
 
     offsets: list[int]
     part_rows: int

@@ -1,7 +1,7 @@
 """Parses NumPy's ``.npy`` files: a text header that describes the array, followed by its elements.
 
-NumPy's own reader needs file objects and evaluates the header as a Python literal. Here the file is data in memory, and
-the header is matched with patterns, because it is not trusted.
+Unlike NumPy's reader, this one parses data in memory, and does not evaluate the header as a Python literal, because it
+is not trusted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["NumpyHeader", "numpy_array", "numpy_header"]
 
 _MAGIC = b"\x93NUMPY"
 _LENGTH_BYTES = {1: 2, 2: 4, 3: 4}  # by version of the format
-_MAX_HEADER_BYTES = 10_000  # NumPy rejects longer ones, too
+_MAX_HEADER_BYTES = 10_000  # as in NumPy
 # One entry of the header dictionary, with the forms of strings, booleans and shapes.
 _ENTRY = re.compile(
     r"""\s*(['"])(descr|fortran_order|shape)\1\s*:\s*"""
@@ -36,7 +36,7 @@ class NumpyHeader(NamedTuple):
     """The header of a file.
 
     Attributes:
-        dtype: as stored, so the byte order may be foreign.
+        dtype: stored dtype, perhaps in another byte order.
         native: the same dtype in native byte order.
         shape: shape of the array.
         is_fortran: whether the array is in Fortran order.
@@ -59,7 +59,7 @@ def numpy_header(
 
     Args:
         data: the file, uint8 or int8 ``[bytes]``, contiguous.
-        size_of_file: in bytes, if ``data`` is only the start of the file (16 KiB contain every header).
+        size_of_file: size of the file in bytes, if ``data`` is only its start (16 KiB contain every header).
         allows_more: whether bytes after the elements are ignored.
 
     Raises:
@@ -111,7 +111,7 @@ def _parsed(start: bytes, text_begins: int) -> NumpyHeader:
 
 
 def _entries(text: str) -> dict[str, re.Match[str]]:
-    """Return the entries of a header by name; empty if it is not such a dictionary."""
+    """Return the entries of a header by name; empty if the header is invalid."""
     text = text.strip()
     found: dict[str, re.Match[str]] = {}
     if not text.startswith("{") or not text.endswith("}"):
@@ -161,8 +161,8 @@ def numpy_array(data: np.ndarray[Any, Any], header: NumpyHeader) -> np.ndarray[A
     """Return the array of a file, C-contiguous and in native byte order; a view if possible.
 
     Args:
-        data: the file, as given to ``numpy_header``.
-        header: the header returned by that call.
+        data: the file, as for ``numpy_header``.
+        header: its header.
     """
     order = "F" if header.is_fortran else "C"
     if header.file_size == header.offset:

@@ -1,7 +1,4 @@
-"""Reads arrays of NumPy files, or windows of the arrays, without reading other rows.
-
-A window is read directly from the file: the cost of a patch of a large volume depends on the size of the patch.
-"""
+"""Reads arrays of NumPy files, or windows of the arrays, without reading other rows."""
 
 from __future__ import annotations
 
@@ -91,11 +88,11 @@ def _runs(header: NumpyHeader, start: Sequence[int], stop: Sequence[int]) -> Run
 
 
 class UniformWindows:
-    """The same window of files with equal headers, as the files of a dataset usually have.
+    """The same window of files with equal headers.
 
     Args:
         path: path of one of the files.
-        window: maps the shape of an array to the start and stop of the window along each axis.
+        window: function of the shape of an array, which returns start and stop of the window along each axis.
 
     Raises:
         DalifyError: the file cannot be read, or the window is invalid.

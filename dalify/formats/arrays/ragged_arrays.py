@@ -1,8 +1,7 @@
 """Reads NumPy files of different shapes in a few compiled calls.
 
-`runs` reads files of equal shape without parsing their headers. Here all headers are read first, and then all elements
-into one block of memory. The headers of a dataset usually differ only in the shape: that of the first file is parsed
-in Python, those of the others by compiled code.
+All headers are read first, and then all elements into one block of memory. The headers of a dataset usually differ only
+in the shape, so the first one is parsed in Python, and the others by compiled code.
 """
 
 from __future__ import annotations
@@ -58,18 +57,18 @@ def _open_all(text: Any, paths: Any, flags: int, descriptors: Any, sizes: Any, h
     return largest, total
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _parse(
     heads: Any, sizes: Any, begin: int, offset: int, item_bytes: int, shapes: Any, starts: Any, places: Any
 ) -> Any:
-    """Parse the shapes of arrays whose headers are, as ``numpy.save`` writes them, equal to the first one up to there.
+    """Parse the shapes of arrays with headers of ``numpy.save`` that are equal to the first one before the shape.
 
     Args:
         heads: the first bytes of each file, uint8 ``[N, n]``, n >= `offset`.
         sizes: sizes of the files in bytes, ``[N]``.
-        begin: place of the shape in the header, after the parenthesis.
-        offset: place of the first element of the array.
+        begin: offset of the shape in the header, after the parenthesis.
+        offset: offset of the first element of the array.
         item_bytes: size of an element.
         shapes: output, ``[N, ndim]``.
         starts: output, `offset` for each file, ``[N]``.
@@ -123,11 +122,7 @@ def _parse(
 
 @njit(nogil=True, cache=True)
 def _read_all(descriptors: Any, starts: Any, sizes: Any, address: int, places: Any) -> bool:
-    """Read each file from its start to its end to a place after an address, and close it.
-
-    Returns:
-        False at the first file that cannot be read.
-    """
+    """Read files from `starts` on to ``address + places``, and close them; return False if one cannot be read."""
     for file in range(descriptors.size):
         if not read_part(descriptors[file], starts[file], sizes[file] - starts[file], address + places[file]):
             return False
@@ -138,7 +133,7 @@ def _read_all(descriptors: Any, starts: Any, sizes: Any, address: int, places: A
 
 @njit(nogil=True, cache=True)
 def close_all(descriptors: Any) -> None:
-    """Close the files that are open; ``[N]``, -1 for others."""
+    """Close files; `descriptors` are ``[N]``, -1 for no file."""
     for file in range(descriptors.size):
         if descriptors[file] >= 0:
             close_file(descriptors[file])
@@ -152,8 +147,8 @@ def read_ragged(paths: Paths) -> Batch | list[NDArray[Any]] | None:
 
     Returns:
         N samples with the same dtype and number of dimensions: a ragged batch, or C-contiguous arrays if there are many
-        files or elements; None if a file cannot be read, is damaged, large or empty, or its byte order or axes have to
-        be converted: then each file must be read separately.
+        files or elements. None if each file must be read separately, because one cannot be read, is damaged, large or
+        empty, or has another byte order or order of axes.
     """
     if not HAS_PREAD:
         return None
@@ -234,9 +229,9 @@ def _described(
 
 @lru_cache(maxsize=1024)
 def _plain_header(head: bytes, size: int) -> tuple[NumpyHeader | None, int]:
-    """Return the header of an array in native byte order and C order, and the place of the shape in it.
+    """Return the header of an array in native byte order and C order, and the offset of the shape in it.
 
-    The header is None if the file is different or damaged.
+    The header is None if the file has another order or is damaged.
     """
     try:
         header = numpy_header(np.frombuffer(head, np.uint8)[:size], size)

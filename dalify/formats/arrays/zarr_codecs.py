@@ -1,8 +1,7 @@
 """Adds size checks to the codecs of ``numcodecs`` for reading Zarr.
 
-Some codecs of an array, such as those within shards, are only reachable by replacing the functions of the package.
-Checks for damaged data apply to everything in this process that decodes with numcodecs; limits apply only when dalify
-reads.
+Functions of the package are replaced, because some codecs, such as those within shards, cannot be replaced otherwise.
+Checks for damaged data then apply to the whole process; limits apply only when dalify reads.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _COUNT = struct.Struct("<I")
 _GZIP = 16 + zlib.MAX_WBITS
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
-_LZMA_BYTES = 1 << 27  # the memory that decoding the highest preset needs, whatever the output size
-# For these, trailing data after a complete stream is ignored, as in numcodecs.
+_LZMA_BYTES = 1 << 27  # the memory that decoding the highest preset needs
+# Codecs for which trailing data after a complete stream is ignored, as in numcodecs.
 _TRAILING = ("BZ2", "LZMA")
 
 _lock = ForkLock()
@@ -45,7 +44,7 @@ _limits_apply: ContextVar[bool] = ContextVar("dalify reads Zarr", default=False)
 
 @contextmanager
 def decoding() -> Iterator[None]:
-    """Context manager: applies the limits to everything that is decoded in its block, on any thread of zarr."""
+    """Context manager that applies the limits to decoding in its block, on any thread of zarr."""
     _install_checks()
     token = _limits_apply.set(True)
     try:
@@ -106,7 +105,7 @@ def _decode_strings(codec: Any, original: Callable[..., Any], buf: Any, out: Any
     """Decode strings or lists of variable length; see ``numcodecs.vlen``.
 
     Raises:
-        ReaderError: the chunk is too short for the declared number.
+        ReaderError: the chunk is too short for the declared number of strings.
     """
     view = memoryview(buf).cast("B")
     if len(view) >= _COUNT.size and _COUNT.unpack_from(view)[0] > len(view) // _COUNT.size:

@@ -48,7 +48,7 @@ class ZarrStore:
 
     Attributes:
         name: the path.
-        arrays: how each array is stored.
+        arrays: description of each array.
     """
 
     def __init__(self, path: str, names: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""Reads bytes: local files, object stores, archives' members, caches on the disk, lists of files."""
+"""Reads bytes: local files, object stores, members of archives, caches on disk, lists of files."""

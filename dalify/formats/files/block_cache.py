@@ -1,7 +1,4 @@
-"""LRU cache of decoded blocks of files, shared by all threads of a process.
-
-A row group or a chunk is decoded as a whole but read piece by piece, by several threads at the same time.
-"""
+"""LRU cache of decoded blocks of files, such as row groups and chunks, shared by all threads of a process."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from dalify.base.fork_hook import Owner
 __all__ = ["BlockCache"]
 
 T = TypeVar("T")
-# A batch that spans two blocks accesses both alternately, whatever their size.
+# A batch that spans two blocks alternates between them.
 _MIN_BLOCKS = 2
 
 
@@ -33,8 +30,8 @@ class BlockCache(Generic[T]):
     The cache is empty after unpickling and in a forked process.
 
     Args:
-        load: maps a number to a block and its size in bytes; called in the requesting thread.
-        max_bytes: least recently used blocks are dropped above this size; the last two always stay.
+        load: function of a number, which returns the block and its size in bytes; called in the requesting thread.
+        max_bytes: least recently used blocks are dropped above this size, except for the last two.
     """
 
     def __init__(self, load: Callable[[int], tuple[T, int]], max_bytes: int) -> None:

@@ -1,7 +1,4 @@
-"""Functions of the C library for reading files in compiled loops.
-
-They exist if ``positions.HAS_PREAD`` is true.
-"""
+"""Functions of the C library for reading files in compiled loops; available if ``positions.HAS_PREAD`` is True."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ close_file: Any = types.ExternalFunction("close", types.int32(types.int32))
 
 @njit(nogil=True, inline="always")
 def file_size(descriptor: int) -> int:
-    """Return the size of a file in bytes; undefined for anything that is not a regular file."""
+    """Return the size of a regular file in bytes."""
     return _lseek(descriptor, 0, _SEEK_END)
 
 

@@ -1,7 +1,7 @@
 """Resolves file names in data: they are relative to a folder and must stay inside it.
 
-A list, manifest or table may come from anywhere. Without this check, a name in it could be any file of this machine,
-any server it can reach, or a chain of protocols that fsspec would execute.
+Lists, manifests and tables are not trusted. Without this check, a name in them could be any file of this machine, any
+server that it can reach, or a chain of protocols that fsspec would execute.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dalify.formats.files.storage import is_remote, joined
 
 __all__ = ["DataRoot"]
 
-# Names without any of these are relative and stay inside the folder; nearly all names are like that.
+# Names without any of these, nearly all names, are relative and stay inside the folder.
 _SUSPICIOUS = ("..", ":", "\\", "%", "~")
 
 

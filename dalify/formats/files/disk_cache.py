@@ -1,8 +1,8 @@
 """Copies of remote files in a folder of bounded size that several processes share.
 
-Every copy is verified when it is used, because a full disk, a process that died, or another program may have damaged
-it. There are two kinds of copies. Entries are read as a whole and start with their checksum. Plain files are opened by
-libraries by path; their checksum is in a second file.
+Copies are verified when they are used, because a full disk, a process that was killed, or another program may have
+damaged them. There are two kinds of copies: entries are read as a whole and start with their checksum; plain files are
+opened by libraries by path, and have their checksum in a second file.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ __all__ = ["DiskCache", "file_name"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-# Eviction shrinks the cache to this fraction of the bound, so that not every new file lists the folder.
+# Eviction reduces the cache to this fraction of the bound, so that the folder is not listed for every new file.
 _KEPT_FRACTION = 0.9
-_PRIVATE = 0o600  # data read with a user's credentials is for that user only
+_PRIVATE = 0o600  # the data may have been read with credentials of the user
 _HEADER = Struct("<8sQI")  # magic, size in bytes, CRC-32 of the contents
 _MAGIC = b"dalify-1"
 _COPY, _CHECKSUM = ".copy", ".seal"
-# Other files in the folder are not ours: they are neither counted nor deleted.
+# Other files in the folder are neither counted nor deleted.
 _OWN_NAME = re.compile(r"([0-9a-f]{32})(?:\.copy|\.seal)?(\.[0-9a-f]{16}\.part)?")
-_UNFINISHED_S = 3600.0  # an unfinished file of this age belongs to a process that died
+_UNFINISHED_S = 3600.0  # an unfinished file of this age was left by a process that was killed
 _CHUNK_BYTES = 1 << 20
 
 
@@ -66,7 +66,7 @@ class DiskCache:
         self.folder = Path(folder)
         self._max_bytes = max_bytes
         self._lock = ForkLock()
-        self._size_bytes: int | None = None  # counted when something is added
+        self._size_bytes: int | None = None  # determined when a file is added
         self._pinned: dict[Path, int] = {}  # sizes of containers that readers have opened
         self._verified: dict[Path, tuple[int, int, int]] = {}  # size, inode and time of files that were verified
         self._is_full = False
@@ -167,7 +167,7 @@ class DiskCache:
             path: path of the file.
             is_new: whether it was just written; other files are evicted for it.
         """
-        with suppress(OSError):  # another process may have deleted it: then opening it fails too
+        with suppress(OSError):  # if another process has deleted it, opening it fails, too
             os.utime(path.with_suffix(_CHECKSUM))
             size = path.stat().st_size
             with self._lock:
@@ -259,5 +259,5 @@ def _checksum_of_file(path: Path) -> int:
 
 
 def _unlink(path: Path) -> None:
-    with suppress(OSError):  # already deleted, or in a read-only folder: then it is verified each time
+    with suppress(OSError):  # already deleted, or in a read-only folder, where it is verified each time
         path.unlink()

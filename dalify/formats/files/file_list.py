@@ -1,6 +1,6 @@
 """Files with labels: from class folders, from a list file, or specified individually.
 
-Labels follow from the order of folders, which is the same on every machine and the same as DALI's.
+Class folders are numbered in the same order on every machine, and in DALI.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ KNOWN_EXTENSIONS = (
     "*.wav",
 )
 _MIN_LABEL, _MAX_LABEL = -(1 << 31), (1 << 31) - 1
-_INTEGER = re.compile(r"-?[0-9]{1,4000}", re.ASCII)  # the digits that Python parses by default; far more than fit
+_INTEGER = re.compile(r"-?[0-9]{1,4000}", re.ASCII)  # Python parses at most 4,300 digits by default
 _EXTENSIONS_SHOWN = 8
 _MIN_BATCH = 2  # files read in one call; a single file is read faster separately
 
 
 class FileEntry(NamedTuple):
-    """One file: its path, its label, the root folder of all paths or "", and what replaces it in ``source_info``."""
+    """One file: its path, its label, the root folder of all paths or "", and its replacement in ``source_info``."""
 
     path: str
     label: int
@@ -77,7 +77,7 @@ class FileEntry(NamedTuple):
 
 
 class FileList(Entries[FileEntry]):
-    """Files and labels, stored in a few arrays: a million files take about 50 MB instead of 300.
+    """Files and labels, stored in a few arrays: a million files need about 50 MB instead of 300 MB.
 
     Args:
         folders: prefixes of paths, each with its separator at the end, or "".
@@ -85,7 +85,7 @@ class FileList(Entries[FileEntry]):
         names: file names (or paths, for the folder "").
         labels: label of each file; None if the label is the index of the folder.
         root: the root folder given by the user, with its separator at the end, or "".
-        root_name: what replaces the root in the ``source_info`` of files directly in it.
+        root_name: replacement of the root in the ``source_info`` of files directly in it.
     """
 
     __slots__ = ("_firsts", "_folders", "_labels", "_names", "_prefixes", "_root", "_root_name", "_typical_bytes")
@@ -130,7 +130,7 @@ class FileList(Entries[FileEntry]):
         return contents
 
     def paths(self, numbers: NDArray[np.int64]) -> Paths | None:
-        """Return paths of a Unix-like system; None if a path contains a null byte, with which no file can be opened."""
+        """Return paths for the C library; None if a path contains a null byte."""
         if self._names.has_null or self._prefixes.has_null:
             return None
         return join_paths(self._names, self._prefixes, numbers, self._firsts)
@@ -165,12 +165,12 @@ def files_in_class_folders(
 ) -> FileList:
     """Find the files of ``file_root/<class>/``; deeper folders are not searched.
 
-    Class folders are numbered in byte order of their names, including empty ones. Files follow in byte order: "B"
-    before "a", "10.jpg" before "2.jpg".
+    Class folders are numbered in byte order of their names, including empty ones. Files of a folder are in byte order:
+    "B" before "a", "10.jpg" before "2.jpg".
 
     Args:
         file_root: folder of the class folders.
-        dir_filters: patterns (``*``, ``?``, ``[abc]``); folders that match none are skipped and get no label.
+        dir_filters: patterns (``*``, ``?``, ``[abc]``); folders that match none are skipped and have no label.
         file_filters: patterns; files that match none are skipped.
         case_sensitive_filter: whether both kinds of patterns are case-sensitive.
 
@@ -266,7 +266,7 @@ def files_given(files: Sequence[str], labels: Sequence[int] | None = None, file_
 def in_byte_order(names: Iterable[str]) -> list[str]:
     """Return names sorted by their bytes."""
     names = list(names)
-    # Code points sort like UTF-8 bytes, except for bytes that are not UTF-8: those are decoded to surrogates.
+    # Code points sort like UTF-8 bytes, except for bytes that are not UTF-8, which are decoded to surrogates.
     return sorted(names) if all(map(str.isascii, names)) else sorted(names, key=os.fsencode)
 
 
@@ -308,7 +308,7 @@ def _no_files_error(
             f"no class folder of {file_root!r} contains a file; deeper folders are not searched.",
             hint="Set file_root to the folder that contains the class folders.",
         )
-    # Equal counts are sorted by name: the order of directory entries is arbitrary.
+    # Equal counts are sorted by name, because the order of directory entries is arbitrary.
     most_frequent = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))[:_EXTENSIONS_SHOWN]
     seen = ", ".join(f"{extension} ({count})" for extension, count in most_frequent)
     return ReaderError(

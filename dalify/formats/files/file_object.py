@@ -1,7 +1,4 @@
-"""A file as a Python file object, for packages that require one.
-
-Local files are read without moving a position that threads share. URLs are read with retries and the cache.
-"""
+"""A file as a Python file object, for packages that require one. Threads do not share its position."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ class FileObject(io.RawIOBase):
 
     def read(self, size: int = -1) -> Any:
         """Return the next ``size`` bytes as uint8 ``[n]``, fewer at the end; all if negative."""
-        start = min(self._position, self._size)  # positions after the end are valid, but nothing is there
+        start = min(self._position, self._size)  # positions after the end are valid
         left = self._size - start
         contents = self._files.read(self._number, start, left if size < 0 else min(size, left), is_sample=False)
         self._position += len(contents)

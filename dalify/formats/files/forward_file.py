@@ -1,6 +1,6 @@
 """Reads selected parts of a file, such as headers, in one pass from beginning to end.
 
-The file is read, not mapped: truncation during reading is an error and does not end the process.
+The file is not mapped, because truncation of a mapped file would end the process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dalify.formats.files.storage import local_copy
 __all__ = ["ForwardFile"]
 
 _AHEAD_BYTES = 1 << 16
-# If the parts are further apart than this, read-ahead costs more than another call.
+# For parts that are further apart, read-ahead takes longer than another call.
 _NEAR_BYTES = 1 << 14
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")  # gzip, Zstandard, bzip2, xz
 

@@ -1,7 +1,7 @@
 """The program of helper processes: reads files with libraries that damaged files can crash or hang.
 
-``helper_process`` runs this file as a script. It imports nothing of dalify, so that it starts quickly, and
-wherever the parent has found dalify.
+``helper_process`` runs this file as a script. It does not import dalify, so that it starts quickly, and does not depend
+on where dalify is.
 """
 
 from __future__ import annotations
@@ -59,9 +59,7 @@ class RefusedError(Exception):
         super().__init__(kind, message, hint)
 
 
-# -- HDF5 --------------------------------------------------------------------------------------------------------------
-
-_files: OrderedDict[str, Any] = OrderedDict()  # an LRU cache; `Recent` would be an import of dalify
+_files: OrderedDict[str, Any] = OrderedDict()  # an LRU cache, because `Recent` cannot be imported
 
 
 def _h5py() -> Any:
@@ -88,10 +86,10 @@ def describe_hdf5(path: str, names: Sequence[str], size_of_file: int) -> list[tu
     Args:
         path: path of the file.
         names: names of the datasets.
-        size_of_file: in bytes.
+        size_of_file: size of the file in bytes.
 
     Returns:
-        parts are None if HDF5 must read the dataset, else offsets and number of rows of each part.
+        a tuple for each dataset; parts are offsets and number of rows of a part, or None if HDF5 must read the dataset.
     """
     _close(path)  # the file may have been replaced
     return [_describe(_dataset(path, name), path, size_of_file) for name in names]
@@ -126,7 +124,7 @@ def _check_location(dataset: Any, path: str, root: Path | None = None, seen: set
     others += [os.fsdecode(name) for name, _, _ in dataset.external or ()]
     sources = [source.file_name for source in dataset.virtual_sources()] if dataset.is_virtual else []
     for other in [*others, *(source for source in sources if source != ".")]:
-        # By name: the user decides where symbolic links point.
+        # By name, because symbolic links were created by the user.
         place = Path(os.path.normpath(folder / other))
         if not place.is_relative_to(root):
             raise RefusedError(
@@ -190,7 +188,7 @@ def _is_bytes_or_list(dtype: np.dtype[Any]) -> bool:
 
 
 def _parts(dataset: Any, size_of_file: int) -> tuple[list[int], int] | None:
-    """Return where the rows of a dataset are if it has its in-memory layout; None if HDF5 must read it."""
+    """Return offsets and number of rows of the parts of a dataset with its in-memory layout; None for others."""
     is_plain = dataset.dtype.kind in "biuf" and dataset.external is None and not dataset.is_virtual
     is_here = dataset.file.filename in _files
     if not is_plain or not is_here or dataset.file.userblock_size or not dataset.size:
@@ -213,7 +211,7 @@ def _parts(dataset: Any, size_of_file: int) -> tuple[list[int], int] | None:
                 offsets[chunk.chunk_offset[0] // part_rows] = chunk.byte_offset
 
         dataset.id.chunk_iter(store_offset)
-    # Offsets are not trusted: HDF5 handles parts outside the file.
+    # Offsets are not trusted; HDF5 reports parts outside the file.
     is_there = bool(offsets) and min(offsets) >= 0 and max(offsets) + part_rows * row_bytes <= size_of_file
     return (offsets, part_rows) if is_there else None
 
@@ -256,9 +254,6 @@ def labels_of_hdf5(path: str, names: Sequence[str]) -> Any:
             _check_location(found, path)
             return np.ascontiguousarray(found[:], found.dtype.newbyteorder("="))
     return None
-
-
-# -- FITS --------------------------------------------------------------------------------------------------------------
 
 
 def read_fits(path: str, numbers: Sequence[int], max_bytes: int, max_axes: int) -> list[np.ndarray]:
@@ -340,8 +335,6 @@ def _image(units: Any, path: str, number: int, size: int, max_bytes: int, max_ax
     return np.ascontiguousarray(data, data.dtype.newbyteorder("="))
 
 
-# -- calls -------------------------------------------------------------------------------------------------------------
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function for function in (describe_hdf5, read_hdf5, read_hdf5_rows, labels_of_hdf5, read_fits)
 }
@@ -419,8 +412,8 @@ def _main(parent: int) -> None:
         os.dup2(null, standard)
     paths, modules = _read_message(incoming)
     sys.path[:] = paths
-    # Names of other files are relative to the file that has them, not to the working directory. libhdf5 reads this
-    # once, when it is loaded, by h5py or by one of the modules.
+    # Names of other files are then relative to the file that refers to them instead of the working directory. libhdf5
+    # reads this when it is loaded, by h5py or by one of the modules.
     os.environ["HDF5_EXTFILE_PREFIX"] = os.environ["HDF5_VDS_PREFIX"] = "${ORIGIN}"
     for name in modules:
         importlib.import_module(name)

@@ -1,10 +1,7 @@
-"""Runs libraries that damaged files can crash or hang in helper processes.
+"""Runs libraries that damaged files can crash or hang (libhdf5, decompressors of FITS images) in helper processes.
 
-libhdf5 and the decompressors of FITS images do not check what a file says. In a helper process, a crash is an error of
-one sample, and processor time is limited.
-
-Helpers are started on demand as separate programs, which works in daemons, in threads and after a fork. They end after
-some idle seconds, or when this process ends.
+In a helper process, a crash is an error of one sample, and processor time is limited. Helpers are separate programs,
+which can be started in daemons, in threads and after a fork. They end after some idle seconds, or with this process.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ _POLL_MS = 1000
 _PIPE_BYTES = 1 << 20
 _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ on Linux
 _KINDS = {"reader": ReaderError, "dtype": DTypeError}
-# Calls that crashed or timed out are not repeated, because that would take as long again.
+# Number of calls that crashed or timed out, which are not repeated.
 _MAX_REMEMBERED = 256
 # Modules that extend a library when imported.
 _EXTENSIONS = ("hdf5plugin",)
@@ -136,8 +133,7 @@ class _Helper:
         left = memory.data
         last = time.monotonic()
         while left:
-            # A process forked from this one may keep the pipe open, so the end of the helper is also detected by
-            # polling.
+            # The end of the helper is also detected by polling, because a forked process may keep the pipe open.
             if HAS_PREAD and not self._responses.poll(_POLL_MS):
                 is_late = time.monotonic() - last > _MAX_WAIT_S
                 if is_late or self._process.poll() is not None:
@@ -153,7 +149,7 @@ class _Helper:
         """End the process; return its exit code.
 
         Args:
-            timeout_s: time to wait before it is killed.
+            timeout_s: time after which it is killed.
         """
         if self._process.poll() is None:
             try:
@@ -233,7 +229,7 @@ def call(
         ArgumentValueError: a requested item is not in the file.
         MissingPackageError: the library is not installed.
     """
-    descriptor, size = open_file(path)  # fails for a pipe, which would block
+    descriptor, size = open_file(path)  # raises an error for pipes, which would block
     changed_ns = os.fstat(descriptor).st_mtime_ns
     os.close(descriptor)
     # Helpers keep the working folder in which they were started.
@@ -256,8 +252,8 @@ def call(
             if not is_new and (ended.was_idle or code == 0):  # it timed out while idle, or was killed
                 continue
             message = f"the {what} file {path!r} is damaged: {_reason(code, processor_s)}."
-            # After a crash, other rows may still be readable. After a timeout, other rows and datasets would take as
-            # long, so the whole file is remembered.
+            # After a crash, other rows may be readable. After a timeout, other rows and datasets would take as long, so
+            # all calls for the file fail.
             _failures.put(file_key if code == -getattr(signal, "SIGPROF", 0) else call_key, message)
             raise ReaderError(message) from None
         except BaseException:

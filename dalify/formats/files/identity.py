@@ -1,7 +1,4 @@
-"""Cache keys of reader entries: identify the data, and detect that it changed.
-
-Used by all readers whose samples can be cached.
-"""
+"""Cache keys of reader entries, which identify the data and detect changes."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ def file_identity(path: str, *place: object) -> tuple[str, str]:
     Raises:
         OSError: the file does not exist.
     """
-    # No Path objects: this runs a hundred thousand times per second.
+    # Without Path objects, because this is called a hundred thousand times per second.
     key = path if os.path.isabs(path) or is_remote(path) else os.path.abspath(path)  # noqa: PTH100, PTH117
     if place:
         key = "\0".join((key, *map(str, place)))

@@ -1,7 +1,4 @@
-"""Reused memory for the contents of files, shared by all readers.
-
-Page faults in new memory of the size of a photo cost more time than reading the photo.
-"""
+"""Reused memory for the contents of files, because page faults in new memory take longer than reading a photo."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from dalify.data import BufferPool
 __all__ = ["LARGE_BYTES", "file_memory"]
 
 _KEPT_BYTES = 1 << 28
-_SMALL_BYTES = 1 << 13  # below, the allocator is fast
-LARGE_BYTES = 1 << 26  # above, page faults matter less, and one block would displace many
+_SMALL_BYTES = 1 << 13  # the allocator is fast for smaller blocks
+LARGE_BYTES = 1 << 26  # a larger block would displace many, and page faults matter less
 _pool = BufferPool(capacity_bytes=_KEPT_BYTES)
 _BYTE = np.dtype(np.uint8)
 

@@ -1,8 +1,4 @@
-"""Reads parts of many files from many threads.
-
-Descriptors are scarce: a dataset may have more files than a process may open, several threads must be able to read the
-same file, and readers are forked and pickled.
-"""
+"""Reads parts of many files from many threads, with a limited number of descriptors."""
 
 from __future__ import annotations
 
@@ -130,7 +126,7 @@ class OpenFiles:
             return out
         with Holding():
             descriptor = self._descriptor(file)
-            # An index is not trusted: ranges beyond the end are rejected before memory is allocated.
+            # The index is not trusted, so the range is checked before memory is allocated.
             if offset + size > descriptor.size:
                 raise self._truncated(file, offset, size)
             if out is None:
@@ -158,7 +154,7 @@ class OpenFiles:
                 del descriptor
             if contents is not None:
                 return contents
-        return runs.of(self.read(file, runs.first, runs.span_bytes))  # this raises the appropriate error
+        return runs.of(self.read(file, runs.first, runs.span_bytes))  # raises the error of an unreadable file
 
     def read_many(
         self,
@@ -221,7 +217,7 @@ class OpenFiles:
             found = _Descriptor(*open_file(storage.copy_or_path(path), path))
             note_open(found)
             state = found.size, os.fstat(found.number).st_mtime_ns
-            # The index does not describe another file of this name. A copy of a remote file may be a new one.
+            # The index does not describe a replaced file. The copy of a remote file may be a new one.
             if not storage.is_remote(path) and self._states.setdefault(file, state) != state:
                 raise ReaderError(
                     f"the file {path!r} was changed or replaced after the pipeline opened it.",

@@ -23,7 +23,7 @@ class JoinedBytes:
     """Many byte strings in two arrays, which need a fraction of the memory of a list.
 
     Attributes:
-        arrays: the joined bytes, and where each string ends, with a leading 0, int64 ``[N + 1]``.
+        arrays: the joined bytes, and the end of each string, with a leading 0, int64 ``[N + 1]``.
         has_null: whether a string contains a null byte.
         longest: size of the longest string in bytes.
     """
@@ -33,7 +33,7 @@ class JoinedBytes:
     def __init__(self, parts: Iterable[bytes]) -> None:
         joined, ends = bytearray(), array("q", [0])
         self.longest = 0
-        for part in parts:  # one by one: a list of a million strings would need more memory than the rest
+        for part in parts:  # one by one, because a list of a million strings would need more memory than the result
             joined += part
             ends.append(len(joined))
             self.longest = max(self.longest, len(part))
@@ -41,12 +41,12 @@ class JoinedBytes:
 
     def _begin(self, joined: bytes, ends: array[int]) -> None:
         self._joined = joined
-        self._ends = ends  # reading an item takes half the time of NumPy
+        self._ends = ends  # indexing takes half as long as in NumPy
         self.arrays = np.frombuffer(joined, np.uint8), np.frombuffer(ends, np.int64)
         self.has_null = b"\0" in joined
 
     def __getstate__(self) -> tuple[bytes, array[int], int]:
-        """Return the state for pickling: the bytes once."""
+        """Return the state for pickling, without the arrays, which share the memory."""
         return self._joined, self._ends, self.longest
 
     def __setstate__(self, state: tuple[bytes, array[int], int]) -> None:
@@ -94,15 +94,15 @@ class Paths:
         return Paths(self.text, self.starts[part])
 
 
-# These functions keep the GIL: they take less time than releasing it.
+# These functions keep the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def find_folders(firsts: Any, numbers: Any, folders: Any) -> None:
     """Find the folder of each name.
 
     Args:
-        firsts: first name of each folder, int64, ascending.
-        numbers: numbers of names, ``[N]``.
-        folders: output, the number of the last folder whose first name is not after the name, ``[N]``.
+        firsts: index of the first name of each folder, int64, ascending.
+        numbers: indices of names, ``[N]``.
+        folders: output, index of the last folder that begins at or before each name, ``[N]``.
     """
     for n in range(numbers.size):
         folders[n] = last_at_most(firsts, numbers[n])
@@ -112,7 +112,7 @@ def find_folders(firsts: Any, numbers: Any, folders: Any) -> None:
 def _join(
     names: Any, name_ends: Any, prefixes: Any, prefix_ends: Any, numbers: Any, firsts: Any, text: Any, starts: Any
 ) -> Any:
-    # Addresses and `copy_bytes` compile in half the time of loops over bytes.
+    # `copy_bytes` compiles in half the time of loops over bytes.
     names_at, prefixes_at = np.int64(names.ctypes.data), np.int64(prefixes.ctypes.data)
     text_at, place = np.int64(text.ctypes.data), np.int64(0)
     for n in range(numbers.size):
@@ -139,8 +139,8 @@ def join_paths(
     Args:
         names: names of all files.
         prefixes: prefixes of all folders.
-        numbers: numbers of the wanted files, ``[N]``.
-        firsts: number of the first file of each folder.
+        numbers: indices of the files, ``[N]``.
+        firsts: index of the first file of each folder.
     """
     count = len(numbers)
     starts = np.empty(count, np.int64)

@@ -1,10 +1,9 @@
 """Reads many ranges of files in one call: a compiled loop over ``pread`` instead of a Python call for each.
 
-Files are read, not mapped, whatever ``dont_use_mmap`` says. A disk error or a truncated file is then an error of one
-sample and does not end the process (SIGBUS), and writes of consumers reach neither the file nor a later epoch. Reading
-a photo of 69 kB takes 4 to 7 µs, of which a copy from a map would save 1 to 2 µs; asking the system whether each range
-of a map can be accessed safely takes as long. Views of a map would save all of it, but a view that is valid after a
-write must be of a map of its own, which takes as long as reading unless many samples are read in order.
+Files are read and never mapped, also without ``dont_use_mmap``. So a disk error or a truncated file is an error of one
+sample and does not end the process (SIGBUS), and consumers may write to samples. Reading a photo of 69 kB takes 4 to
+7 µs; copying it from a map would save 1 to 2 µs, which the system call for checking the range takes. A view that may be
+written to needs its own map, which takes as long as reading unless many samples are read in order.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ __all__ = [
 ]
 
 _MAX_BYTES = 1 << 26
-# Reading a small gap between neighbors, such as the header of the next one, costs less than another call.
+# Reading a small gap between neighbors, such as the header of the next one, is faster than another call.
 _MAX_GAP_BYTES = 1 << 11
 # Pieces start at a multiple of this, so that elements of any type are aligned.
 ALIGNMENT_BYTES = 64
-# Small pieces are copied, so that a label does not keep the memory of images alive.
+# Smaller pieces, such as labels, are copied, so that they do not keep the memory of images alive.
 SMALL_BYTES = 1 << 10
 
 
 class Pieces:
     """Memory for consecutive pieces of files.
 
-    What a reader returns can be created before the pieces are read: afterwards, the functions that create it are no
-    longer in the cache of the processor.
+    The results of a reader can be created before the pieces are read, because afterwards, the code that creates them is
+    no longer in the CPU cache.
 
     Args:
         starts: first byte of each piece in the memory, a multiple of the size of its elements, int64 ``[N]``, N > 0.
@@ -78,10 +77,10 @@ class Pieces:
         """Return memory for pieces of files; None if a number is invalid, or they are large. All are ``[N]``.
 
         Args:
-            files: numbers of the files.
+            files: indices of the files.
             offsets: offsets of the first bytes.
             sizes: numbers of bytes.
-            has_bytes: elements are bytes, so neighbors are read in one call wherever they start.
+            has_bytes: whether elements are bytes; neighbors are then read in one call wherever they start.
         """
         count = len(sizes)
         if not count:
@@ -103,7 +102,7 @@ class Pieces:
         return _read(descriptors, offsets, sizes, self.starts, self.data)
 
     def copy(self, addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
-        """Copy the pieces from memory, which the caller keeps alive. Releases the GIL."""
+        """Copy the pieces from memory that the caller keeps alive. Releases the GIL."""
         _copy(addresses, sizes, self.starts, self.data)
 
     def samples(self) -> Batch:
@@ -111,19 +110,19 @@ class Pieces:
         return samples_in(self.data, self.starts, self.stops)
 
     def large_samples(self) -> Batch | None:
-        """Return the same; None if there is a small piece, so that the data are needed."""
+        """Return `samples` without copies, also before the pieces are read; None if there is a small piece."""
         return large_samples_in(self.data, self.starts, self.stops)
 
 
 def largest_piece(count: int) -> int:
-    """Return the largest size of one of some pieces: reading more than 64 MiB in one call is not faster."""
+    """Return the maximum size of each of some pieces: reading more than 64 MiB in one call is not faster."""
     return min(_MAX_BYTES // count, limits.current().max_sample_bytes)
 
 
 def large_samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Batch | None:
     """Return slices of memory, uint8 ``[n]`` each; None if one is small."""
     sizes = stops - starts
-    # Builtin functions are in the CPU cache after a compiled call, functions of NumPy are not.
+    # After a compiled call, builtin functions are in the CPU cache, functions of NumPy are not.
     if min(sizes.tolist()) <= SMALL_BYTES:
         return None
     return Batch(dtype=DALIDataType.UINT8, ragged=(data, starts, sizes[:, None]))
@@ -145,7 +144,7 @@ def samples_in(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArra
     return Batch(samples=slices)
 
 
-# The next two functions keep the GIL: they take less time than releasing it.
+# This function and the next keep the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def copy_rows(data: Any, starts: Any, rows: Any) -> None:
     """Copy slices of memory that have the same small size to ``rows``, uint8 ``[N, size]``."""
@@ -158,9 +157,9 @@ def copy_rows(data: Any, starts: Any, rows: Any) -> None:
 def lay_out(
     files: Any, offsets: Any, sizes: Any, largest: int, alignment: int, starts: Any, stops: Any
 ) -> tuple[int, bool]:
-    """Lay out the pieces of ``Pieces.of``. Neighbors in a file keep their distance if it is a multiple of `alignment`.
+    """Lay out the pieces of ``Pieces.of``; neighbors in a file keep their distance if it is a multiple of `alignment`.
 
-    Return the size of all, -1 if a number is invalid, and whether there is one file.
+    Return the total size, -1 if a number is invalid, and whether there is one file.
     """
     place, has_one_file = 0, True
     for piece in range(sizes.size):
@@ -177,7 +176,7 @@ def lay_out(
             if piece:
                 place = (stops[piece - 1] + (ALIGNMENT_BYTES - 1)) & -ALIGNMENT_BYTES
             if alignment == 1:
-                # The system copies a fifth faster if both addresses are at the same place of a cache line.
+                # The system copies a fifth faster if both addresses have the same offset in a cache line.
                 place += offsets[piece] % ALIGNMENT_BYTES
         starts[piece], stops[piece] = place, place + sizes[piece]
     return (stops[sizes.size - 1] + (ALIGNMENT_BYTES - 1)) & -ALIGNMENT_BYTES, has_one_file
@@ -212,16 +211,16 @@ def _copy(addresses: Any, sizes: Any, starts: Any, out: Any) -> None:
 
 
 def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Pieces | None:
-    """Copy pieces of memory, which the caller keeps alive. All arguments are ``[N]``. Releases the GIL.
+    """Copy pieces of memory that the caller keeps alive. All arguments are ``[N]``. Releases the GIL.
 
     Args:
         addresses: addresses of the first bytes.
         sizes: numbers of bytes.
 
     Returns:
-        The pieces; None if they are large.
+        the pieces; None if they are large.
     """
-    pieces = Pieces.of(addresses, addresses, sizes)  # different numbers of files, so there are no neighbors
+    pieces = Pieces.of(addresses, addresses, sizes)  # with different files, there are no neighbors
     if pieces is not None:
         pieces.copy(addresses, sizes)
     return pieces
@@ -229,18 +228,18 @@ def copy_pieces(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Piece
 
 @njit(nogil=True, cache=True)
 def _fill(text: Any, paths: Any, flags: int, starts: Any, sizes: Any, out: Any) -> tuple[int, int, int]:
-    """Read files; return how many, the size of the next one, and the smallest size."""
+    """Read files; return their number, the size of the next one, and the minimum size."""
     place, smallest = 0, out.size
     for file in range(starts.size):
         descriptor = open_file(np.uintp(text.ctypes.data + paths[file]), flags)
         if descriptor < 0:
             return file, -1, smallest
         size = file_size(descriptor)
-        has_room = size <= out.size - place
-        is_read = has_room and size > 0 and read_part(descriptor, 0, size, out.ctypes.data + place)
+        fits = size <= out.size - place
+        is_read = fits and size > 0 and read_part(descriptor, 0, size, out.ctypes.data + place)
         close_file(descriptor)
         if not is_read:
-            return file, -1 if has_room else size, smallest
+            return file, -1 if fits else size, smallest
         starts[file], sizes[file, 0] = place, size
         if size < smallest:
             smallest = size
@@ -257,8 +256,8 @@ def fill_with_files(paths: Paths, flags: int, memory: NDArray[np.uint8]) -> tupl
         memory: output, uint8 ``[n]``.
 
     Returns:
-        Contents of the first files, uint8 ``[bytes]`` each, None without any; and the size of the next one: 0 if all
-        files are read, -1 if it is empty or cannot be read.
+        contents of the first files, uint8 ``[bytes]`` each, or None; and the size of the next one: 0 if all files were
+        read, -1 if it is empty or cannot be read.
     """
     starts, sizes = np.empty(len(paths), np.int64), np.empty((len(paths), 1), np.int64)
     count, wanted_bytes, smallest = _fill(paths.text, paths.starts, flags, starts, sizes, memory)

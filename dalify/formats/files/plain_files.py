@@ -1,7 +1,4 @@
-"""Files without labels: in a folder and its subfolders, in a list file, or specified individually.
-
-Used by the readers of NumPy and FITS files.
-"""
+"""Files without labels: in a folder and its subfolders, in a list file, or specified individually."""
 
 from __future__ import annotations
 

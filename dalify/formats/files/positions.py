@@ -1,7 +1,7 @@
 """Opens files and reads at an offset, on every system.
 
-Without ``preadv``, threads share the position of a descriptor. If the process has too many open files, those that are
-only kept for the next read are closed, and a thread waits for others that are reading.
+Without ``preadv``, threads share the position of a descriptor. If the process has too many open files, idle ones, which
+are kept open for the next read, are closed, and a thread waits for others that are reading.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def closes_when_needed(holder: _Closing) -> None:
 
 
 class Holding:
-    """Context manager of a read: this thread holds open files, for which a thread that cannot open another one waits.
+    """Context manager of a read. A thread that cannot open another file waits for the files of this thread.
 
     Args:
-        count: number of files. With several, the thread does not wait itself: two threads would wait for each other.
+        count: number of files. With several, this thread does not wait, because two threads might wait for each other.
     """
 
     __slots__ = ("_count",)
@@ -93,14 +93,15 @@ def _max_open() -> int:
 
 
 def most_idle() -> int:
-    """Return how many files a reader may keep open for the next read: a quarter of the limit of the process, or 128."""
+    """Return the number of files that a reader may keep open: a quarter of the limit of the process, at most 128."""
     return min(_MAX_IDLE, max(1, _max_open() // 4))
 
 
 def note_open(descriptor: object) -> None:
     """Count an open file, which is closed with its object.
 
-    Idle files are closed if half of those that the process may open are open: it needs others, to import modules.
+    Idle files are closed if half of the files that the process may open are open, because others are needed, for
+    example to import modules.
     """
     _open.add(weakref.ref(descriptor, _open.discard))
     if len(_open) > _max_open() // 2:
@@ -108,7 +109,7 @@ def note_open(descriptor: object) -> None:
 
 
 def is_within_limit(count: int) -> bool:
-    """Return whether a read may hold a number of files: all threads together may hold half of the process's limit."""
+    """Return whether a read may hold a number of files: all threads together may hold half the limit of the process."""
     return count <= 1 or (count <= _MAX_IDLE and count + sum(list(_held.values())) <= _max_open() // 2)
 
 
@@ -136,7 +137,7 @@ def opened(open_once: Callable[[], T]) -> T:
     own = _held.pop(thread, 0)  # others do not wait for this thread
     try:
         while True:
-            # In this order: a thread that ends its read after this line has closed its files before they are missed.
+            # In this order: if a thread ends its read after this line, its files are closed below.
             are_busy = bool(_held) and own <= 1 and time.monotonic() < end
             _close_idle()
             try:

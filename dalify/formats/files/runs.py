@@ -1,8 +1,4 @@
-"""Reads byte ranges that are arranged in a file like the rows of a window in an array.
-
-A patch of a volume consists of many short, distant rows: a Python call for each would take most of the time, and the
-data between distant rows must not be read.
-"""
+"""Reads byte ranges that are arranged in a file like the rows of a window in an array, in one compiled call."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ from dalify.formats.files.paths import Paths
 
 __all__ = ["Runs", "read_runs", "read_runs_of_files"]
 
-# Gaps up to this size cost less than another call; as many rows as fit into the buffer are read together.
+# Reading gaps up to this size is faster than another call; as many rows as fit into the buffer are read together.
 _MAX_GAP_BYTES = 1 << 12
 _BUFFER_BYTES = 1 << 17
 
@@ -94,7 +90,7 @@ def read_runs(descriptor: int, runs: Runs) -> NDArray[np.uint8] | None:
     """Read the rows of a window of an open file. The GIL is released during the read.
 
     Returns:
-        The concatenated rows, uint8 ``[n]``; None if the file is too short or cannot be read.
+        the concatenated rows, uint8 ``[n]``; None if the file is too short or cannot be read.
     """
     out, scratch = file_memory(runs.total_bytes), file_memory(_BUFFER_BYTES)
     return out if _read(descriptor, *runs, scratch, out.ctypes.data) else None
@@ -114,7 +110,7 @@ def _read_all(
     scratch: Any,
     out: Any,
 ) -> bool:
-    """Read the same rows of files with equal start and size; return False at the first other file."""
+    """Read the same rows of files with equal start and size; return False at the first file that differs."""
     for file in range(out.shape[0]):
         descriptor = open_file(np.uintp(text.ctypes.data + paths[file]), flags)
         if descriptor < 0:

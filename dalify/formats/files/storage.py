@@ -1,7 +1,4 @@
-"""Reads remote files: any URL that fsspec supports, with retries and a cache on disk.
-
-Handles slow networks and full disks, so that readers do not have to. Paths without a scheme are never handled here.
-"""
+"""Reads remote files: any URL that fsspec supports, with retries and a cache on disk."""
 
 from __future__ import annotations
 
@@ -341,7 +338,7 @@ def _delete_copies(text: str) -> tuple[str, bool]:
         text: an origin, which is a URL, or an error message that contains URLs or paths of copies.
 
     Returns:
-        A note for the user, and whether a copy was deleted.
+        a note for the user, and whether a copy was deleted.
     """
     if _cache is None and not is_remote(text):
         return "", False
@@ -368,13 +365,13 @@ add_listener(_delete_copies)
 
 
 class _TemporaryFolder(NamedTuple):
-    """A folder for copies of files; the process that created it deletes it at its end."""
+    """A folder for copies of files, which is deleted when the process that created it ends."""
 
     path: str
     owner: Owner
 
 
-# That of this process is the first one. The copies in those of the processes that it was forked from can be read.
+# The first one may be that of this process; the others are those of the processes that it was forked from.
 _temporary: list[_TemporaryFolder] = []
 
 
@@ -461,7 +458,7 @@ def _with_retries(url: str, request: Callable[[Any, str], T]) -> T:
                     f"cannot read {url!r}: {reason} ({times}, each of at most {_requests.timeout_s:g} s).",
                     hint="Increase timeout_s or retries with storage.configure(...).",
                 ) from None
-            # Randomized, so that clients do not overload the server again at the same time.
+            # Randomized, so that clients do not repeat their requests at the same time.
             requested_s = min(getattr(error, "retry_after_s", 0.0), _requests.timeout_s)
             time.sleep(max(wait_s * random.uniform(0.5, 1.5), requested_s))
             wait_s = min(2 * wait_s, _MAX_WAIT_S)

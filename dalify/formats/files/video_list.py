@@ -1,7 +1,4 @@
-"""The videos of a reader and the part of each: from a list of files, class folders, or a list file.
-
-A line of a list file may specify a part of a video, in frames or seconds, which only the video can resolve.
-"""
+"""The videos of a reader, and the part of each: from a list of files, class folders, or a list file."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from dalify.formats.files.storage import folder_of, joined, read_text
 __all__ = ["VideoPart", "videos_given", "videos_in_class_folders", "videos_of", "videos_of_list"]
 
 _MAX_FIELDS = 4
-# A Fraction stores all digits of a number: 1e999999999 would fill the memory.
+# A Fraction stores all digits of a number, so 1e999999999 would need too much memory.
 _MAX_BOUND_CHARS = 64
 _LARGE_EXPONENT = re.compile(r"[eE][+-]?[0_]*[1-9][\d_]{2}")
 
@@ -50,7 +47,7 @@ def videos_of(
     *,
     allow_outside_root: bool,
 ) -> list[VideoPart]:
-    """Find the videos of a reader, of which exactly one source must be given; see the functions below.
+    """Find the videos of a reader in exactly one source: names, a folder of class folders, or a list file.
 
     Raises:
         ArgumentValueError: no source, several sources, or labels for a source that has its own.
@@ -148,7 +145,7 @@ def _bound(text: str, place: str) -> Fraction:
     try:
         if len(text) > _MAX_BOUND_CHARS or _LARGE_EXPONENT.search(text):
             raise ValueError
-        # The exact value, not the nearest float: at 25 frames per second, 0.12 seconds is exactly frame 3.
+        # The exact value: at 25 frames per second, 0.12 seconds is exactly frame 3, but the nearest float is not.
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise ReaderError(f"{place}: start and end must be numbers; got {text[:_MAX_BOUND_CHARS]!r}.") from None

@@ -1,7 +1,6 @@
-"""Reads from web servers, with checks: a response must match the request, have its declared length, and be bounded.
+"""Reads from web servers, with checks that fsspec does not make.
 
-fsspec does not check these: it accepts a response for another range, an endless body, and a body that was truncated if
-its length was not declared.
+fsspec accepts a response for another range, an endless body, and a truncated body if its length was not declared.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ class Response:
 
     Attributes:
         contents: the bytes.
-        is_reliable: whether its length was declared and it is not a web page instead of a file. Unreliable responses
-            are used but not cached.
+        is_reliable: whether the length was declared and the response is not a web page instead of a file. Unreliable
+            responses are used but not cached.
         tag: version tag of the file, "" if the storage provides none.
     """
 
@@ -85,7 +84,7 @@ async def fetch(system: Any, url: str, start: int, stop: int | None, max_bytes: 
         max_bytes: maximum size of the body, also after decompression.
 
     Returns:
-        The bytes; fewer if the file ends before `stop`.
+        the bytes; fewer if the file ends before `stop`.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -160,8 +159,8 @@ def _part_bytes(text: str, start: int, stop: int | None) -> int:
     total = None if found[3] == "*" else int(found[3])
     expected = total if stop is None else stop if total is None else min(stop, total)
     if first != start or end <= first or (expected is not None and end != expected):
-        asked = f"bytes {start}-{'' if stop is None else stop - 1}"
-        raise BadResponseError(f"the server sent {text!r} instead of {asked}")
+        requested = f"bytes {start}-{'' if stop is None else stop - 1}"
+        raise BadResponseError(f"the server sent {text!r} instead of {requested}")
     return end - first
 
 
@@ -180,7 +179,7 @@ def _check_status(response: Any, url: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    """Parse a header with a number of seconds or a date as seconds; 0 for anything else."""
+    """Return the seconds of a header with a number of seconds or a date; 0 for other headers."""
     if re.fullmatch(r"\d{1,9}", text.strip()):
         return float(text)
     try:

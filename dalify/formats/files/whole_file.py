@@ -1,7 +1,7 @@
-"""Reads whole files, quickly.
+"""Reads whole files.
 
-Python overhead per file takes as long as reading an image. So the files of a chunk are opened and read by compiled
-loops, and one by one only in special cases.
+The files of a chunk are opened and read in a compiled loop, because the overhead of Python is as large as the time for
+reading an image. They are read one by one only in special cases.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS, open_file, rea
 __all__ = ["read_file", "read_files"]
 
 _MAX_BYTES = 1 << 26
-# Files share memory blocks up to this size; keeping one file alive keeps its whole block.
+# Files share memory blocks of at most this size, which are kept alive by each of their files.
 _BLOCK_BYTES = 1 << 24
 
 
@@ -59,8 +59,8 @@ def read_files(paths: Paths, typical_bytes: int) -> Batch | None:
         typical_bytes: typical size of a file, to allocate memory for all; 0 if unknown.
 
     Returns:
-        None if a file cannot be read, is empty, large or not a regular file, and if the system has no ``pread``: then
-        each file must be read separately.
+        the contents. None if each file must be read separately, because one cannot be read, is empty, large or not a
+        regular file, or the system has no ``pread``.
     """
     if not HAS_PREAD:
         return None
@@ -80,6 +80,6 @@ def read_files(paths: Paths, typical_bytes: int) -> Batch | None:
             left = left[len(part) :]
         expected_bytes = max(typical_bytes, wanted_bytes)
     contents = parts[0] if len(parts) == 1 else Batch(samples=[sample for part in parts for sample in part.samples])
-    most_bytes = limits.current().max_sample_bytes
-    is_within = largest_bytes <= most_bytes or max(contents.shape_array().tolist())[0] <= most_bytes
+    max_bytes = limits.current().max_sample_bytes
+    is_within = largest_bytes <= max_bytes or max(contents.shape_array().tolist())[0] <= max_bytes
     return contents if is_within else None

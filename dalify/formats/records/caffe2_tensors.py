@@ -1,7 +1,4 @@
-"""Decodes Caffe2's ``TensorProtos``: the tensors of one sample.
-
-The reader decides what each tensor of a record means. Source: caffe2.proto of PyTorch.
-"""
+"""Decodes Caffe2's ``TensorProtos``: the tensors of one sample. Source: caffe2.proto of PyTorch."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ class Caffe2Tensor(NamedTuple):
 
     Attributes:
         kind: data type, as numbered in caffe2.proto.
-        dims: its extents.
+        dims: extents.
         data: the record.
         start: offset of the tensor in the record.
         stop: end of the tensor in the record.

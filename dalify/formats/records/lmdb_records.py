@@ -1,8 +1,8 @@
 """Reads records of LMDB databases by index, in the order of their keys.
 
-The file is read, not mapped, so that a database that is damaged or truncated during reading is an error and does not
-end the process. One pass over the pages finds the values; then records are read as from any other container. No lock
-file is needed. Source: the data structures in mdb.c of LMDB 0.9, on 64-bit machines with little-endian numbers.
+The file is not mapped, because truncation of a mapped file would end the process. One pass over the pages finds the
+values; then records are read as from other containers. No lock file is needed. Source: the data structures in mdb.c of
+LMDB 0.9, on 64-bit machines with little-endian numbers.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = ["LmdbRecord", "LmdbRecords"]
 _PAGE_HEADER_BYTES = 16
 _BRANCH, _LEAF, _META = 1, 2, 8
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
-# After the header of a meta page: magic, version, address, size of the map; of the free list and of the records: page
-# size or nothing, flags, depth, counts of three kinds of pages, count of entries, page of the root; last page and
+# After the header of a meta page: magic, version, address, size of the map; for the free list and for the records: page
+# size or nothing, flags, depth, counts of three kinds of pages, count of entries, page of the root; then last page and
 # number of the transaction.
 _META_PAGE = struct.Struct("<8x2xHHH" + "IIQQ" + 2 * "IHHQQQQQ" + "QQ")
 _NUMBER_OF_TRANSACTION = struct.Struct("<Q")
 _PLACE_OF_TRANSACTION = _META_PAGE.size - _NUMBER_OF_TRANSACTION.size
 _MIN_PAGE_BYTES, _MAX_PAGE_BYTES = 512, 1 << 15
-_MAX_DEPTH = 32  # of LMDB; each level adds the children of a page to those that wait
+_MAX_DEPTH = 32  # as in LMDB
 _NO_PAGE = (1 << 64) - 1
 _DUPLICATE_KEYS = 4  # flag of the record tree
 _DAMAGED = -1
@@ -67,7 +67,7 @@ class LmdbRecord(NamedTuple):
 
     @property
     def origin(self) -> Origin:
-        """Database and key; ``source_info`` has the words of DALI."""
+        """Database and key; in ``source_info`` with DALI's wording."""
         key = self.records.key(self.number).decode(errors="backslashreplace")
         path = self.records.paths[self.database]
         return Origin(f"{path}, key {key}", f"{path} at key {key}")
@@ -110,7 +110,7 @@ class LmdbRecords(Entries[LmdbRecord]):
         self._starts = np.array(self._firsts[:-1], np.int64)
 
     def file_of(self, database: int) -> str:
-        """Return the path of a database's file."""
+        """Return the path of the file of a database."""
         return self._files.paths[database]
 
     def key(self, number: int) -> bytes:
@@ -145,7 +145,7 @@ class LmdbRecords(Entries[LmdbRecord]):
         return self._files.read_many(databases, self._offsets[numbers], self._sizes[numbers])
 
     def _check_unchanged(self, database: int) -> None:
-        """Raise an error if the database was modified: its pages may contain other values."""
+        """Raise an error if the database was modified, because its pages may contain other values."""
         known = self._metas[database]
         found = [
             _NUMBER_OF_TRANSACTION.unpack(self._files.read(database, place, _NUMBER_OF_TRANSACTION.size).data)[0]
@@ -278,7 +278,7 @@ def _count_of(data: Any, kind: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _read_branch(data: Any, children: Any) -> int:
-    """Fill in the numbers of the child pages; return how many, -1 if the page is damaged."""
+    """Fill the numbers of the child pages; return their count, -1 if the page is damaged."""
     count = _count_of(data, _BRANCH)
     for number in range(count):
         node = _half(data, _PAGE_HEADER_BYTES + 2 * number)
@@ -290,7 +290,7 @@ def _read_branch(data: Any, children: Any) -> int:
 
 @njit(nogil=True, cache=True)
 def _read_leaf(data: Any, start: int, file_bytes: int, offsets: Any, sizes: Any, keys: Any, key_sizes: Any) -> int:
-    """Fill in the offsets of values, and their keys; return how many, -1 if the page is damaged.
+    """Fill offsets and sizes of the values, and the keys; return their count, -1 if the page is damaged.
 
     Args:
         data: the page.
@@ -298,7 +298,7 @@ def _read_leaf(data: Any, start: int, file_bytes: int, offsets: Any, sizes: Any,
         file_bytes: size of the file.
         offsets: output.
         sizes: output.
-        keys: output: the concatenated keys.
+        keys: output, the concatenated keys.
         key_sizes: output.
     """
     count = _count_of(data, _LEAF)

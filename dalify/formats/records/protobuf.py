@@ -1,7 +1,6 @@
-"""Decodes the wire format of protocol buffers: fields, integers and floats, with bounds checks.
+"""Decodes the wire format of protocol buffers, without schemas: fields, integers and floats, with bounds checks.
 
-Implements the subset that containers need, so no package that compiles schemas is required. Source: the encoding pages
-of protobuf.dev.
+Source: the encoding pages of protobuf.dev.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ def floats(data: NDArray[np.uint8], start: int, stop: int, field: int) -> NDArra
             raise ReaderError("the message is damaged: a list of floats is truncated.")
         if number == field and wire in (BYTES, FIXED32):
             parts.append(data[begin:place])
-    # Always a copy: unaligned data is slow to use.
+    # A copy, because unaligned data is slow.
     return np.concatenate(parts).view("<f4") if parts else np.empty(0, np.float32)
 
 
@@ -204,9 +203,9 @@ class Field(NamedTuple):
 
     Attributes:
         number: number of the field.
-        wire: its wire type.
-        start: offset of its value.
-        stop: end of its value.
+        wire: wire type.
+        start: offset of the value.
+        stop: end of the value.
         value: the integer of a ``VARINT``, signed; 0 otherwise.
     """
 

@@ -1,9 +1,8 @@
 """MXNet's RecordIO files of images: finds and decodes their records.
 
 A record is a magic number, a word with its kind (upper 3 bits) and length (lower 29 bits), and the data, padded to four
-bytes. Data that contains the magic number is split there into several parts. Before an image there are a flag, a label,
-two numbers, and, if the flag is not zero, as many additional labels. Source: recordio.h of dmlc-core and recordio.py of
-MXNet.
+bytes. Data that contains the magic number is split there into several parts. An image is preceded by a flag, a label,
+two numbers, and as many additional labels as the flag says. Source: recordio.h of dmlc-core and recordio.py of MXNet.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def _size(path: str) -> int:
 
 
 def _offsets(index: str) -> NDArray[np.int64]:
-    """Return the offsets of an index, in file order and each once; the order of the keys does not matter."""
+    """Return the offsets of an index, ascending and without repetitions; the keys are ignored."""
     offsets = np.unique(read_pairs(index, "RecordIO index")[:, 1])
     if not len(offsets):
         raise ReaderError(f"the index {index!r} is empty.")
@@ -124,7 +123,7 @@ def images_and_labels(
 ) -> tuple[Batch, NDArray[np.float32] | list[NDArray[np.float32]]] | None:
     """Return images and labels of many records, read in one call; labels are float32 ``[N, 1]`` if all have one.
 
-    None if a record is damaged or has several parts: use ``image_and_labels`` for these.
+    None if ``image_and_labels`` must be used, because a record is damaged or has several parts.
     """
     pieces = records.read_many(numbers)
     if pieces is None or (pieces.stops - pieces.starts < _HEAD.size + _IMAGE_HEAD.size).any():
@@ -149,7 +148,7 @@ def images_and_labels(
 
 
 def _contents(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the data of a record: its parts, joined by the magic number at which they were split."""
+    """Return the data of a record: its parts, joined by the magic number."""
     parts: list[NDArray[np.uint8]] = []
     place = 0
     while True:

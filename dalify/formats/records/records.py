@@ -1,7 +1,4 @@
-"""Records in files, by offset and size: the index shared by container formats.
-
-The index is a few arrays: a million records take 16 MB.
-"""
+"""Records in files, by offset and size: the index of container formats, with 16 MB for a million records."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ __all__ = ["ContainerEntries", "Record", "Records", "paired", "read_pairs"]
 T_co = TypeVar("T_co", covariant=True)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _find(numbers: Any, firsts: Any, offsets: Any, sizes: Any, places: Any) -> None:
     """Find file, offset and size of records, ``places[3, N]``."""
@@ -41,7 +38,7 @@ class Record(NamedTuple):
 
     Attributes:
         files: all files.
-        file: index of the record's file.
+        file: index of the file of the record.
         offset: offset of its first byte.
         size: number of bytes.
         context: data of the format for decoding the record.
@@ -63,7 +60,7 @@ class Record(NamedTuple):
 
     @property
     def origin(self) -> Origin:
-        """File and offset; ``source_info`` has the words of DALI."""
+        """File and offset; in ``source_info`` with DALI's wording."""
         path = self.files.paths[self.file]
         return Origin(f"{path} at byte {self.offset}", f"{path} at index {self.offset}")
 
@@ -124,8 +121,8 @@ class Records(ContainerEntries[Record]):
         """Return the bytes of records, read in one call; None if each must be read separately.
 
         Args:
-            numbers: numbers of the records, ``[N]``.
-            has_bytes: whether records may start anywhere in memory, otherwise at a multiple of 64.
+            numbers: indices of the records, ``[N]``.
+            has_bytes: whether records may start anywhere in memory; otherwise at a multiple of 64.
         """
         places = np.empty((3, len(numbers)), np.int64)
         _find(numbers, self._starts, self._offsets, self._sizes, places)
@@ -156,7 +153,7 @@ def paired(paths: Sequence[str], index_paths: Sequence[str] | None, name: str) -
 
 
 def read_pairs(path: str, what: str) -> NDArray[np.int64]:
-    """Read a text file with two integers on each line: a million lines in 0.1 s.
+    """Read a text file with two integers on each line.
 
     Returns:
         int64 ``[lines, 2]``.
@@ -165,7 +162,7 @@ def read_pairs(path: str, what: str) -> NDArray[np.int64]:
         ReaderError: the file is absent or does not have this form.
     """
     text = read_copy(path, f"the {what}")
-    # Only digits and white space: numpy's parser stops at anything else with a warning.
+    # NumPy's parser stops with a warning at characters other than digits and white space.
     is_plain = not text.translate(None, b"0123456789 \t\r\n")
     values = np.fromstring(text, np.int64, sep=" ") if is_plain and text.strip() else np.empty(0, np.int64)
     if not is_plain or values.size % 2:

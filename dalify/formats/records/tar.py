@@ -1,8 +1,8 @@
-"""Finds the regular files of a tar archive: one compiled pass over the headers.
+"""Finds the regular files of a tar archive, in one compiled pass over the headers.
 
-Archives of millions of small files are indexed in seconds; Python's tarfile takes minutes. Supports ustar, GNU (long
-names, large sizes) and pax (paths and sizes). Sparse files, of which only parts are stored, are refused. Source:
-POSIX.1-2001, pax Interchange Format, and the GNU tar manual, "Basic Tar Format".
+For archives of millions of small files, this takes seconds; Python's tarfile takes minutes. Supports ustar, GNU (long
+names, large sizes) and pax (paths and sizes). Sparse files are refused. Source: POSIX.1-2001, pax Interchange Format,
+and the GNU tar manual, "Basic Tar Format".
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["BLOCK_BYTES", "Member", "member_name", "member_rows", "members"]
 BLOCK_BYTES = 512
 _ROWS = 4096
 _NAMES_BYTES = 1 << 20
-_MAX_BLOCKS_BEFORE = 17  # of a header: a long name, which has a header of its own
+_MAX_BLOCKS_BEFORE = 17  # of a header: a long name and its header
 _MAX_HEADER_BYTES = 1 << 24  # of pax headers; long names are limited to a quarter of the memory for names
 _FULL, _AT_END, _READS_ON, _DAMAGED, _TRUNCATED, _SPARSE = 0, 1, 2, -1, -2, -3
 # Columns of a row.
 _NAME, _NAME_END, _PREFIX, _PREFIX_END, _OFFSET, _SIZE = range(6)
-# State of a scan: offset of the next header; end of the names; start and end of a long name, and a size plus one (0:
-# none), that belong to the next member, and whether that is sparse; number of bytes needed from the offset on.
+# State of a scan: offset of the next header; end of the names; for the next member, start and end of a long name, size
+# plus one (0: none), and whether it is sparse; number of bytes needed from the offset on.
 _PLACE, _NAMES_END, _LONG, _LONG_END, _PAX_SIZE, _PAX_SPARSE, _NEEDED = range(7)
 _STATES = 7
 # Kinds of members. Hard and symbolic links, devices, folders and pipes are from `_FIRST_EMPTY` to `_LAST_EMPTY`.
@@ -64,10 +64,10 @@ def members(path: str) -> Iterator[Member]:
 
 
 def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
-    """Yield the regular files of an archive in batches of some thousand: names and positions.
+    """Yield names and positions of the regular files of an archive, a few thousand at a time.
 
-    A row contains start and end of the name, start and end of its prefix, which precedes the name with a slash (equal
-    if there is none), and offset and size of the contents: int64 ``[N, 6]``.
+    Positions are int64 ``[N, 6]``: start and end of the name, start and end of its prefix, which precedes the name with
+    a slash (equal if there is none), and offset and size of the contents.
 
     Raises:
         ReaderError: the archive is absent, empty, damaged or truncated, or contains a sparse file.
@@ -82,7 +82,6 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
         while status in (_FULL, _READS_ON):
             if status == _READS_ON:
                 start = int(state[_PLACE])
-                # Only the header is needed first.
                 needed = max(int(state[_NEEDED]), min(BLOCK_BYTES, file.size - start))
                 window = file.read_from(start, needed)
             else:
@@ -107,11 +106,11 @@ def member_rows(path: str) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64
 
 
 def member_name(read: Callable[[int, int], NDArray[np.uint8]], offset: int) -> bytes | None:
-    """Return the name of the file whose contents start at an offset; None if no header is before it.
+    """Return the name of the file with contents at an offset; None if no header precedes it.
 
     Args:
-        read: returns a part of the archive, from its offset and its size.
-        offset: of the contents.
+        read: function of offset and size, which returns a part of the archive.
+        offset: offset of the contents.
     """
     first = max(0, offset - (1 + _MAX_BLOCKS_BEFORE) * BLOCK_BYTES)
     try:
@@ -136,7 +135,7 @@ def member_name(read: Callable[[int, int], NDArray[np.uint8]], offset: int) -> b
 
 
 def _names_after(names: NDArray[np.uint8], state: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return memory for further names; it starts with the long name of a member that was not reached yet."""
+    """Return memory for further names, which starts with the long name of the next member."""
     following = np.empty_like(names)
     size = state[_LONG_END] - state[_LONG]
     following[:size] = names[state[_LONG] : state[_LONG_END]]
@@ -171,7 +170,7 @@ def _octal(data: Any, start: int, size: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def _is_header(data: Any, place: int) -> bool:
-    """Verify the checksum: the sum of all bytes, with its own bytes counted as blanks."""
+    """Verify the checksum: the sum of all bytes, with the bytes of the checksum as blanks."""
     total = 8 * _BLANK
     for index in range(place, place + 148):
         total += data[index]
@@ -189,7 +188,7 @@ def _end_of_text(data: Any, start: int, stop: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _keep(data: Any, start: int, stop: int, names: Any, state: Any) -> int:
-    """Copy a name and return its offset. There must be space for it."""
+    """Copy a name, for which there must be space, and return its offset."""
     place = state[_NAMES_END]
     for index in range(stop - start):
         names[place + index] = data[start + index]
@@ -250,7 +249,7 @@ def _pax(data: Any, place: int, stop: int, names: Any, state: Any) -> bool:
 
 @njit(nogil=True, cache=True)
 def _keep_extension(data: Any, kind: int, start: int, stop: int, names: Any, state: Any) -> bool:
-    """Keep the properties that a member declares for the next one (long name, pax header); return False if damaged."""
+    """Store the properties in a long name or pax header for the next member; return False if it is damaged."""
     if kind == _PAX:
         return _pax(data, start, stop, names, state)
     return _keep_long(data, start, _end_of_text(data, start, stop), names, state)
@@ -258,14 +257,14 @@ def _keep_extension(data: Any, kind: int, start: int, stop: int, names: Any, sta
 
 @njit(nogil=True, cache=True)
 def _keep_name(window: Any, header: int, names: Any, state: Any, row: Any) -> None:
-    """Fill the columns of a file's name."""
+    """Fill the columns of the name of a file."""
     row[_PREFIX] = row[_PREFIX_END] = 0
     if state[_LONG_END] > state[_LONG]:
         row[_NAME], row[_NAME_END] = state[_LONG], state[_LONG_END]
         return
     row[_NAME] = _keep(window, header, _end_of_text(window, header, header + 100), names, state)
     row[_NAME_END] = state[_NAMES_END]
-    # "ustar" followed by a zero; GNU has other fields there
+    # "ustar" and a zero; in GNU archives, these bytes are other fields.
     if window[header + 257] == ord("u") and window[header + 262] == 0:
         row[_PREFIX] = _keep(window, header + 345, _end_of_text(window, header + 345, header + 500), names, state)
         row[_PREFIX_END] = state[_NAMES_END]
@@ -280,8 +279,8 @@ def _scan(
     Args:
         window: a part of the archive.
         start: offset of the window.
-        size_of_archive: in bytes.
-        state: see above. If the window is too short, the state contains the required offset and size.
+        size_of_archive: size of the archive in bytes.
+        state: see `_PLACE`. If the window is too short, the state contains the required offset and size.
         names: output.
         rows: output.
         count: number of rows that are already filled.
@@ -304,7 +303,7 @@ def _scan(
         describes_others = describes_next or kind in (_PAX_OF_ARCHIVE, _LONG_LINK)
         size = _octal(window, header + 124, 12)
         if _FIRST_EMPTY <= kind <= _LAST_EMPTY:
-            size = 0  # whatever the field contains
+            size = 0  # the field may contain another size
         elif state[_PAX_SIZE] and not describes_others:
             size = state[_PAX_SIZE] - 1
         if size < 0:

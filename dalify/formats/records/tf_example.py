@@ -1,7 +1,7 @@
 """Declares and decodes the features of ``tf.Example`` records.
 
-TensorFlow is not required. One compiled pass over a record finds the requested features; only these are decoded.
-Source: example.proto and feature.proto of TensorFlow.
+One compiled pass over a record finds the requested features; only these are decoded. Source: example.proto and
+feature.proto of TensorFlow, which is not required.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Feature(NamedTuple):
     """One requested feature.
 
     Attributes:
-        dtype: of the output: UINT8 for strings, INT64 or FLOAT.
+        dtype: dtype of the output: UINT8 for strings, INT64 or FLOAT.
         shape: shape of the output; for variable length, without the first extent.
         has_any_length: whether the first extent is determined by the data.
-        default_value: stored but not used: a missing feature is an empty array, as in DALI.
+        default_value: not used, because a missing feature is an empty array, as in DALI.
     """
 
     dtype: DALIDataType
@@ -54,7 +54,7 @@ class Feature(NamedTuple):
 
 
 class Features:
-    """The type of the argument ``features``: a dictionary from names to Feature; plain tuples in the graph."""
+    """The type of the argument ``features``: a dictionary of Feature by name; plain tuples in the graph."""
 
     @classmethod
     def from_user(cls, value: Any) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ def features_of(features: Any) -> dict[str, Feature]:
 
 @njit(nogil=True, cache=True)
 def _entry(data: Any, place: int, stop: int) -> tuple[bool, int, int, int, int]:
-    """Return start and end of the key and of the value of a map's entry, after whether it is not damaged."""
+    """Return whether an entry of a map is valid, start and end of its key, and start and end of its value."""
     key = key_end = value = value_end = place
     while place < stop:
         number, wire, begin, place = next_field(data, place, stop)
@@ -114,7 +114,7 @@ def _is_name(data: Any, key: int, key_end: int, names: Any, name: int, name_end:
 
 @njit(nogil=True, cache=True)
 def _find_list(data: Any, place: int, stop: int, found: Any, feature: int) -> bool:
-    """Find kind, start and end of a feature's list of values, ``found[feature]``; return False if damaged."""
+    """Find kind, start and end of the list of values of a feature, ``found[feature]``; return False if damaged."""
     found[feature, 0] = 0
     while place < stop:
         kind, wire, begin, place = next_field(data, place, stop)
@@ -162,8 +162,8 @@ def _find_all(
 ) -> bool:
     """Find the requested features of many Examples, ``found[N, F, 3]``, initially zeros.
 
-    For a string, start and end of its bytes, if it is the only one in its list. ``are_all[F]`` is whether all Examples
-    have the feature, and its kind is that of ``kinds[F]``. Return False if an Example is damaged.
+    Start and end of a string are those of its bytes. ``are_all[F]`` is whether all Examples have the feature with the
+    kind in ``kinds[F]``. Return False if an Example is damaged, or a list has several strings.
     """
     are_all[:] = True
     for sample in range(starts.size):
@@ -222,7 +222,7 @@ class ExampleParser:
     ) -> tuple[Any, ...] | None:
         """Return the features of many Examples, each an array ``[N, ...]``, a Batch or a list of N arrays.
 
-        None if an Example needs special treatment: then ``__call__`` handles it or raises the error.
+        None if ``__call__`` must be used for each Example, or raises an error.
 
         Args:
             data: the bytes of all Examples.
@@ -260,9 +260,9 @@ def _decoded_all(
         data: the bytes of the Examples.
         name: name of the feature.
         feature: its declaration.
-        wanted: kind of the declaration.
+        wanted: declared kind.
         places: kinds, starts and ends, ``[N, 3]``.
-        is_everywhere: whether all kinds are the wanted one.
+        is_everywhere: whether all kinds are the declared one.
     """
     if is_everywhere:
         if wanted == _STRING:

@@ -76,12 +76,12 @@ def scan(path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @njit(nogil=True, cache=True)
 def _scan(window: Any, start: int, size_of_file: int) -> tuple[Any, Any]:
-    """Return the ends of records whose headers are in a window, and the last end; -1 if one is damaged.
+    """Return the ends of records with their headers in a window, and the last end; -1 if one is damaged.
 
     Args:
         window: a part of the file.
         start: offset of the window, which is the start of a record.
-        size_of_file: in bytes.
+        size_of_file: size of the file in bytes.
     """
     offsets = np.empty(window.size // (_HEAD + _TAIL) + 1, np.int64)
     count = 0
@@ -162,7 +162,6 @@ def payloads(pieces: Pieces, check_crc: bool) -> tuple[NDArray[np.int64], NDArra
     starts, stops = pieces.starts + _HEAD, pieces.stops - _TAIL
     if not _are_complete(pieces.data, starts, stops):
         return None
-    # A function of its own: it is only compiled if it is needed.
     if check_crc and not _are_checksums_valid(pieces.data, starts, stops, _TABLES):
         return None
     return starts, stops
@@ -225,7 +224,7 @@ def _sum_at(data: Any, place: int) -> Any:
     )
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _are_complete(data: Any, starts: Any, stops: Any) -> bool:
     """Return whether the lengths in the headers of records equal the lengths in the index."""

@@ -57,7 +57,7 @@ class Sample(NamedTuple):
         return "" if name is None else f"{self.samples.files.paths[self.file]}:{offset}:{os.fsdecode(name)}"
 
     def read(self) -> tuple[NDArray[Any], ...]:
-        """Return the contents of its files, one array ``[n]`` per output; empty if a file is missing.
+        """Return the contents of the files, one array ``[n]`` per output; empty if a file is missing.
 
         Raises:
             ReaderError: an archive cannot be read.
@@ -68,7 +68,7 @@ class Sample(NamedTuple):
         if len(found) > 1:
             start, stop = min(found)[0], max(offset + size for offset, size in found)
             if stop - start <= sum(size for _, size in found) + _MAX_GAP_BYTES:
-                # Neighbors are read in one call; headers between them cost less than another call.
+                # Neighbors are read in one call; reading the headers between them is faster than another call.
                 whole = samples.files.read(self.file, start, stop - start)
                 return tuple(
                     np.empty(0, dtype)
@@ -82,7 +82,7 @@ class Sample(NamedTuple):
         )
 
     def substitute(self) -> tuple[NDArray[Any], ...]:
-        """Return a placeholder for an unreadable sample: an empty first output, and the others if readable."""
+        """Return a placeholder for an unreadable sample: an empty first output, and the others if they are readable."""
         samples = self.samples
         first, *others = zip(samples.dtypes, samples.places[self.number].tolist(), strict=True)
         return (np.empty(0, first[0]), *(self._contents_or_empty(dtype, *place) for dtype, place in others))
@@ -95,7 +95,7 @@ class Sample(NamedTuple):
 
 
 def _elements(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return bytes as elements; small arrays are copied, so that a label does not keep an image alive."""
+    """Return bytes as elements; small arrays are copied, so that a label does not keep the memory of an image alive."""
     elements = (data.copy() if len(data) <= SMALL_BYTES else data).view(dtype)
     return elements if elements.flags.aligned else elements.copy()
 
@@ -141,7 +141,7 @@ class Samples(ContainerEntries[Sample]):
         if pieces is None:
             return None
         data, count = pieces.data, len(numbers)
-        columns: list[Any] = []  # created before the bytes are read: see ``Pieces``
+        columns: list[Any] = []  # created before the bytes are read, see ``Pieces``
         for dtype, (starts, sizes), low, high in zip(
             self.dtypes, found.spans, found.bounds[::2], found.bounds[1::2], strict=True
         ):
@@ -196,7 +196,7 @@ def samples_of(
 
 
 def _warn_of_unused(extensions: Sequence[str], places: NDArray[np.int64]) -> None:
-    """Warn if no sample has a file for an output: probably its extension is misspelled."""
+    """Warn if no sample has a file for an output, because its extension is probably misspelled."""
     for output, name in enumerate(extensions):
         if places[:, output, 0].max() < 0:
             dot = " Extensions are specified without the first dot." if name.startswith(".") else ""
@@ -204,7 +204,7 @@ def _warn_of_unused(extensions: Sequence[str], places: NDArray[np.int64]) -> Non
 
 
 def _places(path: str, index: str | None, outputs: _OutputMap) -> NDArray[np.int64]:
-    """Return offsets and sizes of the outputs of an archive's samples, ``[samples, outputs, 2]``."""
+    """Return offsets and sizes of the outputs of the samples of an archive, ``[samples, outputs, 2]``."""
     found = (
         places_in_archive(path, outputs.extensions) if index is None else _places_from_index(index, outputs.extensions)
     )
@@ -236,7 +236,7 @@ class _OutputMap:
         self.extensions = Extensions(pairs, self._sizes, folds=not case_sensitive)
 
     def accepts(self, places: NDArray[np.int64]) -> bool:
-        """Return whether samples are valid: a missing file may be an error."""
+        """Return whether samples are valid; a missing file may be an error."""
         return self._missing != "error" or bool(places.min(initial=0) >= 0)
 
     def without_skipped(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -284,7 +284,7 @@ def _split(name: bytes) -> tuple[bytes, bytes]:
 
 
 def _grouped(path: str) -> Iterator[_Components]:
-    """Yield the samples of an archive. Files whose names start with a dot are ignored."""
+    """Yield the samples of an archive. Files with names that start with a dot are ignored."""
     for group in _named_groups(path):
         yield [(_split(name)[1], offset, size) for name, offset, size in group]
 
@@ -387,6 +387,6 @@ def write_index(path: str, index: str) -> int:
             if not has_blanks:
                 words.append(name)
         lines.append(b" ".join(words))
-    version = b"v1.1" if has_blanks else b"v1.2"  # the older version does not store names, which may contain blanks
+    version = b"v1.1" if has_blanks else b"v1.2"  # only v1.2 stores names, which must not contain blanks
     write_whole(index, [b"%s %d\n" % (version, len(groups)), b"\n".join(lines), b"\n"])
     return len(groups)

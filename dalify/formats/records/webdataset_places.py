@@ -1,7 +1,6 @@
-"""Finds the requested files of WebDataset samples: one compiled pass over an archive's names, or over an index.
+"""Finds the requested files of WebDataset samples, in one compiled pass over the names of an archive, or over an index.
 
-A dataset may have millions of samples, and Python takes microseconds per name. This code handles the common case and
-reports anything else; then ``webdataset`` processes the names one by one, with messages and warnings.
+Special cases are processed by ``webdataset`` name by name, with errors and warnings, which takes much longer.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Extensions:
     """Maps extensions to outputs.
 
     Args:
-        pairs: extension and index of the output; lower case if not case-sensitive.
+        pairs: extension, in lower case if not case-sensitive, and index of the output.
         sizes: element size of each output in bytes.
         folds: whether upper and lower case are equivalent.
 
@@ -87,7 +86,7 @@ def _group(data: Any, rows: Any, last: Any, wanted: Any, table: Any, filled: Any
         if base_end == component:
             continue
         if (prefix_end > prefix) != (last[3] > last[2]) and filled:
-            return -1  # the same name may be stored in two ways
+            return -1  # equal names may be stored in different ways
         same = filled > 0 and base_end - name == last[1] - last[0]
         if filled and prefix_end > prefix:
             if prefix_end - prefix != last[3] - last[2]:
@@ -125,7 +124,7 @@ def places_in_archive(path: str, extensions: Extensions) -> NDArray[np.int64] | 
     begun = np.empty((1, extensions.count, 2), np.int64)
     name_of_last = np.empty(0, np.uint8)
     for names, rows in member_rows(path):
-        # The name of the last sample is stored before the new ones.
+        # The name of the last sample precedes the new names.
         data = np.concatenate([name_of_last, names])
         rows[:, :4] += len(name_of_last)
         table = np.empty((len(rows) + 1, extensions.count, 2), np.int64)
@@ -220,22 +219,22 @@ class PiecesByOutput:
     """Pieces of archives for the samples of a chunk, found by one compiled call. Missing files have size 0.
 
     Args:
-        numbers: numbers of the samples, int64 ``[N]``, N > 0.
+        numbers: indices of the samples, int64 ``[N]``, N > 0.
         places: offset and size of each output of all samples, int64 ``[samples, outputs, 2]``; negative if missing.
-        firsts: number of the first sample of each archive, int64 ``[archives]``.
+        firsts: index of the first sample of each archive, int64 ``[archives]``.
 
     Attributes:
         archives: archive, offset and size of each piece, by sample and output, int64 ``[3, N * outputs]``.
         pieces: memory for them; None if a number is invalid, or they are large.
         spans: start and size of the pieces of each output in this memory, int64 ``[outputs, 2, N]``.
-        bounds: smallest and largest size of each output, alternately.
+        bounds: minimum and maximum size of each output, alternately.
     """
 
     __slots__ = ("archives", "bounds", "pieces", "spans")
 
     def __init__(self, numbers: NDArray[np.int64], places: NDArray[np.int64], firsts: NDArray[np.int64]) -> None:
         count, outputs = len(numbers), places.shape[1]
-        # Arrays that a compiled function returns are created by slow calls of Python.
+        # Outputs are arguments, because numba returns arrays slowly.
         table = np.empty((5, count * outputs), np.int64)
         self.spans = np.empty((outputs, 2, count), np.int64)
         found = np.empty(2 + 2 * outputs, np.int64)

@@ -1,8 +1,7 @@
 """Columns of Arrow data as arrays, one row at a time.
 
-Implements Arrow's layouts: offsets, bit masks, nested lists, structs. Buffers are viewed, not converted: reading a row
-copies only its own bytes. Buffers may contain arbitrary data, so every offset and size in them is checked against the
-size of the buffer it refers to before it is used.
+Implements Arrow's layouts: offsets, bit masks, nested lists, structs. Reading a row copies only its own bytes. Buffers
+are not trusted: every offset and size in them is checked before it is used.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class Column:
         valid: mask of values that are not null, ``[n]``; None if no value is null.
 
     Attributes:
-        strings: where the byte strings are, see ``find_strings``, int64 ``[1, 8]``; None for other values.
-        scalars: where the numbers are, see ``gather_numbers``, int64 ``[1, 2]``; None for other values and with nulls.
+        strings: location of byte strings for ``find_strings``, int64 ``[1, 8]``; None for other values.
+        scalars: location of numbers for ``gather_numbers``, int64 ``[1, 2]``; None for other values and with nulls.
         values: the bytes of the strings, or the numbers.
     """
 
@@ -79,10 +78,7 @@ class Column:
         return self._part(start, stop)
 
     def places(self, rows: NDArray[np.int64]) -> Places | None:
-        """Return where values that are byte strings are.
-
-        None for other types, and if a value is null or damaged: then each value is read separately.
-        """
+        """Return the places of byte strings; None for other types, and if a value is null or damaged."""
         return None
 
     def numbers(self, rows: NDArray[np.int64]) -> NDArray[Any] | None:
@@ -346,7 +342,7 @@ def column_of(array: Any, root: DataRoot = _WORKING_FOLDER, memory: FileMemory |
         ReaderError: the array is damaged, or the file cannot be read.
     """
     try:
-        array.validate()  # lengths and sizes; offsets of elements are checked when they are read
+        array.validate()  # checks lengths and sizes; offsets of elements are checked when they are read
     except pyarrow.ArrowInvalid as error:
         raise ReaderError(f"the data is damaged: {str(error)[:200]}.") from None
     return _column_of(array, root, memory or _NO_FILE, is_within=False)
@@ -373,7 +369,7 @@ def _column_of(array: Any, root: DataRoot, memory: FileMemory | _NoFile, *, is_w
         array: see ``column_of``.
         root: see ``column_of``.
         memory: see ``column_of``.
-        is_within: the array contains the values of lists, so it may be very long.
+        is_within: whether the array contains the values of lists, and may be very long.
     """
     types = pyarrow.types
     kind, shape = _storage(array.type)

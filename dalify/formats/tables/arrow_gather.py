@@ -1,7 +1,6 @@
-"""Finds the values of many rows of Arrow columns, in several blocks: one compiled call for each column of a chunk.
+"""Finds the values of many rows of Arrow columns in several blocks, in one compiled call for each column of a chunk.
 
-A chunk of shuffled rows may be from as many blocks. Each column describes its memory by a row of integers; the caller
-keeps the columns, and so the memory, alive.
+Each column describes its memory by a row of integers; the caller keeps the columns, and so the memory, alive.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ IN_MEMORY, IN_FILES = 1, 2
 _NARROW, _WIDE = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
-# These functions keep the GIL: they take less time than releasing it.
+# These functions keep the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def find_blocks(ends: Any, rows: Any, blocks: Any, members: Any, offsets: Any) -> int:
     """Find the block of each row; return the number of different blocks.
@@ -30,8 +29,8 @@ def find_blocks(ends: Any, rows: Any, blocks: Any, members: Any, offsets: Any) -
         ends: row after the last one of each block, int64 ``[B]``, ascending.
         rows: rows, ``[N]``, less than the last end.
         blocks: output, the different blocks, int64 ``[N]``.
-        members: output, the index in `blocks` for each row, int64 ``[N]``.
-        offsets: output, the row in its block, for each row, int64 ``[N]``.
+        members: output, index in `blocks` of the block of each row, int64 ``[N]``.
+        offsets: output, index of each row in its block, int64 ``[N]``.
     """
     count = 0
     for n in range(rows.size):
@@ -53,9 +52,9 @@ def find_strings(table: Any, members: Any, rows: Any, places: Any) -> int:
     """Find byte strings.
 
     Args:
-        table: int64 ``[B, 8]``, for each column: address, item size and number of the offsets, address of the mask of
-            values that are not null, or 0; identity of the files, or 0 for memory; number of the file; address or
-            offset of the bytes; number of the bytes.
+        table: int64 ``[B, 8]``, for each column: address, item size and number of the offsets; address of the mask of
+            values that are not null, or 0; identity of the files, or 0 for memory; index of the file; address or offset
+            of the bytes; number of bytes.
         members: the column of each row, int64 ``[N]``.
         rows: row in the column, int64 ``[N]``.
         places: output, file, start and size of each string, int64 ``[3, N]``.

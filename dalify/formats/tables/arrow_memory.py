@@ -1,8 +1,7 @@
 """Memory of Arrow arrays, loaded from a file on demand.
 
-Arrow files are designed for memory mapping, but if a mapped file is truncated, the process ends (SIGBUS). So the layout
-of a record batch is created in memory that is only reserved. Data that is always needed, such as offsets, is read into
-it. Values of any size are read from the file on access.
+If a memory-mapped file is truncated, the process ends (SIGBUS). So the layout of a record batch is created in reserved
+memory. Data that is always needed, such as offsets, is read into it. Values are read from the file on access.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ __all__ = [
     "samples_in_memory",
 ]
 
-# Smaller blocks come from the allocator. Flags that the system does not have are 0.
+# Smaller blocks are created by the allocator. Flags that the system does not have are 0.
 _LARGE_BYTES = 1 << 25
 _RESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
@@ -44,7 +43,7 @@ def reserved(size_bytes: int) -> NDArray[np.uint8]:
     """
     if size_bytes < _LARGE_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(size_bytes, np.uint8)
-    # More than the physical memory may be reserved: only a few rows of the batch may be needed.
+    # More than the physical memory may be reserved, because only a few rows of the batch may be needed.
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _RESERVED
     return np.frombuffer(mmap.mmap(-1, size_bytes, flags=flags), np.uint8)
 
@@ -62,7 +61,7 @@ class Values:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Identity of the files, number of the file, and offset in it; 0, 0 and the address of values in memory."""
+        """Identity of the files, index of the file, and offset in it; 0, 0 and the address for values in memory."""
         return 0, 0, self._address
 
     def __len__(self) -> int:
@@ -133,7 +132,7 @@ class Places(NamedTuple):
 
 
 def samples_at(places: Sequence[Places], members: NDArray[np.int64]) -> Batch | None:
-    """Return copies of ranges of bytes, made in one call; None if each must be copied separately.
+    """Return copies of ranges of bytes, from one call; None if each must be copied separately.
 
     Args:
         places: the ranges in one or several parts.
@@ -155,7 +154,7 @@ def samples_at(places: Sequence[Places], members: NDArray[np.int64]) -> Batch | 
 
 
 def samples_in_memory(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Batch | None:
-    """Return copies of ranges of memory, which the caller keeps alive; None if they are large."""
+    """Return copies of ranges of memory that the caller keeps alive; None if they are large."""
     pieces = Pieces.of(addresses, addresses, sizes)
     if pieces is None:
         return None
@@ -184,8 +183,8 @@ class FileMemory:
         files: open files.
         number: index of the file.
         memory: uint8 ``[n]``, all zeros.
-        offset: of the first byte in the file.
-        mapped: memory map of the whole file, uint8, if values are views of the map; else None.
+        offset: offset of the first byte in the file.
+        mapped: memory map of the whole file, uint8, if values are views of the map; otherwise None.
 
     Attributes:
         held_bytes: number of bytes read from the file into the memory.

@@ -1,8 +1,7 @@
 """Finds the messages of an Arrow file or stream: schema, dictionaries, record batches.
 
-Only the metadata of messages is read, so building an index is cheap and no file is mapped. All numbers are checked
-against the size of the file. Source: the specification of Arrow's IPC format, its Message.fbs and File.fbs, and the
-internals of FlatBuffers.
+Only the metadata of messages is read. All numbers are checked against the size of the file. Source: the specification
+of Arrow's IPC format, its Message.fbs and File.fbs, and the internals of FlatBuffers.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ class Message(NamedTuple):
     """Position and size of a message.
 
     Attributes:
-        offset: of its first byte in the file.
+        offset: offset of the first byte in the file.
         metadata_bytes: size of the metadata, including its size prefix.
-        body: offset of its body in the file.
-        body_bytes: size of its body.
+        body: offset of the body in the file.
+        body_bytes: size of the body.
         rows: number of rows of a record batch.
         is_compressed: whether the buffers of the body are compressed.
         dictionaries: number of dictionaries before the message, or of all dictionaries of the file.
@@ -54,7 +53,7 @@ class Messages(NamedTuple):
     """The messages of a file.
 
     Attributes:
-        schema: the names and types of columns.
+        schema: the message with the names and types of columns.
         is_little: whether numbers are little-endian.
         is_stream: whether the file is a stream, without a footer that lists the messages.
         dictionaries: dictionary messages, in file order.
@@ -191,7 +190,7 @@ class _File:
         for number, wanted in ((2, _DICTIONARY), (3, _BATCH)):
             places = footer.records(number, _BLOCK)
             limits.check_count(len(places), f"the Arrow file declares {len(places):,} messages")
-            # Messages do not overlap: many entries for a large one would be read again and again.
+            # Messages do not overlap. Without this check, many entries could refer to the same large message.
             if sum(max(metadata_bytes, 0) + max(body_bytes, 0) for _, metadata_bytes, body_bytes in places) > self.size:
                 raise _DamagedError
             lists.append([self._at_block(block, wanted) for block in places])
@@ -203,7 +202,7 @@ class _File:
         found = self.message(offset)
         if found is None or found[0] != wanted or found[1].metadata_bytes > metadata_bytes:
             raise _DamagedError
-        # The body starts where the footer says: there may be padding before it.
+        # The footer has the start of the body, because there may be padding before it.
         message = found[1]._replace(body=offset + metadata_bytes)
         if message.body_bytes > body_bytes:
             raise _DamagedError
@@ -231,7 +230,7 @@ def uncompressed_bytes(metadata: bytes, body: NDArray[np.uint8], is_dictionary: 
     Args:
         metadata: metadata of the message, including its size prefix.
         body: body of the message, uint8 ``[n]``.
-        is_dictionary: whether the message is a dictionary, not a record batch.
+        is_dictionary: whether the message is a dictionary; otherwise it is a record batch.
 
     Raises:
         ReaderError: the message is damaged.

@@ -1,7 +1,4 @@
-"""The rows of Arrow data as entries of a reader.
-
-Shared by files, tables and datasets: finds a row and caches decoded blocks.
-"""
+"""The rows of Arrow data as entries of a reader, for files, tables and datasets, with a cache of decoded blocks."""
 
 from __future__ import annotations
 
@@ -129,7 +126,7 @@ class ArrowRows(Entries[ArrowRow]):
         self._entries = entries
         self._ends = np.cumsum(entries)
         self._firsts = [0, *self._ends.tolist()]
-        # Source index of each block; a list, because indexing a list is faster than indexing an array.
+        # First row of the source of each block; a list, because indexing a list is faster than indexing an array.
         self._first_rows = [self._firsts[self._first_blocks[source]] for source in self._block_sources.tolist()]
         self._has_blocks = any(size for source in sources for size in source.size_bytes)  # decoded as a whole
         self._cache = BlockCache(self._load, cache_bytes)
@@ -148,12 +145,12 @@ class ArrowRows(Entries[ArrowRow]):
         rows = numbers if self._order is None else self._order[numbers]
         wanted, members, offsets = np.empty((3, len(rows)), np.int64)
         count = find_blocks(self._ends, rows, wanted, members, offsets)
-        if count > _MAX_BLOCKS and self._has_blocks:  # all of them would be in memory at the same time
+        if count > _MAX_BLOCKS and self._has_blocks:  # all blocks would be in memory at the same time
             return None
         try:
             blocks = [self.block(block) for block in wanted[:count].tolist()]
             columns = list(zip(*blocks, strict=True))
-            # Numbers first: after the bytes of a chunk, the functions are no longer in the cache of the processor.
+            # Numbers first, because copying the bytes of a chunk removes code from the CPU cache.
             found: list[Any] = [_read_numbers(own, members, offsets) for own in columns]
             for place, own in enumerate(columns):
                 if found[place] is None:
@@ -191,11 +188,11 @@ class ArrowRows(Entries[ArrowRow]):
 
     @property
     def blocks(self) -> Blocks | None:
-        """The blocks if rows cannot be read separately, else None; see ``BlockOrder``."""
+        """The blocks, for ``BlockOrder``; None if rows can be read separately."""
         sizes = np.array([size for source in self._sources for size in source.size_bytes], np.int64)
         if self._order is not None or not sizes.any():
             return None
-        # Half of the cache: one window is still in use when the next one starts.
+        # Half of the cache, because one window is still in use when the next one starts.
         return Blocks(self._entries[self._entries > 0], sizes[self._entries > 0], self._cache_bytes // 2)
 
     @property
@@ -282,7 +279,7 @@ def _single_chunk(column: Any) -> Any:
     types = pyarrow.types
     if types.is_dictionary(column.type):
         column.validate(full=True)  # concatenation trusts offsets in the data
-    # Several chunks remain if the data has more bytes than 32-bit offsets can address.
+    # With more bytes than 32-bit offsets can address, several chunks would remain.
     if types.is_binary(column.type) or types.is_string(column.type):
         column = column.cast(pyarrow.large_binary())
     return pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)

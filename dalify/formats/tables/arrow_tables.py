@@ -1,7 +1,7 @@
 """Sources of Arrow data: Parquet and Arrow files, tables in memory, datasets of Hugging Face.
 
-Each kind of source provides blocks of rows. Files are read, never mapped by default: if a mapped file is truncated, the
-process ends.
+Each source provides blocks of rows. By default, files are not mapped, because truncation of a mapped file would end the
+process.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MAX_IDLE = 8
 
 
 class _IdleReaders:
-    """Pool of open file readers: reusing their buffers is faster than allocating new buffers."""
+    """Pool of open file readers, because reusing their buffers is faster than allocating new ones."""
 
     def __init__(self) -> None:
         self._lock = ForkLock()
@@ -175,7 +175,7 @@ class ParquetSource:
             file = self._opened()
             self.schema = file.schema_arrow
             check_columns(self.schema, columns, repr(path))
-            # Only the bytes of files; where they are null, the other fields are also read.
+            # Only the bytes of files; if some are null, the other fields are also read.
             self._leaves = [_leaf(self.schema.field(name).type, name) for name in columns]
             groups = self._groups(file, columns)
             self._chunks = {} if self._files.is_remote else self._byte_strings(file, groups)
@@ -226,7 +226,7 @@ class ParquetSource:
             if chunks[block].value_count == self.entries[block]:
                 values = byte_strings(chunks[block], partial(self._files.read, self._number, is_sample=False))
             if values is None:
-                self._chunks.pop(name, None)  # other row groups will not be different
+                self._chunks.pop(name, None)  # other row groups are probably like this one
             elif pyarrow.types.is_struct(self.schema.field(name).type):
                 found[name] = pyarrow.StructArray.from_arrays([values], ["bytes"])
             else:
@@ -236,7 +236,7 @@ class ParquetSource:
     def load(self, block: int) -> tuple[Any, None]:
         """Return the requested columns of a row group."""
         _check_expansion(self._decoded_bytes[block], self._stored_bytes[block], f"a row group of {self.name!r}")
-        with suppress(Exception):  # pyarrow reports what is wrong with the file
+        with suppress(Exception):  # pyarrow then reads the row group, or reports the error
             found = self._read_byte_strings(block)
             if found:
                 return self._completed(block, found), None
@@ -274,7 +274,7 @@ class ParquetSource:
     def _opened(self, metadata: Any = None) -> Any:
         path = storage.copy_or_path(self.name)
         is_remote = storage.is_remote(path)
-        # A local file is read by pyarrow, without a call of Python, which needs the GIL.
+        # Local files are read by pyarrow itself, without the GIL.
         file = (
             pyarrow.PythonFile(FileObject(self._files, self._number), mode="r")
             if is_remote
@@ -289,7 +289,7 @@ class ParquetSource:
 
 
 class ArrowFileSource:
-    """An Arrow file or stream (Feather too); its record batches are the blocks.
+    """An Arrow file or stream, or a Feather file; its record batches are the blocks.
 
     Values of uncompressed batches are read from the file one by one. Compressed batches are decompressed when they
     are needed; compressed batches of streams stay in memory.
@@ -447,7 +447,7 @@ class TableSource:
 
 
 def source_of_file(files: TableFiles, number: int, columns: Sequence[str]) -> ArrowSource:
-    """Return the source for a file; its contents decide the format, not its name.
+    """Return the source for a file; the contents determine the format.
 
     Raises:
         ReaderError: the file is absent, damaged, or of another format.

@@ -1,7 +1,7 @@
 """Parses row groups from the footer of a Parquet file.
 
-pyarrow offers the same, but ends the process if the metadata of a column is inconsistent. Source: parquet.thrift of the
-Parquet format, and the compact protocol of Apache Thrift.
+pyarrow's parser ends the process if the metadata of a column is inconsistent. Source: parquet.thrift of the Parquet
+format, and the compact protocol of Apache Thrift.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIST, _SET, _MAP, STRUCT, _UUID = 9, 10, 11, 12, 13
 # Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
 _ROW_GROUPS, _COLUMNS, _ROWS, _FILE_PATH, _METADATA = 4, 1, 3, 1, 3
 _VALUES, _UNCOMPRESSED_BYTES, _COMPRESSED_BYTES = 5, 6, 7
-# Number of the last field of ColumnMetaData whose value is a number, + 1.
+# Number of the last numeric field of ColumnMetaData, plus 1.
 FIELDS = 12
 _MAX_DEPTH = 64
 _DAMAGED = -1
@@ -37,7 +37,7 @@ class RowGroups(NamedTuple):
         values: maximum number of values over the requested columns.
         uncompressed_bytes: total over the requested columns.
         compressed_bytes: total over the requested columns.
-        fields: numbers in the metadata of each requested column, int64 ``[columns, FIELDS, G]`` by number of the field,
+        fields: numeric fields of the metadata of each requested column, int64 ``[columns, FIELDS, G]`` by field number;
             -1 if absent. Field 0 is 0 if the column is in another file.
     """
 
@@ -238,7 +238,7 @@ def _read_group(data: Any, place: int, slots: Any, found: Any, fields: Any, grou
 
 @njit(nogil=True, cache=True)
 def _read_footer(data: Any, slots: Any, found: Any, fields: Any) -> bool:
-    """Fill in rows, values and sizes of the groups, ``[4, G]``, and the fields of columns.
+    """Fill rows, values and sizes of the groups, ``[4, G]``, and the fields of columns.
 
     Return False if the footer is damaged.
     """

@@ -1,9 +1,9 @@
 """Reads byte strings from the pages of a Parquet file: images and audio.
 
-pyarrow copies each byte string twice more, from the page to a dictionary and to its array, which takes as long as
-decompressing photographs. Only what writers make of such data by default is read here: pages of version 1 without
-nulls, uncompressed or compressed by Snappy, plain or with a dictionary. Everything else is left to pyarrow: damaged
-data, and short strings, which Arrow's views contain. Source: parquet.thrift and Encodings.md of the Parquet format.
+pyarrow also copies each byte string from the page to a dictionary and to its array, which takes as long as
+decompressing photographs. Only the default format of writers is read here: pages of version 1 without nulls,
+uncompressed or compressed by Snappy, plain or with a dictionary. pyarrow reads all other data, including damaged data,
+and short strings, which are stored in Arrow's views. Source: parquet.thrift and Encodings.md of the Parquet format.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def chunks_of(fields: NDArray[np.int64], max_level: int) -> list[Chunk]:
     """Return the chunks of a column, one for each row group.
 
     Args:
-        fields: numbers of its metadata, int64 ``[FIELDS, G]``; see `RowGroups`.
+        fields: numeric fields of its metadata, int64 ``[FIELDS, G]``; see `RowGroups`.
         max_level: definition level of values that are not null.
     """
     first = np.where(fields[11] > 0, np.minimum(fields[11], fields[9]), fields[9])  # a dictionary precedes the data
@@ -76,7 +76,7 @@ def byte_strings(chunk: Chunk, read: Callable[[int, int], NDArray[np.uint8]]) ->
 
     Args:
         chunk: the pages.
-        read: returns bytes of the file from an offset and a size.
+        read: function of offset and size, which returns bytes of the file.
     """
     if chunk.codec not in (_UNCOMPRESSED, _SNAPPY) or not 0 < chunk.size_bytes < _MAX_PAGE_BYTES:
         return None
@@ -90,7 +90,7 @@ def byte_strings(chunk: Chunk, read: Callable[[int, int], NDArray[np.uint8]]) ->
     begin = filled = 0
     for number, (page, header) in enumerate(pages):
         count, encoding = int(header[3]), int(header[4])
-        # Numbers of values are not trusted: they are checked before memory is allocated for as many.
+        # Numbers of values are not trusted, and checked before memory is allocated.
         if header[0] == _DICTIONARY_PAGE:
             if count > len(page) // 4:
                 return None
@@ -107,7 +107,7 @@ def byte_strings(chunk: Chunk, read: Callable[[int, int], NDArray[np.uint8]]) ->
                 is_read = _plain(page, place, begin, *own)
             elif encoding in (_PLAIN_DICTIONARY, _RLE_DICTIONARY) and dictionary is not None:
                 is_read = _chosen(page, place, *dictionary, *own)
-                page = page[:0]  # it has no bytes of values
+                page = page[:0]  # it contains no values
             else:
                 return None
             if not is_read:
@@ -159,7 +159,7 @@ def _pages_of(data: NDArray[np.uint8], chunk: Chunk) -> list[tuple[NDArray[np.ui
 
 @njit(nogil=True, cache=True)
 def _has_size(page: Any, size: int) -> bool:
-    """Return whether data compressed by Snappy say that they have a size."""
+    """Return whether data compressed by Snappy declares a size."""
     found, place = varint(page, 0, page.size)
     return place >= 0 and found == np.uint64(size)
 
@@ -217,7 +217,7 @@ def _chosen(
     starts: NDArray[np.int64],
     sizes: NDArray[np.int64],
 ) -> bool:
-    """Fill in the places of values that are numbers of a dictionary; return False if they are damaged."""
+    """Fill the places of values that are indices of a dictionary; return False if they are damaged."""
     numbers = np.empty(len(starts), np.int64)
     if place >= len(page) or page[place] > 32 or not _hybrid(page, place + 1, len(page), int(page[place]), numbers):
         return False
@@ -264,7 +264,7 @@ def _hybrid(data: Any, place: Any, stop: int, width: int, out: Any) -> bool:
 
 @njit(nogil=True, cache=True)
 def _plain(data: Any, place: Any, begin: int, starts: Any, sizes: Any) -> bool:
-    """Find byte strings that are stored after their sizes; return False if they do not fill the page."""
+    """Find byte strings that are stored after their sizes; return False if they do not end at the end of the page."""
     for item in range(starts.size):
         if place + 4 > data.size:
             return False

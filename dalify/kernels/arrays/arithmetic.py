@@ -54,7 +54,7 @@ _UFUNCS: dict[str, np.ufunc] = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
 }
-# NumPy rounds them differently if there is one exponent.
+# NumPy uses another algorithm, with other rounding, if the exponent is a single number.
 _POWERS = ("fpow", "pow")
 _COMPARISONS: dict[str, np.ufunc] = {
     "eq": np.equal,
@@ -79,7 +79,7 @@ def compute(function: str, out: np.ndarray, *operands: np.ndarray) -> None:
         ArgumentValueError: an integer is divided by zero.
     """
     if function not in _POWERS:
-        # A constant: one sample for all, so that NumPy makes one loop of all samples.
+        # Stride 0 is a constant: with one sample of it, NumPy merges the loops over all samples.
         operands = tuple(operand[:1] if operand.strides[0] == 0 else operand for operand in operands)
     aligned = [_align(operand, out.shape) for operand in operands]
     with np.errstate(all="ignore"):
@@ -108,17 +108,17 @@ def _align(operand: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     row = have[first:]
     if row == shape[first:] or all(extent == 1 for extent in row):
         return operand
-    # A mean per channel, [N, 1, 1, 3] against [N, H, W, 3]: NumPy's inner loop would have three elements.
+    # For a mean per channel, [N, 1, 1, 3] and [N, H, W, 3], NumPy's inner loop would have three elements.
     return np.ascontiguousarray(np.broadcast_to(operand, have[:first] + shape[first:]))
 
 
 def _compare(ufunc: np.ufunc, out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     if a.dtype.kind == "f" or b.dtype.kind == "f":
         # NumPy would compare INT32 and FLOAT as FLOAT64, where 2**24 + 1 differs from 2.0**24.
-        meet = a.dtype if a.dtype.kind == "f" else b.dtype
+        common = a.dtype if a.dtype.kind == "f" else b.dtype
         if a.dtype.kind == b.dtype.kind:
-            meet = max(a.dtype, b.dtype, key=lambda dtype: dtype.itemsize)
-        ufunc(a, b, out=out, signature=(meet, meet, np.dtype(np.bool_)), casting="unsafe")
+            common = max(a.dtype, b.dtype, key=lambda dtype: dtype.itemsize)
+        ufunc(a, b, out=out, signature=(common, common, np.dtype(np.bool_)), casting="unsafe")
     else:
         ufunc(a, b, out=out)
 

@@ -1,7 +1,7 @@
 """`dalify.kernels.arrays.arithmetic` for torch tensors on any device: same rules, same results.
 
-A separate module because torch is only loaded for pipelines that use an accelerator. torch does not support arithmetic
-on unsigned integers wider than 8 bits: those are computed in int64, uint64 with its bits reinterpreted as int64.
+torch does not support arithmetic on unsigned integers wider than 8 bits. They are computed in int64; the bits of uint64
+are reinterpreted as int64.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def compute_samples_torch(function: str, out: DeviceSamples, *operands: DeviceSa
         single or np.array_equal(operand.shapes, out.shapes)
         for single, operand in zip(is_single, operands, strict=True)
     )
-    # A value between samples might be zero, but it is not a divisor.
+    # The gaps between samples may contain zeros, which are not divisors.
     is_checked = function in _DIVISIONS and not out.dtype.is_floating_point
     if out.dense is not None or is_checked or not is_elementwise:
         _compute_padded(out, *operands, function=function)
@@ -60,14 +60,14 @@ def compute_samples_torch(function: str, out: DeviceSamples, *operands: DeviceSa
 
 
 def _repeated(values: DeviceSamples, counts: torch.Tensor, size: int) -> torch.Tensor:
-    """Return the number that each sample has, for each element of results of several sizes."""
+    """Return the single number of each sample, repeated for each element of its result."""
     movable = movable_torch(values.numbers())
     return torch.repeat_interleave(movable, counts, output_size=size).view(values.dtype)
 
 
 @on_padded
 def _compute_padded(out: torch.Tensor, *operands: torch.Tensor, function: str) -> None:
-    # Edges that are repeated broadcast an axis of extent 1.
+    # Padding repeats the edges, which broadcasts axes of extent 1.
     compute_torch(function, out, *operands)
 
 
@@ -78,8 +78,8 @@ def compute_torch(function: str, out: torch.Tensor, *operands: torch.Tensor) -> 
         ArgumentValueError: an integer is divided by zero.
     """
     aligned = [_align(operand, out.dim()) for operand in operands]
-    is_odd = any(str(operand.dtype) in (*_WIDE_UNSIGNED, "torch.bool") for operand in aligned)
-    if function in _DIRECT and not is_odd and torch.result_type(aligned[0], aligned[1]) == out.dtype:
+    is_special = any(str(operand.dtype) in (*_WIDE_UNSIGNED, "torch.bool") for operand in aligned)
+    if function in _DIRECT and not is_special and torch.result_type(aligned[0], aligned[1]) == out.dtype:
         # One pass over the memory: torch converts the operands as it reads them.
         getattr(torch, _DIRECT[function])(aligned[0], aligned[1], out=out)
         return
@@ -165,7 +165,7 @@ def _remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _divide_unsigned(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Divide uint64 bits: half the dividend fits into int64; the doubled quotient is at most one too small."""
+    """Divide uint64 bits: half of the dividend fits into int64; the doubled quotient is too small by at most 1."""
     _refuse_zero(b)
     half = (a >> 1) & (2**63 - 1)
     quotient = torch.div(half, b, rounding_mode="trunc") << 1

@@ -1,7 +1,4 @@
-"""Axes by index or by letter, and shape and layout after axes are removed.
-
-Shared by all operators with ``axes=`` and ``axis_names=``.
-"""
+"""Axes by index or by letter, and specs of data without some axes, for operators with ``axes`` and ``axis_names``."""
 
 from __future__ import annotations
 
@@ -71,13 +68,13 @@ def chosen_axes(spec: Spec, axes: Sequence[int] | None, axis_names: str | None) 
 
 
 def check_distinct(axes: Sequence[int] | str) -> None:
-    """Raise an ArgumentValueError if axes, as indices that are not negative or as letters, contain one twice."""
+    """Raise an ArgumentValueError if an axis is repeated. Axes are non-negative indices or letters."""
     if len(set(axes)) < len(axes):
         raise ArgumentValueError(f"axes must not be repeated; got {axes!r}.")
 
 
 def check_distinct_rows(axes: np.ndarray) -> None:
-    """Raise an ArgumentValueError if the axes of a sample, a row of ``[N, k]``, contain one twice."""
+    """Raise an ArgumentValueError if a row of `axes`, integers ``[N, k]``, contains an axis twice."""
     ordered = np.sort(axes, axis=1)
     is_repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if is_repeated.any():
@@ -111,7 +108,7 @@ def reduced_spec(spec: Spec, axes: Sequence[int], dtype: DALIDataType, *, keep_d
 
 
 def check_mean(mean: Spec, result: Spec) -> None:
-    """Raise a ShapeError if the center of deviations has neither one element nor one per result."""
+    """Raise a ShapeError if the mean has neither one element nor one per result."""
     if mean.shape is None or result.shape is None:
         return
     count = math.prod(mean.shape)

@@ -1,4 +1,4 @@
-"""Converts between dtypes like the ``dtype=`` argument of operators: round, then saturate.
+"""Converts between dtypes like the ``dtype`` argument of operators: round, then saturate.
 
 All kernels that compute in one dtype and store another use the same rules, on the CPU (NumPy, numba) and on the
 accelerator (torch):
@@ -59,8 +59,8 @@ _JUST_BELOW_HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)
 _UINT8_MAX = np.float32(255)
 _CHUNK_FRAMES = 1 << 20
-_COMPILED_ELEMENTS = 1 << 9  # below, as for fill values, NumPy keeps the GIL
-_KEPT_ELEMENTS = 1 << 19  # of a thread's memory for temporary results
+_COMPILED_ELEMENTS = 1 << 9  # NumPy converts fewer elements, such as fill values, without releasing the GIL
+_KEPT_ELEMENTS = 1 << 19  # each thread reuses its memory for temporary results of up to this size
 _JOINED_ELEMENTS = 1 << 12  # larger samples are not copied to be converted in one call
 
 
@@ -137,8 +137,8 @@ def truncate_cast(out: np.ndarray, x: np.ndarray) -> None:
 
     Args:
         out: output with the shape of `x`, any numeric or boolean dtype.
-        x: array of any numeric or boolean dtype. Floats are truncated to integers. What is beyond the range of a
-            smaller float type becomes its largest number, infinity included. The rest is done by `saturate_cast`.
+        x: array of any numeric or boolean dtype. Floats are truncated to integers. Values out of the range of a smaller
+            float type, and infinities, become its largest finite number. Otherwise like `saturate_cast`.
     """
     if out.dtype.kind in "iu" and x.dtype.kind == "f":
         x = np.trunc(x)
@@ -160,7 +160,7 @@ def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
         dtype: element type of the result of the operator.
 
     Returns:
-        an array of integers of `dtype`, of booleans (everything but 0 is True), or of float32 for floats.
+        an array of `dtype` for integers and booleans (only 0 is False), of float32 for floats.
     """
     given = np.asarray(values)
     if dtype.kind == "b":
@@ -181,10 +181,7 @@ def fill_in_range(values: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def fill_elements(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return an array of the user's fill values as elements of a type; see `fill_in_range`. Do not modify it.
-
-    It comes from a cache: most fill values are constants.
-    """
+    """Return the user's fill values as an array of `dtype`; see `fill_in_range`. Do not modify it: it is cached."""
     return _cached_elements(values.tobytes(), values.dtype, values.shape, dtype)
 
 
@@ -196,7 +193,7 @@ def _cached_elements(content: bytes, given: np.dtype[Any], shape: tuple[int, ...
 
 
 def constants_in_range(values: Sequence[float], dtype: np.dtype[Any]) -> np.ndarray:
-    """Return `fill_in_range` of constants, which takes longer than small copies, from a cache. Do not modify it."""
+    """Return `fill_in_range` of constants. Do not modify it: it is cached, because converting is slow."""
     return _cached_in_range(dtype, *values)
 
 
@@ -221,12 +218,12 @@ def saturate_cast_samples(out: Samples, x: Samples) -> None:
 
 
 def in_float32(out: Samples, x: Samples, fill: Callable[[Samples, Samples, np.ndarray], None]) -> None:
-    """Call a function that needs float32, for as many samples at a time as fit into the cache.
+    """Call a function that computes in float32, for as many samples at a time as fit into the CPU cache.
 
     Args:
         out: N samples of any element type; the results are rounded and saturated for integers.
         x: N samples of any element type.
-        fill: function of results, inputs, both float32, and the numbers of the samples.
+        fill: function of results and inputs, both float32, and the indices of the samples.
     """
     sizes = out.shapes.prod(1)
     for numbers in blocks(sizes):
@@ -245,12 +242,12 @@ def in_float32(out: Samples, x: Samples, fill: Callable[[Samples, Samples, np.nd
 
 
 def _temporary(name: str, size: int) -> np.ndarray:
-    """Return memory for `in_float32`, float32 [size]; reused if it is small."""
+    """Return uninitialized float32 [size] for `in_float32`."""
     return scratch.borrow(name, (size,), np.float32) if size <= _KEPT_ELEMENTS else np.empty(size, np.float32)
 
 
 def store_joined(out: Samples, values: np.ndarray) -> None:
-    """Store the elements of all samples, in the form of `joined`; they are rounded and saturated for integers."""
+    """Store elements in the form of `joined` in the samples; they are rounded and saturated for integers."""
     if out.dense is not None or len(out) == 1:
         target = next(out.arrays()) if out.dense is None else out.dense
         saturate_cast(target.reshape(values.shape), values)
@@ -272,7 +269,7 @@ def _to_float16(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def nan_as_integer(bits: int, signed: bool) -> int:
-    """Return the integer to which NaN is converted: the same as on x86 processors, as in DALI."""
+    """Return the integer to which NaN is converted on x86 processors, and in DALI."""
     if bits < 32 or (bits == 32 and not signed):
         return 0
     return -(2 ** (bits - 1)) if signed else 2 ** (bits - 1)
@@ -280,7 +277,7 @@ def nan_as_integer(bits: int, signed: bool) -> int:
 
 @cache
 def _limits(target: str, source: str) -> tuple[Any, ...]:
-    """Return the arguments of `_round_floats` for element types by their characters."""
+    """Return the arguments of `_round_floats` for the character codes of two element types."""
     integer, real = np.dtype(target).type, np.dtype(source).type
     limits = np.iinfo(integer)
     end = real(2.0 ** (limits.bits - (limits.min < 0)))
@@ -314,7 +311,7 @@ def _round_floats(out, x, low, high, end, largest, of_nan, just_below_half):
 
 
 def _float_to_integer(out: np.ndarray, x: np.ndarray) -> None:
-    """`_round_floats` in NumPy, for few elements, which are not worth compiling it, and for arrays with strides."""
+    """`_round_floats` in NumPy, for few elements and for arrays with strides."""
     limits = np.iinfo(out.dtype)
     rounded = round_half_away(x)
     above = rounded >= 2.0 ** (limits.bits - (limits.min < 0))
@@ -328,9 +325,9 @@ def _float_to_integer(out: np.ndarray, x: np.ndarray) -> None:
 
 
 def _integer_to_integer(out: np.ndarray, x: np.ndarray) -> None:
-    have, want = np.iinfo(x.dtype), np.iinfo(out.dtype)
-    low, high = max(have.min, want.min), min(have.max, want.max)
-    if low > have.min or high < have.max:
+    source, target = np.iinfo(x.dtype), np.iinfo(out.dtype)
+    low, high = max(source.min, target.min), min(source.max, target.max)
+    if low > source.min or high < source.max:
         x = np.clip(x, x.dtype.type(low), x.dtype.type(high))
     np.copyto(out, x, casting="unsafe")
 
@@ -363,7 +360,7 @@ _LARGEST = {"torch.float16": float(np.finfo(np.float16).max), "torch.float32": f
 
 @prefer_triton("pointwise", "saturate_cast_samples")
 def saturate_cast_samples_torch(out: DeviceSamples, x: DeviceSamples) -> None:
-    """`saturate_cast` for samples on the device, which have the same places in both buffers."""
+    """`saturate_cast` for samples on the device that have the same offsets in both buffers."""
     saturate_cast_torch(out.block, x.block)
 
 

@@ -1,4 +1,4 @@
-"""Fills all elements of each sample of a chunk with one value, or repeats smaller samples."""
+"""Fills each sample of a chunk with one value, or with a sample that is broadcast to its shape."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _fill_each(out_at, sizes, values):
 
 
 def repeat_samples(out: Samples, x: Samples) -> None:
-    """Fill samples with others that broadcast to their shapes; elements are converted as by `saturate_cast`."""
+    """Broadcast the samples of `x` to the shapes of `out`; elements are converted as by `saturate_cast`."""
     if x.dtype != out.dtype:
         source = x
         x = (

@@ -1,7 +1,6 @@
-"""Input arrays for numba functions: read-only and C-contiguous.
+"""Arguments of numba functions: C-contiguous arrays that are always read-only or always writable.
 
-numba compiles a function separately for writable and read-only arrays. Inputs may be either; passing them always as
-read-only needs only one compilation.
+numba compiles a function separately for writable and read-only arrays.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ def read_only(x: np.ndarray) -> np.ndarray:
 
 
 def broadcast_to(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Broadcast values to a shape, C-contiguous and of a type that numba treats as writable.
-
-    The array itself is returned if possible: NumPy's broadcasting takes as long as a small kernel.
-    """
+    """Return values broadcast to a shape, C-contiguous and writable; `values` itself if it has this form."""
     if isinstance(values, np.ndarray) and values.shape == shape:
         if values.dtype == dtype and values.flags.c_contiguous and values.flags.writeable:
             return values
@@ -39,5 +35,5 @@ def broadcast_to(values: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 @lru_cache(64)  # chunks have few numbers of samples
 def repeated(value: float, count: int) -> np.ndarray:
-    """Return a value for each of some samples, float32 [N]. Do not modify it: the same array is returned again."""
+    """Return float32 [count] filled with a value. Do not modify it: it is cached."""
     return np.full(count, value, np.float32)

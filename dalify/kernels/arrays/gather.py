@@ -1,7 +1,7 @@
 """Copies windows of arrays: crop, slice, pad, paste and flip.
 
-Windows inside their samples are copied by one compiled loop over a chunk, and so are flips. For dtype conversions or
-values outside, NumPy's strided copy is as fast, for every dtype and number of dimensions.
+Compiled loops over a chunk copy windows inside their samples, small windows that exceed them, and flips. Other windows
+are copied one by one with NumPy, which is as fast for large windows.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ __all__ = [
 
 # Elements are copied as integers of their size.
 _UNITS = {size: np.empty(0, f"u{size}") for size in (1, 2, 4, 8)}
-# Results of this size are filled before the part inside the source is copied; of larger ones only what is outside.
+# Smaller results are filled completely before elements of the source are copied; of larger ones only the outside.
 _MAX_FILLED_BYTES = 1 << 16
-# More elements are converted sample by sample, without a copy.
+# Chunks with more elements are converted sample by sample, without an intermediate copy.
 _MAX_CONVERTED = 1 << 18
 
 
@@ -71,7 +71,7 @@ def channel_fill(fill_values: Sequence[float], layout: str, dtype: DALIDataType 
     Args:
         fill_values: the user's values.
         layout: layout of the sample.
-        dtype: element type of the result, which must be known; see `fill_in_range`.
+        dtype: element type of the result, not None; see `fill_in_range`.
     """
     assert dtype is not None, "dalify bug: a kernel without the type of its result"
     found = constants_in_range(fill_values, dtype.numpy)
@@ -86,8 +86,8 @@ def copy_window(out: np.ndarray, x: np.ndarray, start: np.ndarray, *, fill_value
     Args:
         out: output [N, ...], any dtype; see `truncate_cast`.
         x: [N, ...] with the same number of dimensions.
-        start: int [N, dimensions]: start of the windows, which may exceed `x`.
-        fill_values: value outside `x`, in units of `out`: anything that broadcasts to a sample of `out`.
+        start: int [N, ndim]: start of the windows, which may exceed `x`.
+        fill_values: value outside `x`, which broadcasts to a sample of `out`.
     """
     starts = np.asarray(start)
     if len(starts) > 1 and (starts == starts[0]).all():  # one copy for all
@@ -106,8 +106,8 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
 
     Args:
         out: output; see `copy_window`.
-        x: with the same number of dimensions.
-        start: int64 [N, dimensions]: start of the windows, which may exceed `x`.
+        x: samples with the same number of dimensions.
+        start: int64 [N, ndim]: start of the windows, which may exceed `x`.
         fill_values: value outside `x`; see `copy_window`.
     """
     is_copy = out.dtype == x.dtype and x.ndim > 0
@@ -155,12 +155,12 @@ def _convert_all(out: Samples, x: Samples, start: np.ndarray) -> bool:
 
 
 def pad_samples(out: Samples, x: Samples, fill_value: np.ndarray) -> None:
-    """Copy samples to the front of larger ones.
+    """Pad samples at the end of each axis.
 
     Args:
         out: output.
-        x: with the same number of dimensions and the same element type.
-        fill_value: value after each sample, [N], of the element type.
+        x: samples with the same element type and number of dimensions, not larger than those of `out`.
+        fill_value: padding of each sample, [N], of the element type.
     """
     if out.ndim == 0:
         out, x = out.with_axis(0), x.with_axis(0)
@@ -173,7 +173,7 @@ def _pad_each(out_at, out_shapes, x_at, x_shapes, fill_value):
     axes = out_shapes.shape[1]
     index = np.zeros(axes, np.int64)
     for n in range(len(out_at)):
-        # Axes after the last padded one form a run with it.
+        # The last padded axis and the axes after it form a run.
         last = axes - 1
         run, own = out_shapes[n, last], x_shapes[n, last]
         while last > 0 and run == own:
@@ -205,9 +205,9 @@ def _pad_each(out_at, out_shapes, x_at, x_shapes, fill_value):
 
 
 def _fill_of_axis(fill_values: np.ndarray, out: Samples) -> tuple[np.ndarray, int] | None:
-    """Return a fill value as unsigned integers of the size of the elements, one or one per index of an axis.
+    """Return fill values as unsigned integers of the size of the elements, and the axis along which they vary.
 
-    None if it varies along several axes, or does not fit.
+    None if they vary along several axes, or do not match the extents.
     """
     shape = (1,) * (out.ndim - fill_values.ndim) + fill_values.shape
     varying = [axis for axis, extent in enumerate(shape) if extent != 1]
@@ -220,7 +220,7 @@ def _fill_of_axis(fill_values: np.ndarray, out: Samples) -> tuple[np.ndarray, in
 
 @njit(nogil=True, cache=True)
 def fill_run(out, first, size, fill_values, channel, units):
-    """Fill a run of elements: `units` elements of each channel, starting with a channel, and so on."""
+    """Fill ``out[first : first + size]`` with the values of the channels, from `channel` on, `units` times each."""
     if fill_values.size == 1:
         out[first : first + size] = fill_values[0]
         return
@@ -242,7 +242,7 @@ def fill_run(out, first, size, fill_values, channel, units):
 def _copy_filled(out_at, out_shapes, x_at, x_shapes, out_start, x_start, extents, fill_values, fill_axis):
     """Fill samples and copy a part of each source, by runs that are contiguous in both.
 
-    The parts start at `out_start` in the results and at `x_start` in the sources; all are [N, axes].
+    The parts start at `out_start` and `x_start` and have the `extents`; all are [N, axes].
     """
     axes = out_shapes.shape[1]
     index = np.zeros(axes, np.int64)
@@ -280,7 +280,7 @@ def _copy_filled(out_at, out_shapes, x_at, x_shapes, out_start, x_start, extents
 
 @njit(nogil=True, cache=True)
 def _copy_all(out_at, out_shapes, x_at, x_shapes, start, itemsize):
-    """Copy windows by runs that are contiguous in source and target; return False if a window is not in its sample."""
+    """Copy windows by contiguous runs; return False and copy nothing if a window exceeds its sample."""
     axes = out_shapes.shape[1]
     for n in range(len(out_at)):
         for axis in range(axes):
@@ -322,7 +322,7 @@ def _copy_all(out_at, out_shapes, x_at, x_shapes, start, itemsize):
 def _native(fill_values: np.ndarray | float, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
     """Return a fill value with the dtype and number of dimensions of the output.
 
-    If channels come last, it is a whole row: NumPy copies single pixels twenty times as slowly.
+    It is repeated to a whole row if channels are the last axis: NumPy copies single pixels twenty times as slowly.
     """
     wanted = np.asarray(fill_values)
     wanted = wanted.reshape((1,) * (len(shape) - wanted.ndim) + wanted.shape)
@@ -381,7 +381,7 @@ def _edge(at: np.ndarray, extent: int) -> np.ndarray:
     return np.clip(at, 0, extent - 1)
 
 
-# Name of a border -> index of the element that replaces one outside.
+# Name of a border -> function of indices and an extent, which returns the indices of the elements to read.
 BORDERS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "edge": _edge,
     "clamp": _edge,
@@ -397,8 +397,8 @@ def copy_bordered_window(out: Any, x: Any, start: np.ndarray, border: str) -> No
 
     Args:
         out: [N, ...], output; array, tensor, `Samples` or `DeviceSamples`.
-        x: [N, ...] same type and number of dimensions, not empty.
-        start: int [N, dimensions]: start of the windows.
+        x: [N, ...] with the same type and number of dimensions, not empty.
+        start: int [N, ndim]: start of the windows.
         border: one of `BORDERS`.
     """
     if isinstance(x, DeviceSamples):
@@ -431,7 +431,7 @@ def flip_axes(out: Samples, x: Samples, flags: dict[int, np.ndarray]) -> None:
     Args:
         out: output with the shapes and dtype of `x`.
         x: N samples.
-        flags: axis of a sample to [N]: non-zero reverses it.
+        flags: for axes of a sample, [N]; non-zero reverses the axis.
     """
     rows = np.concatenate(list(flags.values())).reshape(len(flags), len(x))
     _flip_all(out.addresses, x.addresses, x.shapes, _axes(tuple(flags)), rows, _UNITS[x.dtype.itemsize])
@@ -444,9 +444,9 @@ def _axes(axes: tuple[int, ...]) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _flip_all(out_at, x_at, shapes, axes, flags, like):
-    """Copy the rows along the last of some axes [k], which are reversed if their flags [k, N] are not 0.
+    """Copy samples; the `axes`, [k], are reversed if their `flags`, [k, N], are not 0.
 
-    `like` has integers of the size of the elements.
+    `like` is an array of integers of the size of the elements.
     """
     last = axes[0]
     for k in range(axes.size):
@@ -481,7 +481,7 @@ def _flip_all(out_at, x_at, shapes, axes, flags, like):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _reverse_pixels(out, x, units):
-    """Reverse a row of pixels of `units` elements; the common numbers of elements need no inner loop."""
+    """Reverse a row of pixels of `units` elements."""
     if units == 1:
         last = np.uintp(x.size - 1)
         for j in range(x.size):

@@ -26,7 +26,7 @@ _LARGEST_INT32 = 2**31 - 1
 
 
 def common_unit(x: DeviceSamples, axes: int) -> int:
-    """Return the number of elements after the first axes if the buffer is an array of such units; otherwise 0."""
+    """Return the product of the extents after the first `axes`; 0 if the buffer is not an array of such units."""
     units = x.shapes[:, axes:].prod(1)
     unit = int(units[0]) if len(units) else 0
     if unit == 0 or (units != unit).any() or (x.offsets % unit).any() or x.block.numel() % unit:
@@ -39,14 +39,14 @@ class Grid:
 
     Args:
         samples: the results; none is empty, and their offsets ascend.
-        x: the samples that are read; they also determine the width of indices.
-        axes: axes that are coordinates.
+        x: the samples that are read; indices are int64 if either buffer is too large for int32.
+        axes: number of axes that are coordinates.
         unit: elements of a unit: the product of the other extents.
 
     Attributes:
-        sample: the sample of each unit. All tensors are integers that broadcast to one shape, which is ``[N, ...]`` if
-            the samples have one shape, otherwise ``[units]``; then elements between samples that belong to none have
-            coordinates outside of theirs.
+        sample: the sample of each unit. All tensors are integers that broadcast to one shape: ``[N, ...]`` if the
+            samples have one shape, otherwise ``[units]``. In the latter, elements in gaps between samples belong to
+            the sample before, with coordinates outside of it.
         coordinates: the index of each unit along each axis.
     """
 
@@ -81,11 +81,11 @@ class Grid:
         self.coordinates = [rest, *reversed(places)]
 
     def of_sample(self, values: Any) -> Tensor:
-        """Return a number of each unit's sample.
+        """Return the value of the sample of each unit.
 
         Args:
-            values: int [N] or float [N], NumPy; integers become those of the grid, floats float32. Or a tensor [N] on
-                the device, whose type is kept.
+            values: NumPy integers or floats [N], which become the integer type of the grid or float32; or a tensor [N]
+                on the device, which keeps its type.
         """
         if isinstance(values, torch.Tensor):
             return values.reshape(self.sample.shape) if self._is_dense else values.index_select(0, self.sample)
@@ -102,7 +102,7 @@ class Grid:
         return table.index_select(0, self.sample)
 
     def picked(self, table: np.ndarray, index: Tensor) -> Tensor:
-        """Return numbers of an integer table [k] at the places `index`."""
+        """Return the entries of an integer table [k] at the indices `index`."""
         values = uploaded(table, self.samples.device, np.int32 if self.kind == torch.int32 else np.int64)
         return values.index_select(0, index.reshape(-1)).reshape(index.shape)
 

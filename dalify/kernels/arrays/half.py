@@ -1,8 +1,8 @@
 """Converts between float32 and 16-bit floats with integer arithmetic that compilers vectorize.
 
-NumPy converts element by element, about a hundred times as slowly, numba has no float16, and only torch has bfloat16.
-The formats are IEEE 754 binary16 (5 exponent bits, 10 fraction bits), and the upper half of binary32. Rounding is to
-nearest: ties away from zero for float16, like DALI on the CPU, and to even for bfloat16, like torch.
+NumPy's conversion is about a hundred times as slow, numba does not support float16, and only torch supports bfloat16.
+float16 is IEEE 754 binary16 (5 exponent bits, 10 fraction bits); bfloat16 is the upper half of binary32. Rounding is
+to nearest: ties away from zero for float16, like DALI on the CPU, and to even for bfloat16, like torch.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ __all__ = ["bfloat16_bits", "float16_bits", "float32_of_float16"]
 
 _SIGN, _MAGNITUDE = np.uint32(0x8000_0000), np.uint32(0x7FFF_FFFF)
 _INFINITY = np.uint32(0x7F80_0000)
-_FIRST_ABOVE = np.uint32((127 + 16) << 23)  # 65536; values that round up to it become infinite
+_FIRST_ABOVE = np.uint32((127 + 16) << 23)  # 65536
 _FIRST_NORMAL = np.uint32((127 - 14) << 23)  # the smallest normal number of binary16
 _EXPONENT_SHIFT = np.uint32((127 - 15) << 23)
-_STEPS = np.float32(2.0**24)  # a subnormal number of binary16 is its integer divided by this
+_STEPS = np.float32(2.0**24)  # the value of a subnormal number of binary16 is its fraction bits divided by this
 _MAX_SUBNORMAL = np.float32(1024)
 _REBIAS = np.float32(2.0**112)
 _ONE, _THIRTEEN, _SIXTEEN = np.uint32(1), np.uint32(13), np.uint32(16)

@@ -11,7 +11,7 @@ __all__ = ["check_joinable", "first_layout", "is_empty"]
 
 
 def is_empty(part: Spec) -> bool:
-    """Return whether a sample is known to have no elements."""
+    """Return whether samples of this spec are known to have no elements."""
     return part.shape is not None and 0 in part.shape
 
 
@@ -21,7 +21,7 @@ def check_joinable(parts: Sequence[Spec], free_axis: int | None = None, *, takes
     Args:
         parts: specs of the inputs.
         free_axis: axis along which extents may differ.
-        takes_empty: ignore the extents of empty inputs.
+        takes_empty: whether to ignore the extents of empty inputs.
 
     Raises:
         DTypeError: dtypes differ.
@@ -56,5 +56,5 @@ def _name(spec: Spec) -> str:
 
 
 def first_layout(parts: Sequence[Spec]) -> str:
-    """Return the first layout that is not empty."""
+    """Return the first layout that is not empty, or ``""``."""
     return next((part.layout for part in parts if part.layout), "")

@@ -1,4 +1,4 @@
-"""The elements of the samples of a chunk as one array: element-wise NumPy functions then take one call for a chunk."""
+"""The elements of the samples of a chunk as one array, for one call of an element-wise NumPy function."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "repe
 
 
 def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
-    """Return the numbers of the samples that are computed together, so that intermediate results fit into the cache.
+    """Return the indices of samples that are computed together, so that intermediate results fit into the CPU cache.
 
     Args:
         sizes: elements of each sample, int64 [N].
-        limit: elements of a block; a larger sample is a block of its own.
+        limit: approximate number of elements of a block; blocks contain at least one sample.
     """
     if np.add.reduce(sizes[:-1]) < limit:
         return [np.arange(len(sizes))]
@@ -51,14 +51,14 @@ def converted(x: Samples, dtype: Any) -> Samples:
 
 
 def per_element(values: np.ndarray, x: Samples) -> Any:
-    """Return one value per sample, [N], in a form that broadcasts to the result of `joined`."""
+    """Return values [N], one per sample, in a form that broadcasts to the result of `joined`."""
     if x.is_uniform:
         return values[:, None]
     return values[:1] if (values == values[0]).all() else np.repeat(values, x.shapes.prod(1))
 
 
 def repeated_rows(rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the rows of [N, k] one after the other, each repeated until it has as many elements as given, int64 [N].
+    """Return the concatenated rows of [N, k], each repeated to as many elements as `sizes`, int64 [N], has for it.
 
     The last repetition of a row may be incomplete.
     """
@@ -69,7 +69,7 @@ def repeated_rows(rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def split(values: np.ndarray, shapes: np.ndarray) -> Samples:
-    """Return samples of the given shapes, int64 [N, ndim], that share the memory of their elements, [total]."""
+    """Return adjacent samples of the given shapes, int64 [N, ndim], in the memory of `values`, [total]."""
     sizes = shapes.prod(1)
     starts = np.cumsum(sizes) - sizes
     return Samples(starts * values.itemsize + values.__array_interface__["data"][0], shapes, values.dtype, values)
@@ -81,7 +81,7 @@ def copy_samples(out: Samples, x: Samples) -> None:
 
 
 def separate(out: Samples, values: np.ndarray) -> None:
-    """Copy the elements of all samples, [total], which have the element type of the contiguous samples `out`."""
+    """Copy `values`, the elements of all samples, [total], to contiguous samples of the same element type."""
     _copy_each(out.addresses, _start_of(values), out.shapes, values.itemsize)
 
 
@@ -113,7 +113,7 @@ def _repeat_each(target_at, source_at, row_bytes, sizes):
         size = sizes[n]
         done = row_bytes if row_bytes < size else size
         copy_bytes(target_at, source_at, done)
-        while done < size:  # doubling what is there
+        while done < size:  # each step doubles the copied part
             more = done if done < size - done else size - done
             copy_bytes(target_at + done, target_at, more)
             done += more

@@ -1,7 +1,6 @@
 """Normalizes data by its mean and standard deviation.
 
-Means and deviations may be given, measured per sample, or measured over a batch. The arithmetic is fused: one
-subtraction and one multiplication per element.
+Means and standard deviations may be given, measured per sample, or measured over a batch.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ __all__ = [
 ]
 
 
-# Factors are repeated to a few SIMD registers.
+# Means and factors are repeated to fill a few SIMD registers.
 _LANES = 64
 
 
@@ -75,12 +74,12 @@ def parameter_axes(shape: Sequence[int], count: int, channels: int) -> tuple[int
 
 
 def scale_factors(squares: Any, count: Any, ddof: int, epsilon: float, scale: float, xp: Any) -> Any:
-    """Return the factors of deviations: scale / sqrt(variance + epsilon), 0 if the variance is 0.
+    """Return the factors of deviations: scale / sqrt(variance + epsilon), 0 if variance + epsilon is 0.
 
     Args:
         squares: sums of squared deviations, float64.
-        count: number of summed values, or one that broadcasts to `squares`.
-        ddof: subtracted from ``count``.
+        count: number of summed values; one number, or numbers that broadcast to `squares`.
+        ddof: subtracted from `count`.
         epsilon: added to the variance.
         scale: standard deviation of the result.
         xp: NumPy or torch.
@@ -95,7 +94,7 @@ def scale_factors(squares: Any, count: Any, ddof: int, epsilon: float, scale: fl
 
 
 def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
-    """Return the factors of deviations for given standard deviations."""
+    """Return `scale_factors` for given standard deviations; without epsilon, the factor has the sign of `stddev`."""
     wide = np.asarray(stddev, np.float64)
     factors = np.asarray(scale_factors(wide * wide, 1, 0, epsilon, scale, np))
     return factors if epsilon else np.copysign(1, wide) * factors
@@ -126,7 +125,7 @@ def _normalize_rows(out, x, ddof, epsilon, scale, shift):
         if not is_in_place:
             for i in range(count):
                 target[i] = row[i]
-        for i in range(count):  # of one array, because for two the code with SIMD would exclude that they are the same
+        for i in range(count):  # in place: the SIMD code for two arrays is used only if they do not overlap
             target[i] = (target[i] - center) * factor + offset
 
 
@@ -191,19 +190,18 @@ def normalize(
     """Fill `out` with (x - mean) * factor + shift.
 
     Args:
-        out: N samples; it may be `x` if means and factors are measured along the last axes, of float32.
+        out: N samples; may be `x` if both are float32, and means and factors are measured along the last axes.
         x: N samples, not empty.
         mean: of each result of all samples, float64 [results]; None to measure.
         factor: like `mean`; None to measure.
         axes: axes of a sample to reduce for means and deviations.
-        ddof: see `scale_factors`, like the following ones.
-        epsilon: see `ddof`.
-        scale: see `ddof`.
+        ddof: see `scale_factors`.
+        epsilon: see `scale_factors`.
+        scale: see `scale_factors`.
         shift: added to each element.
     """
     is_measured = mean is None and factor is None
     if is_measured and x.dtype == out.dtype == np.float32 and sorted(axes) == list(range(x.ndim - len(axes), x.ndim)):
-        # Whole rows: one pass for all.
         _normalize_rows_of_samples(*out.compiled, *x.compiled, len(axes), ddof, epsilon, scale, shift)
         return
     options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}
@@ -265,8 +263,8 @@ def normalize_samples_torch(
     Args:
         out: output with the shapes of `x`.
         x: N samples.
-        means: of each sample, None for all to measure, or of the number of dimensions of a sample: one number, or one
-            for each result.
+        means: of each sample, an array with as many dimensions as the sample and one element, or one for each result;
+            None for all samples to measure.
         factors: like `means`.
         axes: of each sample, the axes to reduce for means and deviations.
         options: ddof, epsilon, scale, shift.
@@ -282,7 +280,7 @@ def normalize_samples_torch(
 
 
 def _as_samples(rows: Sequence[np.ndarray | None], device: Any) -> DeviceSamples:
-    """Return parameters of samples on the device."""
+    """Return the parameters of the samples, none of them None, on the device."""
     arrays = [row for row in rows if row is not None]
     sizes = np.array([row.size for row in arrays])
     block = uploaded(np.concatenate([row.reshape(-1) for row in arrays]), device)
@@ -353,7 +351,7 @@ def _sums(x: Samples, axes: Sequence[int], center: np.ndarray | None, kept: int)
 
 
 def _sums_torch(x: DeviceSamples, axes: Sequence[int], center: np.ndarray | None, kept: int) -> np.ndarray:
-    """Return the same for samples on the device, measured together; the host waits for the result."""
+    """`_sums` for samples on the device; the host waits for the result."""
     out = DeviceSamples.empty(np.full((len(x), 1), kept, np.int64), wide_dtype(x.device), x.device)
     repeated = None if center is None else np.repeat(center, len(x), axis=0)
     _sum_padded(out, x, axes=tuple(axes), center=repeated)
@@ -378,7 +376,7 @@ def per_result(values: Any, name: str, counts: np.ndarray) -> np.ndarray:
         counts: number of results of each sample.
 
     Raises:
-        ArgumentValueError: there is neither one entry nor one per result.
+        ArgumentValueError: a sample has neither one entry nor one per result.
     """
     given = values.shape[1] if is_array(values) else np.array([len(row) for row in values])
     wrong = (given != 1) & (given != counts)
@@ -393,7 +391,7 @@ def per_result(values: Any, name: str, counts: np.ndarray) -> np.ndarray:
 
 
 def check_parameter(values: np.ndarray | None, name: str, kept: tuple[int, ...], sample: int | None = None) -> None:
-    """Raise an error if a given mean or standard deviation has neither one entry nor one per result."""
+    """Raise an ArgumentValueError if a given mean or standard deviation has neither one entry nor one per result."""
     if values is not None and values.shape[1] not in (1, math.prod(kept)):
         raise ArgumentValueError(
             f"{name} must have 1 or {counted(math.prod(kept), 'entry')} (one per result); got {values.shape[1]}.",

@@ -1,7 +1,6 @@
 """Kernels that compute samples of several shapes as one tensor on the device, padded to one shape.
 
-For kernels that do not need the extents of a sample, or that accept them as an argument. The number of launches for
-padding, and for cropping the results, does not depend on the number of samples.
+The number of launches for padding, and for cropping the results, does not depend on the number of samples.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["inside_torch", "on_padded", "similar_shapes"]
 
-# Elements of a padded sample for each of its own, at most.
+# Maximum number of elements of a padded sample for each element of the sample.
 _LIMIT = 4
 _EXTENTS = "extents"
 
@@ -34,7 +33,7 @@ def on_padded(function: Callable[..., None]) -> Callable[..., None]:
     """Convert a kernel for tensors to a kernel for `DeviceSamples`: it is called with samples padded to one shape.
 
     The kernel is ``f(out, x, ..., *, parameters)`` with tensors ``[N, ...]``. The padding of inputs repeats the edges
-    of each sample; the padding of the result may have any values. A parameter ``extents`` gets the shapes of the first
+    of each sample; the padding of the result may have any values. A parameter ``extents`` is the shapes of the first
     input without padding, int64 ``[N, ndim]`` on the host; ``spec`` has the padded shape. Samples of one shape are not
     padded. Samples of very different sizes are divided among several calls; their number depends on the ratio of the
     sizes, not on the number of samples.
@@ -77,7 +76,7 @@ def _call(
     xs: tuple[DeviceSamples | None, ...],
     named: dict[str, Any],
 ) -> Tensor:
-    """Return the padded result; if the samples are one tensor, return this tensor."""
+    """Call the kernel and return its result: `out.dense` if that exists, otherwise a new padded tensor."""
     tensors = [None if x is None else _padded(x) for x in xs]
     result = out.dense
     if result is None:
@@ -122,11 +121,11 @@ def similar_shapes(shapes: np.ndarray) -> list[np.ndarray]:
         shapes: int64 [N, ndim].
 
     Returns:
-        the numbers of the samples of each group, ascending. No sample is padded to more than four times its elements,
-        or four elements.
+        the indices of the samples of each group, ascending. No sample is padded to more than four times its number of
+        elements, or four elements for an empty sample.
     """
     sizes = np.maximum(shapes.prod(1), 1)
-    # Similar sizes are adjacent, and equal shapes are: a copy of a sample joins its group.
+    # Samples of similar sizes are adjacent, and those of equal shapes, so that they share a group.
     order = np.lexsort((*shapes.T[::-1], -np.frexp(sizes.astype(np.float64))[1]))
     groups: list[list[int]] = []
     largest, smallest = np.zeros(shapes.shape[1], np.int64), 0
@@ -142,7 +141,7 @@ def similar_shapes(shapes: np.ndarray) -> list[np.ndarray]:
 
 
 def _padded(x: DeviceSamples) -> Tensor:
-    """Return samples as one tensor [N, ...] of their largest extents; edges are repeated after smaller ones."""
+    """Return samples as one tensor [N, ...] of their largest extents, padded by repeating edges."""
     if x.dense is not None:
         return x.dense
     if x.is_uniform:
@@ -160,10 +159,10 @@ def inside_torch(x: Tensor, extents: np.ndarray, axes: tuple[int, ...]) -> Tenso
     Args:
         x: [N, ...].
         extents: shapes of the samples, int64 [N, ndim].
-        axes: of a sample.
+        axes: axes of a sample.
 
     Returns:
-        None if there is no padding.
+        the mask, or None if there is no padding along these axes.
     """
     mask = None
     for axis in axes:

@@ -1,8 +1,4 @@
-"""Operations on single values: scale and shift, and tables of 256 entries.
-
-Shared by brightness, contrast, look-up tables and equalization. Their speed is the limit for all image operators: one
-read and one write per value.
-"""
+"""Operations on single values, shared by operators: scale and shift, and lookup tables."""
 
 from __future__ import annotations
 
@@ -51,11 +47,11 @@ def _look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
 
 
 def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
-    """Write ``x * factor + summand``, computed in float32, rounded and saturated to the dtype of `out`.
+    """Compute ``x * factor + summand`` in float32, rounded and saturated to the dtype of `out`.
 
     Args:
-        out: N samples of any dtype.
-        x: N samples of any dtype, the shapes of `out`.
+        out: N samples of any dtype, output.
+        x: N samples of any dtype, with the shapes of `out`.
         factor: float32 [N], contiguous.
         summand: float32 [N], contiguous.
     """
@@ -71,7 +67,7 @@ def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarra
 
 @prefer_triton("pointwise", "scale_shift")
 def scale_shift_torch(out: Any, x: Any, factor: np.ndarray, summand: np.ndarray) -> None:
-    """`scale_shift` for tensors [N, ...] or `DeviceSamples` (`factor` and `summand` are NumPy arrays)."""
+    """`scale_shift` for tensors [N, ...] or `DeviceSamples`."""
     if isinstance(x, DeviceSamples) and x.dense is None:
         grid = Grid(x, x, 1)
         a, b = (grid.of_sample(np.asarray(values, np.float32)) for values in (factor, summand))
@@ -85,7 +81,7 @@ def scale_shift_torch(out: Any, x: Any, factor: np.ndarray, summand: np.ndarray)
 
 
 def apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
-    """Write ``out[n] = table[n][x[n]]``.
+    """Compute ``out[n] = table[n][x[n]]``.
 
     Args:
         out: [N, ...], C-contiguous, the dtype of `table`.
@@ -93,19 +89,19 @@ def apply_table(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
         table: [N, 256], any dtype.
     """
     count = x.shape[0]
-    # The same bytes are moved whatever they mean: less to compile, and numba has no 16-bit floats.
+    # As integers, fewer versions are compiled, and 16-bit floats work, which numba does not support.
     entries = np.ascontiguousarray(table).view(f"u{table.itemsize}")
     _apply_table(out.reshape(count, -1).view(entries.dtype), x.reshape(count, -1), entries)
 
 
 def look_up(out: np.ndarray, x: np.ndarray, table: np.ndarray) -> None:
-    """Write ``table[x]``; the last entry for indices that are negative or too large.
+    """Compute ``out = table[x]``; negative and too large indices select the last entry.
 
     Args:
         out: any shape, C-contiguous, the dtype of `table`.
         x: integers of any type, C-contiguous, the shape of `out`.
         table: one dimension, at least one entry.
     """
-    # The bytes are copied whatever their dtype, so fewer versions are compiled.
+    # As integers, fewer versions are compiled.
     entries = table.view(f"u{table.itemsize}")
     _look_up(out.reshape(-1).view(entries.dtype), x.reshape(-1), entries)

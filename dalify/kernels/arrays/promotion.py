@@ -1,7 +1,4 @@
-"""Dtypes and layouts of arithmetic results, as known before there is data.
-
-Separate from the arithmetic because the graph uses it while a pipeline is built.
-"""
+"""Dtypes, layouts and shapes of arithmetic results, which are known before there are data."""
 
 from __future__ import annotations
 
@@ -138,7 +135,7 @@ def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
 
 
 def common_layout(layouts: Sequence[str]) -> str:
-    """Return the layout of a result: the longest layout, of which all others are suffixes. ``""`` matches any.
+    """Return the layout of a result: the longest layout. All others must be suffixes of it, such as ``""``.
 
     Raises:
         LayoutError: the layouts contradict each other.

@@ -3,8 +3,8 @@
 Shared by reductions and normalization. Integer sums are exact; all other sums are accumulated in float64, so that
 results are rounded once.
 
-Every function fills samples with the extents of the input, with the reduced axes removed or kept with extent 1.
-One compiled call reduces all samples, whatever their shapes. In between, the results of all samples are one array.
+Outputs have the extents of the input, with the reduced axes removed or kept with extent 1. One compiled call reduces
+all samples, whatever their shapes.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np.nda
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "reassoc"})
 def _row_moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> None:
-    """`_moments` if every row is one result: no combination of partial sums, which is slow for short rows."""
+    """`_moments` for rows that are one result each, without partial sums, which are slow to combine for short rows."""
     for a in range(x.shape[0]):
         row, center, total, square = x[a], shift[a, 0], 0.0, 0.0
         for i in range(row.size):
@@ -102,7 +102,7 @@ def _row_moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np
 
 @njit(nogil=True, cache=True)
 def _moments_of_samples(x_at, forms, like, starts, shift, sums, squares, is_centered):
-    """Compute the moments of samples; if `is_centered`, `shift` is zeros, and replaced by the means."""
+    """Compute `_moments` of samples; if `is_centered`, `shift` must be zeros, and is replaced by the means."""
     for n in range(len(x_at)):
         outer, count, inner = forms[n]
         x, results = array_at(x_at[n], (outer, count * inner), like), slice(starts[n], starts[n] + outer * inner)
@@ -125,7 +125,7 @@ def _moments_of_samples(x_at, forms, like, starts, shift, sums, squares, is_cent
 
 @njit(cache=True)
 def _fill_forms(forms, starts, shapes, first, last):
-    """Merge the axes of samples to ``[A, R, B]``, where `first` to `last` become R, and add up the results A * B."""
+    """Compute the shapes ``[A, R, B]`` of samples, where axes `first` to `last` are R, and `starts` of `Collapsed`."""
     total = 0
     for n in range(len(shapes)):
         outer, count, inner = 1, 1, 1
@@ -165,7 +165,7 @@ def _totals_of_samples(x_at, forms, like, starts, sums):
 
 @njit(nogil=True, cache=True)
 def _extremes_of_samples(x_at, forms, like, starts, found, start, is_largest):
-    """Compute extrema, ignoring NaN unless all values are. `start` changes no extremum."""
+    """Compute extrema, ignoring NaN unless all values are NaN; `start` for results of no values."""
     for n in range(len(x_at)):
         outer, count, inner = forms[n]
         size = count * inner
@@ -220,8 +220,8 @@ class Collapsed(NamedTuple):
 
     Attributes:
         x: the samples, with these shapes.
-        starts: the first result of each sample, and the number of all results, int64 ``[N + 1]``.
-        moved: the samples whose axes are reordered, int64 ``[M]``.
+        starts: the index of the first result of each sample, and the number of all results, int64 ``[N + 1]``.
+        moved: indices of the samples with reordered axes, int64 ``[M]``.
         order: the order of their axes.
         is_alike: whether all samples are known to have one shape.
     """
@@ -249,9 +249,9 @@ class Collapsed(NamedTuple):
 
 
 def collapse(x: Samples, axes: Sequence[int]) -> Collapsed:
-    """Return samples to be reduced, of a type of the compiled loops, which has all values of theirs.
+    """Return samples in the form that the compiled loops reduce.
 
-    Those with reduced and kept axes that alternate are copied.
+    Booleans become uint8, float16 becomes float32. Samples in which reduced and kept axes alternate are copied.
 
     Args:
         x: the samples.
@@ -305,8 +305,8 @@ def _store(out: Samples, values: np.ndarray) -> None:
 def _divided(values: np.ndarray, counts: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Return float64 sums divided by numbers of values, for results of a type.
 
-    For float32 as in DALI: the sum is rounded, and multiplied by the rounded 1/n. The mean of seven values of 3 is
-    3.0000002, and a condition such as ``mean > 3`` is true for the same samples.
+    For float32 the rounded sum is multiplied by the rounded 1/n, as in DALI. So the mean of seven values of 3 is
+    3.0000002, and conditions such as ``mean > 3`` are true for the same samples as in DALI.
     """
     # An empty reduction is NaN, as 0 / 0, and a sum of squares may exceed the range of float32.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -316,7 +316,7 @@ def _divided(values: np.ndarray, counts: np.ndarray, dtype: np.dtype[Any]) -> np
 
 
 def total(out: Samples, x: Samples, axes: Sequence[int]) -> None:
-    """Fill `out` with sums; integers are exact modulo the range of `out`, which wraps.
+    """Fill `out` with sums; integers that are out of the range of `out` wrap.
 
     Args:
         out: samples of any numeric dtype.

@@ -1,7 +1,5 @@
 """`dalify.kernels.arrays.reduce` for torch tensors on any device: same rules, same results.
 
-A separate module because torch is only loaded for pipelines that use an accelerator.
-
 Samples may be padded to one shape by `on_padded`. `extents` are then the shapes without padding, int64 ``[N, ndim]``.
 """
 
@@ -56,7 +54,7 @@ def _sum(x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None = None
     mask = None if extents is None else inside_torch(x, extents, tuple(axes))
     if mask is not None:
         x = x.masked_fill(~mask, 0)
-    # torch interprets "no axes" as "all axes".
+    # torch sums over all axes if `dim` is empty.
     return x.sum(dim=_over(axes)) if axes else x
 
 
@@ -75,7 +73,7 @@ def _divided(sums: torch.Tensor, count: int | torch.Tensor, dtype: torch.dtype |
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
-    if str(x.dtype) == "torch.uint64":  # torch interprets its upper half as negative numbers
+    if str(x.dtype) == "torch.uint64":  # int64 interprets the upper half as negative numbers
         bits = x.to(torch.int64)
         values = widened(bits)
         return torch.where(bits < 0, values + 2.0**64, values)
@@ -115,9 +113,10 @@ def rms_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: 
 def deviations_torch(
     x: torch.Tensor, axes: Sequence[int], mean: torch.Tensor | None, extents: np.ndarray | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, int | torch.Tensor]:
-    """Return means, sums of squared deviations (float64 [N, ...] with reduced axes kept), and the number of values.
+    """Return means, sums of squared deviations, and the number of values, as `reduce.deviations`.
 
-    See `dalify.kernels.arrays.reduce.deviations`. The number is a tensor [N, 1, ...] if samples have different numbers.
+    The first two are tensors of `wide_dtype`, [N, ...] with reduced axes kept. The number of values is a tensor
+    [N, 1, ...] if it differs between samples.
     """
     wide, over = _wide(x), _over(axes)
     kept = [1 if axis in over else extent for axis, extent in enumerate(x.shape)]
@@ -180,7 +179,7 @@ def maximum_torch(out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], exten
 def _extreme(
     out: torch.Tensor, x: torch.Tensor, axes: Sequence[int], extents: np.ndarray | None, *, is_largest: bool
 ) -> None:
-    # Repeated edges do not change extrema.
+    # The padding repeats edges, which does not change extrema.
     if x.is_floating_point():
         limits = torch.finfo(x.dtype)
         worst = -math.inf if is_largest else math.inf

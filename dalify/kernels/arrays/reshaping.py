@@ -23,7 +23,7 @@ _MAX_EXTENT = 2.0**53
 def wanted_extents(
     old: Sequence[int], shape: Sequence[int] | None, rel_shape: Sequence[float] | None, src_dims: Sequence[int] | None
 ) -> list[int]:
-    """Return the extents requested by the arguments; a negative extent is inferred.
+    """Return the extents requested by the arguments; a negative extent is still to be inferred.
 
     Args:
         old: shape of the sample.
@@ -101,14 +101,14 @@ def ragged_shapes(
     src_dims: Any,
     sizes: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Return the new shapes of samples of different shapes as ``out_shapes``; nothing if each sample needs the rule.
+    """Return the new shapes of samples as ``out_shapes``; nothing if the rule must compute the shape of each sample.
 
     Args:
         data: the samples.
         shape_input: new shapes as data, or None.
         shape: extents of each sample, integers [N, ndim], or None.
-        rel_shape: factors of each sample, floats [N, ndim], as exact as the rule has them, or None.
-        src_dims: see `shape`.
+        rel_shape: factors of each sample, floats [N, ndim] of the same type as for the rule, or None.
+        src_dims: source axes of each sample, integers [N, ndim], or None.
         sizes: number of elements of each result, int64 [N]; None: the number of elements of the data.
     """
     if data.dense is not None or (data.device == "gpu" and data.ragged is None):
@@ -136,7 +136,7 @@ def ragged_shapes(
 
 
 def _relative_extents(old: np.ndarray, rel_shape: Any, src_dims: Any) -> np.ndarray | None:
-    """Return the extents of `wanted_extents` for samples with the shapes `old`; None if there may be an error."""
+    """Return `wanted_extents` for samples with the shapes `old`; None if there may be an error."""
     sources = old
     if src_dims is not None:
         if not is_array(src_dims) or (src_dims < -1).any() or (src_dims >= old.shape[1]).any():

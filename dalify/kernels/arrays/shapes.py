@@ -1,4 +1,4 @@
-"""Properties of the shapes of a chunk's samples for the executor, each computed in one compiled loop."""
+"""Properties of the shapes of the samples of a chunk, computed in one compiled loop."""
 
 from __future__ import annotations
 

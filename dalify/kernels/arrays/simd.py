@@ -1,8 +1,8 @@
 """SIMD building blocks that LLVM does not generate automatically in loops over interleaved channels.
 
 Three or four channels are too few for the loop vectorizer, and numba does not run LLVM's SLP vectorizer. With explicit
-vectors, the horizontal pass of a resample is twice as fast, and the split into planes nine times. The vectors are
-generic LLVM vectors: every CPU supports them, in as many registers as necessary.
+vectors, the horizontal pass of resampling is twice as fast, and the split into planes nine times. Generic LLVM vectors
+work on every CPU.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _product(builder: Any, source: Any, weight_at: Any) -> Any:
 
 
 def _addresses(builder: Any, source: Any, offsets: Any) -> list[Any]:
-    """Emit the addresses at four offsets, which are in memory, from an address."""
+    """Emit four addresses: `source` plus the offsets in bytes that are stored at `offsets`."""
     size = source.type.width // 8
     return [
         builder.add(source, load(builder, offset(builder, offsets, size * number), source.type, size))
@@ -80,7 +80,7 @@ def _generate_sum(context: Any, builder: ir.IRBuilder, signature: Any, arguments
         odd = _fused(builder.fadd, odd, _product(builder, second, offset(builder, weight_at, _FLOAT_BYTES)))
         return [builder.add(second, step), offset(builder, weight_at, 2 * _FLOAT_BYTES), even, odd]
 
-    # Two sums, because an addition must wait for the previous one.
+    # Two independent sums, because each addition waits for the previous addition to the same sum.
     zero = constant(_FOUR, 0.0)
     *_, even, odd = count_down(builder, pairs, (source, weights, zero, zero), add_pair)
     store(builder, builder.fadd(even, odd), target, _FLOAT_BYTES)
@@ -129,7 +129,7 @@ def filter_four_values(typing_context: Any, source: Any, offsets: Any, weights: 
     """Store four sums ``target[i] = sum over k of weights[k, i] * row[offsets[i] + k]``, in float32.
 
     For use inside numba functions. All arguments are ``uintp``: `source`, the address of a row of float32; `offsets`,
-    of four ``uintp``: where the first value of each sum lies in that row, in bytes; `weights`, of float32 [taps, 4];
+    of four ``uintp``, the offset of the first value of each sum in that row in bytes; `weights`, of float32 [taps, 4];
     `pairs`, half the number of taps, at least 1; `target`, of four float32, to fill. Products are added in the order of
     the taps.
     """
@@ -163,8 +163,8 @@ def blend_four_pixels(typing_context: Any, source: Any, offsets: Any, weights: A
     """Store four RGB pixels of uint8, weighted sums of `taps` neighboring pixels of float32, rounded half to even.
 
     For use inside numba functions. All arguments are ``uintp``: `source`, the address of a row of interleaved RGB,
-    readable one float beyond the last pixel that is used; `offsets`, of four ``uintp``: where the first tap of each
-    pixel lies in that row, in bytes; `weights`, of float32 [taps, 4 pixels, 4], each repeated four times; `taps`, at
+    readable one float beyond the last pixel that is used; `offsets`, of four ``uintp``, the offset of the first tap of
+    each pixel in that row in bytes; `weights`, of float32 [taps, 4 pixels, 4], each repeated four times; `taps`, at
     least 1; `target`, of 12 bytes, to fill. Sums must be within the range of an int32.
     """
     address = types.uintp

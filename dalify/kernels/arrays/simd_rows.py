@@ -1,6 +1,6 @@
-"""SIMD building block for weighted sums of rows, for compiled loops.
+"""Weighted sums of rows with explicit SIMD, for compiled loops.
 
-LLVM's vectorizer generates as fast a loop for each number of rows, but takes three times as long to compile.
+LLVM's vectorizer generates equally fast loops, but compiling them takes three times as long.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _generate(lanes: int, context: Any, builder: ir.IRBuilder, signature: Any, a
             values = builder.uitofp(builder.zext(values, integers), floats)
         return repeat(builder, load(builder, weight_at, float32, _FLOAT_BYTES), lanes), values
 
-    # Fused where the processor can. Which product is rounded is given here, not left to LLVM.
+    # Explicit fused multiply-adds, so that the code here, and not LLVM, determines which products are rounded.
     kind = ir.FunctionType(floats, [floats] * 3)
     fused = _cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{lanes}f32")
 

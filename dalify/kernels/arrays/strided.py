@@ -30,7 +30,7 @@ def copy_strided(out: Samples, x: Samples) -> None:
 
 
 def contiguous(x: Samples) -> Samples:
-    """Return the same samples without strides; a copy of windows."""
+    """Return the samples without strides, copied if they have strides."""
     if x.strides is None:
         return x
     found = Samples.empty(x.shapes, x.dtype)
@@ -39,7 +39,7 @@ def contiguous(x: Samples) -> Samples:
 
 
 def join_samples(out: Samples, parts: Sequence[Samples], axis: int) -> None:
-    """Concatenate samples along an axis. Empty ones are skipped, whatever their shape."""
+    """Concatenate samples along an axis. Empty samples are skipped, whatever their shape."""
     start = np.zeros_like(out.shapes)
     for part in parts:
         copy_strided(out.window(start, part.shapes), part)
@@ -55,10 +55,10 @@ def take_rows(out: Samples, x: Samples, indices: np.ndarray, counts: np.ndarray)
     """Copy elements along the first axis of samples.
 
     Args:
-        out: output: the elements of each sample, in order, whatever their shape.
-        x: samples with an axis.
-        indices: indices of all samples, int64 [total]; they exist.
-        counts: indices of each sample, int64 [N].
+        out: output; only the order of the elements matters, not the shape.
+        x: samples with at least one axis.
+        indices: indices of all samples, int64 [total]; all are in range.
+        counts: number of indices of each sample, int64 [N].
     """
     sizes = x.shapes[:, 1:].prod(1) * x.dtype.itemsize
     _take_each(out.addresses, x.addresses, sizes, indices, counts)
@@ -80,7 +80,7 @@ def _take_each(out_at, x_at, sizes, indices, counts):
 
 @njit(nogil=True, cache=True)
 def _copy_run(target, source, count, target_step, source_step, itemsize):
-    """Copy `count` elements; the steps are in bytes. A constant size is a load and a store."""
+    """Copy `count` elements; the steps are in bytes. A constant size compiles to one load and one store."""
     if itemsize == 1:
         for i in range(count):
             copy_bytes(target + i * target_step, source + i * source_step, 1)
@@ -98,7 +98,7 @@ def _copy_run(target, source, count, target_step, source_step, itemsize):
 @njit(nogil=True, cache=True)
 def _copy_each(out_at, out_strides, x_at, x_strides, shapes, itemsize):
     axes = shapes.shape[1]
-    # Of the axes that are not merged, the last one first; steps are in bytes.
+    # Of the axes after merging, the last one first; steps are in bytes.
     extents, index = np.empty(axes + 1, np.int64), np.empty(axes + 1, np.int64)
     source_steps, target_steps = np.empty(axes + 1, np.int64), np.empty(axes + 1, np.int64)
     for n in range(len(out_at)):

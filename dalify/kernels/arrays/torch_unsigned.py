@@ -1,7 +1,4 @@
-"""Views of unsigned tensors that torch can index.
-
-torch stores uint16, uint32 and uint64, but does not index them.
-"""
+"""Views of uint16, uint32 and uint64 tensors: torch stores these types, but does not index them."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ _ALIGNMENT_BYTES = 16
 def uploaded(values: Any, device: Any, dtype: Any = None) -> Tensor:
     """Return a tensor on the device with values of the host, without waiting for the device.
 
-    torch waits for all work of the stream when it copies ordinary memory. It copies page-locked memory later, and
-    keeps it until then.
+    torch waits for the stream when it copies ordinary memory. It copies page-locked memory asynchronously, and keeps it
+    until then.
 
     Args:
         values: array, or a value that NumPy converts to an array. It may change afterwards.
@@ -44,7 +44,7 @@ def uploaded(values: Any, device: Any, dtype: Any = None) -> Tensor:
 
 
 def uploaded_bytes(size_bytes: int, device: Any, fill: Callable[[np.ndarray], Any]) -> Tensor:
-    """Return bytes on the device that a function writes on the host, without waiting for the device.
+    """Return bytes on the device that `fill` writes on the host, without waiting for the device.
 
     Args:
         size_bytes: number of bytes.
@@ -64,7 +64,7 @@ def selected_rows(x: Tensor, rows: np.ndarray) -> Tensor:
 
     Args:
         x: tensor of any dtype with at least one axis.
-        rows: positions on the first axis, on the host.
+        rows: indices along the first axis, on the host.
     """
     return movable_torch(x).index_select(0, uploaded(rows, x.device, np.int64)).view(x.dtype)
 

@@ -1,4 +1,4 @@
-"""Floating-point numbers of torch for sums, products and rounding that float32 does not hold."""
+"""The widest float type of a torch device, for results that must be more accurate than float32."""
 
 from __future__ import annotations
 

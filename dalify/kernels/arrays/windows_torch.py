@@ -39,8 +39,8 @@ def window_samples_torch(
 
     Args:
         out: output.
-        x: with the same number of dimensions.
-        start: int64 [N, dimensions]: start of the windows, which may exceed `x`.
+        x: samples with the same number of dimensions.
+        start: int64 [N, ndim]: start of the windows, which may exceed `x`.
         fill_values: value outside `x`: one, or one for each index of one axis, in a shape that broadcasts to samples.
     """
     if out.ndim == 0:
@@ -73,13 +73,7 @@ def window_samples_torch(
 
 
 def pad_samples_torch(out: DeviceSamples, x: DeviceSamples, fill_value: np.ndarray) -> None:
-    """Copy samples to the front of larger ones.
-
-    Args:
-        out: output; none is empty.
-        x: with the same number of dimensions and the same element type.
-        fill_value: value after each sample, [N], of the element type.
-    """
+    """`dalify.kernels.arrays.gather.pad_samples` for samples on the device; none of `out` is empty."""
     grid = Grid(out, x, out.ndim)
     values = movable_torch(grid.read(x, grid.sources(x, grid.limited(x, grid.coordinates))))
     outside = grid.of_sample(movable_torch(uploaded(fill_value, out.device)))
@@ -91,8 +85,8 @@ def bordered_samples_torch(out: DeviceSamples, x: DeviceSamples, start: np.ndarr
 
     Args:
         out: output.
-        x: with the same number of dimensions, not empty.
-        start: int64 [N, dimensions]: start of the windows.
+        x: samples with the same number of dimensions, not empty.
+        start: int64 [N, ndim]: start of the windows.
         border: key of `dalify.kernels.arrays.gather.BORDERS`.
     """
     place = BORDERS_TORCH[border]
@@ -113,7 +107,7 @@ def flip_samples_torch(out: DeviceSamples, x: DeviceSamples, flags: Mapping[int,
     Args:
         out: output with the shapes and element type of `x`.
         x: samples.
-        flags: axis of a sample to [N]: non-zero reverses it.
+        flags: for axes of a sample, [N]; non-zero reverses the axis.
     """
     reversed_axes = {axis: values != 0 for axis, values in flags.items() if values.any()}
     if not reversed_axes:
@@ -125,7 +119,6 @@ def flip_samples_torch(out: DeviceSamples, x: DeviceSamples, flags: Mapping[int,
     for axis, flag in reversed_axes.items():
         extent, at = grid.of_sample(x.shapes[:, axis]), sources[axis]
         is_reversed = grid.of_sample(flag.astype(np.int64))
-        # Without a condition: at + flag * (extent - 1 - 2 * at).
         sources[axis] = at + is_reversed * (extent - 1 - 2 * at)
     movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
 
@@ -153,9 +146,9 @@ def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axi
 
     Args:
         out: output; none is empty.
-        parts: samples of the same element type, whose extents along the axis add up to those of `out`. Those of a
-            sample without elements count as 0.
-        axis: of a sample.
+        parts: samples of the same element type. Their extents along the axis add up to those of `out`; extents of
+            samples without elements count as 0.
+        axis: axis of a sample.
     """
     full = [part for part in parts if part.ndim == out.ndim and part.shapes.all(1).any()]
     if all(samples.dense is not None for samples in (out, *full)):
@@ -179,7 +172,7 @@ def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axi
         place = at - grid.of_sample(begin)
         begin += np.where(part.shapes.all(1), part.shapes[:, 1], 0)
         values = movable_torch(grid.read(part, grid.sources(part, grid.limited(part, [row, place]))))
-        # Later parts begin after this one, and overwrite what it repeats there.
+        # Elements after the end of this part repeat its edge; later parts overwrite them.
         is_behind = (place >= 0) if not unit or unit == 1 else (place >= 0)[:, None]
         result = values if result is None else torch.where(is_behind, values, result)
     assert result is not None, "dalify bug: a result of no elements"
@@ -191,8 +184,8 @@ def fill_by_kind(out: DeviceSamples, kinds: Sequence[Any], fill: Callable[[Devic
 
     Args:
         out: output.
-        kinds: of each sample, hashable.
-        fill: is called once for each kind, with samples to fill, and their numbers, int64 ascending.
+        kinds: kind of each sample, hashable.
+        fill: called once for each kind with the samples to fill and their indices, int64 ascending.
     """
     found = list(dict.fromkeys(kinds))
     if len(found) == 1:
@@ -210,12 +203,12 @@ def fill_by_kind(out: DeviceSamples, kinds: Sequence[Any], fill: Callable[[Devic
 
 
 def moved_torch(x: DeviceSamples, offsets: np.ndarray, size: int) -> Tensor:
-    """Return the elements of samples at other places.
+    """Return the elements of samples in a buffer with other offsets.
 
     Args:
         x: samples, none of them empty.
-        offsets: int64 [N]: the first element of each in the result.
-        size: elements of the result.
+        offsets: offset of each sample in the result, int64 [N].
+        size: number of elements of the result.
     """
     if np.array_equal(x.offsets, offsets) and x.block.numel() == size:
         return x.block
@@ -256,7 +249,7 @@ BORDERS_TORCH: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def _grid(out: DeviceSamples, x: DeviceSamples, whole: np.ndarray) -> Grid:
-    """Return the grid of `out`, with the last axes that `whole` marks together as units if both buffers allow it."""
+    """Return the grid of `out`; the last axes for which `whole` is True form units if both buffers allow it."""
     changed = np.flatnonzero(~whole)
     axes = max(1, int(changed[-1]) + 1 if len(changed) else 1)
     unit = common_unit(out, axes)

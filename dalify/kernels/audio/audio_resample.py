@@ -1,8 +1,7 @@
-"""Resamples audio with a windowed sinc, with the numbers of DALI.
+"""Resamples audio with a windowed sinc, with the same results as DALI.
 
-The window is a table with 32 entries per sample and linear interpolation, and positions are computed in float32 within
-blocks of 256 results. The entries for one result are 32 apart in such a table; here they are contiguous, one row per
-fraction, so that a result is two dot products.
+As in DALI, the filter is a table with 32 entries per sample and linear interpolation, and positions are computed in
+float32 within blocks of 256 results. Here the table has one row per phase, so that each result is two dot products.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from dalify.kernels.arrays.wide_torch import widened
 __all__ = ["lobes_of", "resample_audio", "resample_samples", "resample_samples_torch"]
 
 _BLOCK = 256
-_AT_ONCE = 64 * _BLOCK  # results, for which a part of the input is copied
+_AT_ONCE = 64 * _BLOCK  # results that are computed from one copied part of the input
 _PHASES = 32
-_TORCH_ELEMENTS = 1 << 24  # size of an intermediate result on the device
+_TORCH_ELEMENTS = 1 << 24  # maximum size of an intermediate result on the device
 
 
 def lobes_of(quality: float) -> int:
@@ -40,8 +39,8 @@ def lobes_of(quality: float) -> int:
 def _rows(lobes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the table and its differences, float32 [_PHASES + 1, 2 * lobes].
 
-    Row j contains the weights of the samples ``1 - lobes`` to ``lobes`` relative to the last one before a position that
-    is j / 32 after that sample; the differences are to row j - 1.
+    Row j has the weights for a position j / 32 after a sample: the weights of the samples ``1 - lobes`` to ``lobes``
+    relative to that sample. The differences are those to row j - 1.
     """
     count = 2 * _PHASES * lobes + 1
     places = (np.arange(count) - count // 2) / _PHASES
@@ -135,7 +134,7 @@ def _resample_each(
         for start in range(0, results, _AT_ONCE):
             count = min(_AT_ONCE, results - start)
             _places(wholes[:count], fractions[:count], start, steps[n])
-            # The part of the padded channel that these results need, and the part of the channel that is in it.
+            # The part of the padded channel that these results need, then the samples in this part.
             begin = min(max(wholes[0] + taps // 2, 0), last)
             end = min(max(wholes[count - 1] + taps // 2, 0), last) + taps
             for i in range(count):
@@ -248,7 +247,7 @@ def _tables(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return row, weight of the differences, and first input sample of all results.
 
-    They are in the order of the buffer of `out`; for its unused elements they are 0.
+    They are in the order of the buffer of `out`, and 0 for its gaps.
     """
     total = out.block.numel() // channels
     rows, begins = np.zeros(total, np.int64), np.zeros(total, np.int64)
@@ -262,6 +261,6 @@ def _tables(
         part = slice(start, start + count)
         rows[part] = np.ceil(phases)
         weights[part] = rows[part] - phases
-        # Windows that are farther outside also contain zeros.
+        # Windows that begin farther outside contain only zeros as well.
         begins[part] = np.clip(wholes + taps // 2, 0, int(x.shapes[n, 0]) + taps) - (taps - 1)
     return rows, weights, begins

@@ -20,10 +20,11 @@ def transform_axis_torch(
     """Multiply one axis of samples by a matrix.
 
     Args:
-        out: float32 samples with K extents along the axis, output.
+        out: float32 samples with the extent K along the axis, output.
         x: float32 samples.
-        axis: of a sample.
-        matrix_of: returns the matrix, float32 [K, k], for samples of k extents along the axis; K may depend on k.
+        axis: axis of a sample.
+        matrix_of: function of the extent k of `x` along the axis, which returns the matrix, float32 [K, k]; K may
+            depend on k.
     """
     lengths = x.shapes[:, axis]
     forms = [
@@ -35,7 +36,7 @@ def transform_axis_torch(
     if len(matrices) == 1:
         _multiply(target, source, matrix=uploaded(matrices[int(lengths[0])], x.device)[None])
         return
-    # Zeros after the matrix of a sample take nothing from what is padded.
+    # The matrices are padded with 0, so that the padding of the samples has no effect.
     largest = np.max([matrix.shape for matrix in matrices.values()], axis=0)
     stacked = np.zeros((len(x), *largest), np.float32)
     for n, length in enumerate(lengths.tolist()):

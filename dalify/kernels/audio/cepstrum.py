@@ -1,7 +1,6 @@
-"""Discrete cosine transforms of which only the first coefficients are needed: cepstra.
+"""The first coefficients of discrete cosine transforms: cepstra.
 
-Few coefficients are computed faster by a product with a small matrix than by a fast transform. The matrix includes the
-liftering weights.
+For few coefficients, a product with a matrix is faster than a fast transform. It includes the liftering weights.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dalify.data.samples import Samples
 
 __all__ = ["cepstral_matrix", "transform_axis"]
 
-_COLUMNS = 128  # block size: fits into the L1 cache with sixty rows of a spectrum
+_COLUMNS = 128  # a block of this width with sixty rows of a spectrum fits into the L1 cache
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,10 +111,10 @@ def transform_axis(out: Samples, x: Samples, axis: int, matrix_of: Callable[[int
     """Multiply by a matrix along an axis.
 
     Args:
-        out: float32, output.
-        x: float32, with the same extents except along the axis.
-        axis: the axis.
-        matrix_of: returns the matrix for an extent of `x` along the axis, float32 [extent of out, extent of x].
+        out: float32 samples, output.
+        x: float32 samples with the same extents except along the axis.
+        axis: axis of a sample.
+        matrix_of: function of the extent of `x` along the axis, which returns float32 [extent of out, extent of x].
     """
     if x.dense is not None and out.dense is not None:
         shape = x.dense.shape

@@ -45,7 +45,7 @@ def _largest(x_at, size, lanes):
     rest = array_at(x_at, (size,), _SINGLE)
     for i in range(whole, size):
         lanes[0] = rest[i] if rest[i] > lanes[0] else lanes[0]
-    for lane in range(1, _LANES):  # numba's `max` would import all of scipy.linalg, even from saved code
+    for lane in range(1, _LANES):  # with numba's `max`, loading this function would import all of scipy.linalg
         lanes[0] = lanes[lane] if lanes[lane] > lanes[0] else lanes[0]
     return lanes[0]
 
@@ -71,7 +71,7 @@ def _of_samples(out_at, x_at, x_shapes, reference, minimum, factor):
             )
             for i in range(size):
                 ratio = part[i] * inverse
-                ratio = ratio if ratio > minimum else minimum  # NaN is not larger
+                ratio = ratio if ratio > minimum else minimum  # also for NaN
                 ratios[i] = ratio * np.float32(2.0**24) if ratio < _MIN_NORMAL else ratio
                 exponents[i] = np.float32(-24) if ratio < _MIN_NORMAL else np.float32(0)
             for i in range(size):
@@ -88,10 +88,10 @@ def _of_samples(out_at, x_at, x_shapes, reference, minimum, factor):
 
 
 def to_decibels(out: Samples, x: Samples, multiplier: float, cutoff_db: float, reference: float | None) -> None:
-    """Fill out with ``multiplier * log10(max(10 ** (cutoff_db / multiplier), x / reference))``.
+    """Fill `out` with ``multiplier * log10(max(10 ** (cutoff_db / multiplier), x / reference))``.
 
     Args:
-        out: N samples of float32, output; it may be `x`.
+        out: N samples of float32, output; may be `x`.
         x: N samples of float32.
         multiplier: 10 for powers, 20 for magnitudes.
         cutoff_db: minimum result.
@@ -104,7 +104,7 @@ def to_decibels(out: Samples, x: Samples, multiplier: float, cutoff_db: float, r
 @functools.lru_cache(maxsize=64)
 def _minimum_and_factor(multiplier: float, cutoff_db: float) -> tuple[np.float32, np.float32]:
     minimum = np.float32(np.power(10.0, np.divide(cutoff_db, multiplier)))
-    # The logarithm of 0 would be infinite: use the smallest number instead.
+    # Not 0, because its logarithm is infinite.
     return max(minimum, np.float32(1.4e-45)), np.float32(multiplier / math.log(10))
 
 

@@ -1,14 +1,14 @@
-"""Fourier transforms of many short real signals at once: the core of spectrograms.
+"""Fourier transforms of many short real signals, for spectrograms.
 
-Sixteen signals are transformed in parallel, one per SIMD lane. Every step is then the same vector operation for any
-length, and the frames of a spectrogram are contiguous, as they are stored.
+Sixteen signals are transformed in parallel, one per SIMD lane, so that every step is the same vector operation for any
+length, and the frames of a spectrogram are contiguous.
 
 `python -m benchmarks kernels`, one thread on x86-64: spectrograms take 1 / 1.9 of the CPU time of torch.stft, and
 1 / 3.2 of that with scipy.fft for windows of 512 samples, 1 / 3.7 for windows of 2048.
 
 The algorithm is Stockham's, with radices 4, 2, 3 and 5, on real signals packed as complex signals of half the length
-(Brigham, The Fast Fourier Transform, 1988). Other lengths are rare and computed by NumPy, in 1.8 times the time of
-scipy.fft, which is not a dependency, and 3.8 times that of torch.stft.
+(Brigham, The Fast Fourier Transform and Its Applications, 1988). Other lengths are rare and computed by NumPy, in 1.8
+times the time of scipy.fft, which is not a dependency, and 3.8 times that of torch.stft.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Transform(NamedTuple):
     """The plan of a transform of one length.
 
     Attributes:
-        steps: radices, int64.
+        steps: radices of the steps, int64.
         twiddles: float32, the concatenated factors of all steps.
-        unpacking: float32 [length // 4 + 1, 2], factors to unpack the packed signal.
+        unpacking: float32 [length // 4 + 1, 2], factors to unpack the spectrum of the packed signal.
     """
 
     steps: np.ndarray
@@ -77,7 +77,7 @@ def transform_of(length: int) -> Transform | None:
 
 
 class _Complex:
-    """A complex number per lane during code generation; real and imaginary parts are two vectors."""
+    """LLVM values of one complex number per lane: a vector of real and one of imaginary parts."""
 
     def __init__(self, builder: Any, real: Any, imaginary: Any) -> None:
         self.builder, self.real, self.imaginary = builder, real, imaginary
@@ -191,8 +191,8 @@ def weighted_transpose(typing_context: Any, source: Any, step: Any, weights: Any
     """Store ``target[n, lane] = source[lane, n] * weights[n]`` for sixteen by sixteen float32 numbers.
 
     For use inside numba functions. All arguments are ``uintp``: the addresses of the first number of the first lane,
-    of sixteen weights, and of the target, whose rows follow each other and are aligned; and `step`, the distance of
-    two lanes in bytes.
+    of sixteen weights, and of the target, which has aligned, contiguous rows; and `step`, the distance of two lanes in
+    bytes.
     """
     return types.void(types.uintp, types.uintp, types.uintp, types.uintp), _generate_transpose
 
@@ -245,7 +245,7 @@ def _transform(source: Any, target: Any, half: int, steps: np.ndarray, twiddles:
     return source
 
 
-# The buffers are addresses: numba compiles a function with scalars in a fraction of the time.
+# The buffers are addresses, because numba compiles functions of scalars in a fraction of the time.
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
 def spectrum_of_lanes(
     out: Any,
@@ -261,9 +261,9 @@ def spectrum_of_lanes(
 
     Args:
         out: address of the output, float32 [half + 1, LANES].
-        rows: address of the signals, float32 [2 * half, LANES], a multiple of 64; overwritten.
+        rows: address of the signals, float32 [2 * half, LANES], aligned to 64 bytes; overwritten.
         spare: address of a buffer like `rows`.
-        half: half of the length of the signals.
+        half: half the length of the signals.
         steps: from `transform_of`.
         twiddles: from `transform_of`.
         unpacking: from `transform_of`.

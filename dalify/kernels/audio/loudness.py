@@ -29,10 +29,10 @@ def _larger(power: Any, largest: Any) -> Any:
 def _four_intervals(out_at: Any, squares: np.ndarray, window: int, first: int, size: int, interval: int) -> Any:
     """Process up to four intervals in parallel, so that additions do not wait for each other; see `_powers`.
 
-    The first one is processed several times if there are fewer than four, and when the last one has ended.
+    The first interval takes the place of missing intervals, and of the last one after its end.
     """
     out, scale = array_at(out_at, (size,), _SINGLE), np.float32(1) / np.float32(window)
-    # Unsigned, because others are checked: negative ones would count from the end.
+    # Unsigned, because numba tests whether signed indices are negative.
     step, rest = np.uintp(interval), np.uintp(size - first)
     start = second = third = fourth = np.uintp(first)
     if rest > step:
@@ -71,8 +71,8 @@ def _four_intervals(out_at: Any, squares: np.ndarray, window: int, first: int, s
 def _powers(out_at: Any, x: np.ndarray, window: int, interval: int, squares: np.ndarray) -> Any:
     """Fill out [n] with the mean squares of the windows that end with each sample, and return the maximum.
 
-    Windows are padded with 0 at the start. Squares are stored in ``squares`` and added in its dtype; at every multiple
-    of ``interval`` the sum is recomputed, so that errors stay small.
+    The signal is preceded by zeros. Squares are stored in ``squares`` and added in its dtype; at every multiple of
+    ``interval`` the sum is recomputed, which limits the error.
     """
     for i in range(window):
         squares[i] = 0
@@ -102,10 +102,10 @@ def _region(powers: np.ndarray, threshold: Any, window: int) -> tuple[int, int]:
 
 @njit(nogil=True, cache=True)
 def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_length, reset_interval, like):
-    most = np.int64(0)
+    longest = np.int64(0)
     for n in range(len(x_at)):
-        most = max(most, x_shapes[n, 0])
-    squares, memory = new_array((most + min(most, window_length),), like), new_array((most,), _SINGLE)
+        longest = max(longest, x_shapes[n, 0])
+    squares, memory = new_array((longest + min(longest, window_length),), like), new_array((longest,), _SINGLE)
     for n in range(len(x_at)):
         size = x_shapes[n, 0]
         begins[n] = lengths[n] = 0
@@ -119,7 +119,7 @@ def _regions(begins, lengths, x_at, x_shapes, x_like, ratio, reference, window_l
         begins[n], lengths[n] = _region(memory[:size], threshold, window)
 
 
-@lru_cache(64)  # for each chunk, calling a function of NumPy takes longer
+@lru_cache(64)  # a cache access is faster than NumPy
 def _power_ratio(decibels: float) -> np.float32:
     return np.float32(np.power(10.0, decibels / 10))
 
@@ -140,14 +140,14 @@ def nonsilent_regions(
         begins: output, int32 [N]: first sample of the first loud window, 0 if there is none.
         lengths: output, int32 [N]: number of samples from there to the end of the last loud window, 0 if there is none.
         x: N recordings, [samples] of any integer type or FLOAT.
-        cutoff_db: windows are loud from ``10 ** (cutoff_db / 10)`` of the reference.
-        reference_power: 0 for the maximum power of a window.
+        cutoff_db: windows are loud if their power is at least ``10 ** (cutoff_db / 10)`` times the reference.
+        reference_power: mean square that is the reference; 0 for the maximum of the windows of each recording.
         window_length: samples of a window; shorter recordings are one window.
         reset_interval: samples after which the sliding sum of floats is recomputed; -1 for never.
     """
     like = _SINGLE
     if x.dtype != np.float32:
-        # Sums of 16-bit squares are exact in 64 bits, with any interval; wider ones are not.
+        # Sums of squares of 16-bit integers are exact in 64 bits, so any interval gives the same result.
         like, reset_interval = (_INT64, 4 * window_length) if x.dtype.itemsize <= 2 else (_DOUBLE, -1)
     ratio = _power_ratio(cutoff_db)
     options = np.float32(reference_power), window_length, reset_interval

@@ -1,7 +1,7 @@
 """Mel filter banks: triangles of equal width on a scale of perceived pitch.
 
-A frequency is in at most two triangles: a bank is two weights per frequency, and applying it is one pass over the
-spectrum, not a matrix product.
+Each frequency is in at most two triangles, so a bank has two weights per frequency, and is applied in one pass over the
+spectrum.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["MEL_FORMULAS", "Bank", "add_bands", "apply_bank", "bank_of", "matrix
 MEL_FORMULAS = ("slaney", "htk")
 _LANES = 16
 _SINGLE = np.empty(0, np.float32)
-# Slaney's scale: 200/3 Hz for each mel up to 1000 Hz, above it 27 mels for a factor of 6.4.
+# Slaney's scale (Auditory Toolbox, 1998): 200/3 Hz for each mel up to 1000 Hz, above it 27 mels for a factor of 6.4.
 _SLANEY_STEP_HZ = 200 / 3
 _SLANEY_KNEE_HZ = 1000.0
 _SLANEY_LOG_STEP = math.log(6.4) / 27
@@ -31,8 +31,8 @@ class Bank(NamedTuple):
     """A filter bank for spectra of one length.
 
     Attributes:
-        falling_filter: int32 [bins], filter whose falling half contains a frequency; the next filter is the one whose
-            rising half contains it. From -1 to the number of filters - 1; -2 outside the range of frequencies.
+        falling_filter: int32 [bins], the filter with the frequency in its falling half; the next filter has it in its
+            rising half. From -1 to the number of filters - 1; -2 outside the range of frequencies.
         falling: float32 [bins], weight in that filter.
         rising: float32 [bins], weight in the next filter.
     """
@@ -107,7 +107,7 @@ def matrix_of(bank: Bank, nfilter: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz"})
 def add_bands(out_at, x_at, filters, bins, size, falling_filter, falling, rising):
-    """Fill out [filters, size] with the sums of x [bins, size], both at addresses; the rest is a `Bank`."""
+    """Fill out [filters, size] with the sums of x [bins, size]; the last arguments are a `Bank`."""
     out = array_at(out_at, (filters * size,), _SINGLE)
     for i in range(filters * size):
         out[i] = 0
@@ -126,7 +126,7 @@ def add_bands(out_at, x_at, filters, bins, size, falling_filter, falling, rising
 
 @njit(nogil=True, cache=True)
 def _apply(out_at, x_at, x_shapes, axis, filters, falling_filter, falling, rising):
-    """Sum the spectra of each sample: with the frequencies in the last axis, sixteen at once, one per SIMD lane."""
+    """Sum the spectra of each sample; sixteen spectra at once, one per SIMD lane, if frequencies are the last axis."""
     bins = x_shapes[0, axis]
     memory = new_array(((bins + filters) * _LANES,), _SINGLE)
     for i in range(memory.size):
@@ -162,7 +162,7 @@ def apply_bank(out: Samples, x: Samples, axis: int, bank: Bank) -> None:
     """Apply a filter bank to spectra.
 
     Args:
-        out: N samples float32 with the shapes of `x`, but filters along the axis; output.
+        out: N samples float32 with the shapes of `x`, except for the number of filters along the axis; output.
         x: N samples float32.
         axis: the axis of frequencies, of the same extent in all samples.
         bank: filter bank for these bins and filters.

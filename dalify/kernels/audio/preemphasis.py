@@ -28,7 +28,7 @@ def _filter(out_at, out_shapes, out_like, x_at, x_shapes, x_like, preemph_coeff,
 
 
 def preemphasis(out: Samples, x: Samples, preemph_coeff: np.ndarray, border: str) -> None:
-    """Fill out with ``x[t] - coefficient * x[t - 1]``, in float32, or float64 if x is float64.
+    """Fill `out` with ``x[t] - coefficient * x[t - 1]``, computed in float32, or in float64 if `x` is float64.
 
     Args:
         out: N samples of any numeric dtype, output; integers are rounded and saturated.

@@ -1,8 +1,4 @@
-"""Spectra of signals: windows of audio, and power spectra along an axis of any data.
-
-Copies signals with windows and borders to the layout of `fourier`, which transforms sixteen signals at a time, and
-copies the results back.
-"""
+"""Spectrograms of audio, and power spectra along an axis of any data; `fourier` has the transforms."""
 
 from __future__ import annotations
 
@@ -29,13 +25,13 @@ __all__ = ["fill_shapes", "frame_count", "power_spectrum", "power_spectrum_torch
 _SINGLE = np.empty(0, np.float32)
 _ROW_BYTES = 4 * LANES
 _NO_BANK = Bank(np.empty(0, np.int32), _SINGLE, _SINGLE)
-_OTHER_FRAMES = 256  # frames per chunk if NumPy transforms: some hundred kilobytes
+_OTHER_FRAMES = 256  # frames that NumPy transforms at once: a few hundred kilobytes
 
 
 def frame_count(length: int, window_length: int, window_step: int, center_windows: bool) -> int:
     """Return the number of windows of a signal.
 
-    Centered windows are at all multiples of the step within the signal. Others are inside it; if a signal is shorter
+    Centered windows are at all multiples of the step within the signal. Others are inside the signal; if it is shorter
     than a window by less than a step, its only window is zero-padded, as in DALI.
 
     Args:
@@ -60,7 +56,7 @@ def frame_count(length: int, window_length: int, window_step: int, center_window
     return 1 if missing > 0 else -missing // window_step + 1
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def fill_shapes(out_shapes: Any, shapes: Any, window: int, window_step: int, bins: int, time: int) -> bool:
     """Fill the shapes of the spectrograms of a chunk.
@@ -89,19 +85,19 @@ def fill_shapes(out_shapes: Any, shapes: Any, window: int, window_step: int, bin
 
 @njit(nogil=True, inline="always")
 def _buffers_of(length, bands):
-    """Return memory for two buffers of a transform, its result, and sums in bands, float32 [rows, LANES]."""
+    """Return memory for two buffers of a transform, its result, sums in bands, and alignment."""
     return new_array(((2 * length + length // 2 + 2 + bands) * LANES,), _SINGLE)
 
 
 @njit(nogil=True, inline="always")
 def _first_row(memory):
-    """Return the first address in memory that is aligned to a row."""
+    """Return the first address in an array that is aligned to the size of a row."""
     return (np.int64(memory.ctypes.data) + _ROW_BYTES - 1) & -_ROW_BYTES
 
 
 @njit(nogil=True, inline="always")
 def _value(x: np.ndarray, index: int, reflect_padding: bool) -> Any:
-    """Return a sample of a signal; beyond its ends reflected at the outermost samples, or 0."""
+    """Return a sample of a signal; beyond its ends 0, or a sample by reflection at the outermost samples."""
     length = x.size
     if 0 <= index < length:
         return x[index]
@@ -164,7 +160,7 @@ def _spectrogram_by_lanes(
     falling,
     rising,
 ):
-    """Fill [bins, frames], or [frames, bins]; if there are bands, the spectra are summed and not stored."""
+    """Fill [bins, frames], or [frames, bins]; with `bands`, only the sums of the spectra in the bands are stored."""
     memory, bins = _buffers_of(length, bands), length // 2 + 1
     results = bands if bands else bins
     for n in range(len(x_at)):
@@ -239,8 +235,7 @@ def spectrogram(
         reflect_padding: whether the signal is reflected at its first and last sample; else it is padded with 0.
         power: 2 for squared magnitudes, 1 for magnitudes.
         has_frames_first: order of the axes of ``out``.
-        bank: sums the spectra in bands, which take the place of the bins in ``out``; only for lengths that
-            `transform_of` supports.
+        bank: filter bank; ``out`` then has its bands instead of bins. Only for lengths that `transform_of` supports.
     """
     offset = -(window.size // 2) if center_windows else 0
     reflect_padding = reflect_padding and center_windows
@@ -277,7 +272,7 @@ def spectrogram_torch(
     has_frames_first: bool,
     lengths: np.ndarray,
 ) -> None:
-    """`spectrogram` for torch tensors on any device: signals [N, T], of which only `lengths`, int64 [N], count."""
+    """`spectrogram` for torch tensors on any device: signals [N, T] with the `lengths`, int64 [N]."""
     frames = out.shape[1 if has_frames_first else 2]
     offset = -(window.size // 2) if center_windows else 0
     samples = uploaded(lengths[:1] if (lengths == lengths[0]).all() else lengths, x.device)[:, None]
@@ -303,7 +298,7 @@ def _powers_torch(spectrum: torch.Tensor, power: int) -> torch.Tensor:
 
 @njit(nogil=True, cache=True)
 def _lane_distance(at, steps, sizes):
-    """Return the bytes from one of sixteen signals of one size and step to the next; 0 if they are different."""
+    """Return the distance of signals in bytes; 0 unless there are sixteen with equal distances, sizes and steps."""
     distance = at[1] - at[0] if len(at) == LANES else np.int64(0)
     for lane in range(1, len(at)):
         if at[lane] - at[lane - 1] != distance or steps[lane] != steps[0] or sizes[lane] != sizes[0]:
@@ -377,8 +372,8 @@ class _Signals(NamedTuple):
     """Signals along an axis of samples.
 
     Attributes:
-        at: address of the first number of each, int64 [signals].
-        steps: elements from one number to the next.
+        at: address of the first element of each signal, int64 [signals].
+        steps: distances of successive elements, in elements.
         sizes: lengths.
     """
 
@@ -394,7 +389,7 @@ class _Signals(NamedTuple):
         return _Signals(*found)
 
     def part(self, first: int) -> _Signals:
-        """Return the next signals that NumPy transforms together."""
+        """Return the signals from `first` on that NumPy transforms at once."""
         return _Signals(*(values[first : first + _OTHER_FRAMES] for values in self))
 
 
@@ -465,9 +460,9 @@ def power_spectrum_torch(
 def _own_spectra_torch(x: torch.Tensor, lengths: np.ndarray, bins: int) -> torch.Tensor:
     """Return spectra of signals of different lengths, up to a phase, by Bluestein's algorithm.
 
-    With ``2 k n = k * k + n * n - (k - n) ** 2`` the transform of a signal is the convolution of its products with a
-    chirp and the conjugate chirp. So one length serves all signals, and only the chirps differ. In float64, since the
-    three transforms round more than one.
+    With ``2 k n = k * k + n * n - (k - n) ** 2``, the transform of a signal is the convolution of its product with a
+    chirp and the conjugate chirp. So all signals are transformed with one length, and only the chirps differ. Computed
+    in float64, because three transforms have larger rounding errors than one.
 
     Args:
         x: signals, 0 after their ends, [N, ..., T].

@@ -1,8 +1,4 @@
-"""Searches for a random window that keeps enough of the bounding boxes, as in the training of SSD.
-
-The result depends only on the random numbers, which are drawn separately for each candidate. All samples of a chunk are
-processed in one call.
-"""
+"""Searches for random windows that keep enough of the boxes, as in the training of SSD (Liu et al., 2016)."""
 
 from __future__ import annotations
 
@@ -37,8 +33,7 @@ class CropRules:
         all_boxes_above_threshold: whether all boxes must reach the threshold; False if one is enough.
         scaling: minimum and maximum extent relative to the image.
         aspect_ratio: for each pair of axes (xy, or xy, xz, yz) minimum and maximum ratio of extents.
-        num_attempts: candidates per round. A candidate that satisfies the criteria but keeps no box also ends the
-            round.
+        num_attempts: candidates per round. A candidate that reaches the threshold but keeps no box also ends the round.
         total_num_attempts: total number of candidates, after which the best one is used.
         bbox_prune_threshold: minimum fraction of a box's area in the window to keep it; None if its center must be
             inside.
@@ -80,7 +75,7 @@ class Found:
     is_valid: np.ndarray
 
 
-# Functions get whole arrays and the range of the rows of a sample, and assign no slices, which take long to compile.
+# The functions take whole arrays and a range of rows, and assign no slices, because slices take long to compile.
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
@@ -90,7 +85,7 @@ def _is_drawn(shape, numbers, scaling, ratios, extents, n):
     for axis in range(axes):
         shape[axis] = scaling[0] + numbers[axis] * (scaling[1] - scaling[0])
     if axes == 2 and ratios[0, 0] == ratios[0, 1]:
-        # Random extents never have exactly the fixed ratio: one side is computed from the other.
+        # Random extents do not have exactly the fixed ratio, so one side is computed from the other.
         ratio = ratios[0, 0] * extents[n, 1] / extents[n, 0]
         longest = larger_of(shape[1], shape[0])
         shape[0] = longest if ratio >= 1 else longest * ratio
@@ -117,21 +112,21 @@ def _area_inside(boxes, row, start, shape):
 
 @njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
 def _keep(kept, boxes, first, last, areas, start, shape, bbox_prune_threshold):
-    """Fill the mask of kept boxes; return their number. A negative threshold selects the rule of the center."""
+    """Fill the mask of kept boxes; return their number. With a negative threshold, boxes are kept by their centers."""
     count, axes = 0, start.size
     for row in range(first, last):
-        survives = True
+        is_kept = True
         if bbox_prune_threshold < 0:
             for axis in range(axes):
                 center = (boxes[row, axis] + boxes[row, axis + axes]) / 2
-                survives &= start[axis] <= center
-                survives &= center <= start[axis] + shape[axis]
+                is_kept &= start[axis] <= center
+                is_kept &= center <= start[axis] + shape[axis]
         else:
             inside = _area_inside(boxes, row, start, shape)
-            survives = inside > 0
-            survives &= inside / larger_of(1e-12, areas[row]) >= bbox_prune_threshold
-        kept[row] = survives
-        count += survives
+            is_kept = inside > 0
+            is_kept &= inside / larger_of(1e-12, areas[row]) >= bbox_prune_threshold
+        kept[row] = is_kept
+        count += is_kept
     return count
 
 
@@ -139,7 +134,7 @@ def _keep(kept, boxes, first, last, areas, start, shape, bbox_prune_threshold):
 def _score(boxes, first, last, areas, start, shape, is_overlap, all_boxes_above_threshold, threshold, best_score):
     """Return the score to compare with the threshold: the minimum or maximum overlap of boxes.
 
-    If it cannot reach the threshold or the best score so far, some lower number is returned.
+    A score below the threshold that does not exceed the best score so far may be too large.
     """
     result = 1.0 if all_boxes_above_threshold or first == last else 0.0
     window = 1.0
@@ -200,10 +195,10 @@ def _find_windows(
                 in_round = 0
             if fixed_shapes.shape[1]:
                 for axis in range(axes):
-                    room = extents[n, axis] - fixed_shapes[n, axis]
-                    steps = int(numbers[axes + axis] * (abs(room) + 1))
+                    margin = extents[n, axis] - fixed_shapes[n, axis]
+                    steps = int(numbers[axes + axis] * (abs(margin) + 1))
                     shape[axis] = fixed_shapes[n, axis] / extents[n, axis]
-                    start[axis] = (steps if room >= 0 else -steps) / extents[n, axis]
+                    start[axis] = (steps if margin >= 0 else -steps) / extents[n, axis]
             else:
                 if not _is_drawn(shape, numbers, scaling, ratios, extents, n):
                     continue
@@ -254,14 +249,14 @@ def _clip_boxes(boxes, starts, kept, anchors, shapes, out, out_starts):
         out_starts[n + 1] = filled
 
 
-@lru_cache(64)  # nothing changes it
+@lru_cache(64)
 def _no_extents(count: int) -> np.ndarray:
     return np.empty((count, 0))
 
 
-@njit(cache=True)  # it keeps the GIL: it takes less time than releasing it
+@njit(cache=True)  # keeps the GIL, because releasing it takes longer than the computation
 def first_outside(boxes, slack):
-    """Return the first row with a number below 0 or above 1, except for a slack; -1 if there is none."""
+    """Return the first row with a number below ``-slack`` or above ``1 + slack``; -1 if there is none."""
     for row in range(boxes.shape[0]):
         for k in range(boxes.shape[1]):
             if not -slack <= boxes[row, k] <= 1 + slack:
@@ -282,7 +277,7 @@ def search(
         fixed_shapes: extents of the windows in pixels, float64 [N, axes]; None for random extents.
 
     Returns:
-        The first candidate that satisfies the criteria; after `total_num_attempts`, the one with the best overlap.
+        the first candidate that satisfies the criteria; after `total_num_attempts`, the one with the best overlap.
     """
     count, axes, total = len(boxes), extents.shape[1], len(boxes.values)
     samples, _, k0, k1, step = draw_arguments

@@ -19,9 +19,9 @@ _EXTENTS = {"x": "W", "y": "H", "z": "D"}
 
 @lru_cache(64)
 def _columns(layout: str, axes: int) -> tuple[list[int], list[int], list[bool], bool]:
-    """Return for x, y (and z) the column of the start, the column of the end or extent, and which it is.
+    """Return for each axis the column of the start, the column of the end or extent, and whether it is an extent.
 
-    Also return whether the layout already consists of corners.
+    The last value is whether the layout already consists of corners.
     """
     letters = "xyz"[:axes]
     starts, ends, are_extents = [], [], []

@@ -1,7 +1,6 @@
 """Matches anchors to boxes for single-shot detectors, on the CPU and the accelerator.
 
-There are thousands of anchors but only dozens of boxes, so the loops run over anchors with SIMD; each coordinate is
-stored in its own row.
+There are many more anchors than boxes, so the SIMD loops run over anchors; each coordinate is a contiguous row.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ def anchor_table(anchors: np.ndarray) -> np.ndarray:
     start, end = anchors[:, :2].T, anchors[:, 2:].T
     area = (end - start).prod(axis=0, keepdims=True)
     table = np.concatenate([start, end, area, (start + end) * np.float32(0.5), end - start])
-    return np.ascontiguousarray(table, np.float32)  # not in the order of the transposed anchors, which prevents SIMD
+    return np.ascontiguousarray(table, np.float32)  # the order of the transposed anchors would prevent SIMD
 
 
 @njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
 def _overlaps(result, best, best_box, number, corners, x0, y0, x1, y1, areas):
     """Fill the intersection over union of one box with some anchors; 0 if both have area 0.
 
-    Update the best box of each anchor, preferring this one for ties.
+    Update the best box of each anchor; this box wins ties.
     """
     zero = np.float32(0)
     left, top, right, bottom = corners
@@ -57,20 +56,20 @@ def _overlaps(result, best, best_box, number, corners, x0, y0, x1, y1, areas):
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
-def _highest(values, least, lanes):
-    """Return the maximum of `least` and some values; NaN among the values are ignored."""
+def _highest(values, minimum, lanes):
+    """Return the maximum of `minimum` and `values`; values that are NaN are ignored."""
     for k in range(_LANES):
-        lanes[k] = least
+        lanes[k] = minimum
     whole = values.size - values.size % _LANES
     for at in range(0, whole, _LANES):  # several maxima, because a loop with a single one is not vectorized
         part = values[at : at + _LANES]
         for k in range(_LANES):
             lanes[k] = part[k] if part[k] > lanes[k] else lanes[k]
     for k in range(_LANES):
-        least = lanes[k] if lanes[k] > least else least
+        minimum = lanes[k] if lanes[k] > minimum else minimum
     for at in range(whole, values.size):
-        least = values[at] if values[at] > least else least
-    return least
+        minimum = values[at] if values[at] > minimum else minimum
+    return minimum
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
@@ -119,7 +118,7 @@ def _match(out, out_labels, boxes, starts, labels, table, criteria, offset, scal
             best[own[box]], best_box[own[box]] = 2, box
         for a in range(count):
             out_labels[n, a] = 0
-            for k in range(4):  # assigning all at once would compile for 2 s
+            for k in range(4):  # assigning a slice would take 2 s to compile
                 out[n, a, k] = plain[a, k]
             if not best[a] > criteria:
                 continue
@@ -142,13 +141,13 @@ def match(
     """Match boxes to anchors.
 
     Args:
-        out: float32 [N, A, 4] output.
-        out_labels: int32 [N, A] output.
+        out: float32 [N, A, 4], output.
+        out_labels: int32 [N, A], output; 0 for anchors without a box.
         boxes: float32 [n, 4], left, top, right, bottom.
-        labels: int32, one for each of all boxes.
+        labels: label of each box, integers [n].
         table: table from ``anchor_table``.
-        criteria: an anchor is matched to its best box if the overlap is larger; the last one for ties.
-        offset: return offsets from the anchor.
+        criteria: an anchor is matched to its best box if the overlap is larger; the last box wins ties.
+        offset: whether results are offsets from the anchor; otherwise they are centers and extents.
         scale: factor of boxes and anchors.
         means: float32 [4], subtracted from offsets.
         stds: float32 [4], divisors of offsets.
@@ -172,15 +171,15 @@ def match_on_device(
     scale: float, means: np.ndarray, stds: np.ndarray,
 ) -> None:  # fmt: skip
     """`match` for tensors; samples are padded to the maximum number of boxes."""
-    device, most = out.device, int(boxes.lengths.max())
+    device, max_boxes = out.device, int(boxes.lengths.max())
     anchors, divisors, middle = (uploaded(item, device) for item in (table, stds, means))
     plain = torch.zeros_like(out[0]) if offset else anchors[5:].T
-    if most == 0:
+    if max_boxes == 0:
         out.copy_(plain.expand_as(out))
         out_labels.zero_()
         return
-    place = np.minimum(boxes.starts[:-1, None] + np.arange(most), len(boxes.values) - 1)
-    is_there = uploaded(np.arange(most) < boxes.lengths[:, None], device)
+    place = np.minimum(boxes.starts[:-1, None] + np.arange(max_boxes), len(boxes.values) - 1)
+    is_there = uploaded(np.arange(max_boxes) < boxes.lengths[:, None], device)
     rows = uploaded(place, device)
     padded, own_labels = boxes.values[rows], labels.int()[rows]
     start = torch.maximum(padded[:, :, None, :2], anchors[:2].T)
@@ -192,7 +191,7 @@ def match_on_device(
     best, best_box = _last_of_largest(overlaps, 1)
     _, own = _last_of_largest(overlaps, 2)
     # The last box wins an anchor.
-    boxes_of = torch.arange(most, device=device).expand_as(own)
+    boxes_of = torch.arange(max_boxes, device=device).expand_as(own)
     forced = torch.full_like(best_box, -1)
     forced.scatter_reduce_(1, own, torch.where(is_there, boxes_of, torch.full_like(own, -1)), "amax")
     best_box = torch.where(forced >= 0, forced, best_box)

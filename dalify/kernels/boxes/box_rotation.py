@@ -1,7 +1,4 @@
-"""Rotates bounding boxes with their images, all of a chunk in one compiled call, or on the accelerator.
-
-The options are documented in fn.bbox_rotate.
-"""
+"""Rotates bounding boxes with their images, for ``fn.bbox_rotate``, on the CPU and the accelerator."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ __all__ = ["EXPAND", "FIXED", "HALFWAY", "canvases", "rotate_boxes", "rotate_box
 
 EXPAND, FIXED, HALFWAY = 0, 1, 2
 _RADIANS = np.float32(math.pi / 180)
-_TOLERANCE = 0.01  # pixels by which a rotated image may exceed its canvas, as in dalify.kernels.images.rotation
+_TOLERANCE = 0.01  # pixels that a rotated image may exceed its canvas by, as in dalify.kernels.images.rotation
 
 
 @njit(nogil=True, cache=True)
@@ -46,7 +43,7 @@ def _canvases(canvas, image, angles, size, keep_size):
 
 
 def canvases(image: np.ndarray, angles: np.ndarray, size: np.ndarray | None, keep_size: bool) -> tuple[np.ndarray, int]:
-    """Return the canvas of each rotated image, and the first sample with an angle that is not finite, or N.
+    """Return the size of the canvas of each rotated image.
 
     Args:
         image: float64 [N, 2], width and height.
@@ -55,7 +52,7 @@ def canvases(image: np.ndarray, angles: np.ndarray, size: np.ndarray | None, kee
         keep_size: whether the canvas has the size of the image.
 
     Returns:
-        float64 [N, 2], width and height.
+        float64 [N, 2], width and height; and the index of the first sample with an angle that is not finite, or N.
     """
     canvas = np.empty_like(image)
     given = np.empty((0, 2)) if size is None else size.astype(np.float64)
@@ -69,7 +66,7 @@ def _rotate(out, out_starts, kept, boxes, starts, angles, image, canvas, is_exte
     for n in range(starts.size - 1):
         radians = np.float64(np.float32(angles[n]) * _RADIANS)
         cosine, sine = math.cos(radians), math.sin(radians)
-        # Whether the angle is nearer to a quarter turn; exactly 45 degrees in float32 counts as such, as in DALI.
+        # Positive if the angle is closer to an odd multiple of 90 degrees; compared in float32, as in DALI.
         tilt = np.float32(abs(sine)) - np.float32(abs(cosine))
         width, height = image[n, 0], image[n, 1]
         x_limit, y_limit = canvas[n, 0], canvas[n, 1]
@@ -124,7 +121,7 @@ def rotate_boxes(
         threshold: minimum fraction of a box that must remain on the canvas.
 
     Returns:
-        The remaining boxes, and a mask of the input boxes.
+        the remaining boxes, and a mask of the input boxes, bool [n].
     """
     total = len(boxes.values)
     out, starts, kept = np.empty((total, 4), np.float32), np.empty(len(boxes) + 1, np.int64), np.empty(total, np.bool_)
@@ -139,7 +136,7 @@ def rotate_boxes_on_device(
     boxes: Rows, angles: np.ndarray, image: np.ndarray, canvas: np.ndarray, *, is_extent: bool, bbox_normalized: bool,
     mode: int, threshold: float,
 ) -> tuple[Rows, Any]:  # fmt: skip
-    """`rotate_boxes` for a tensor of boxes; returns positions of the remaining boxes instead of a mask."""
+    """`rotate_boxes` for a tensor of boxes; returns indices of the remaining boxes instead of a mask."""
     values, sample = boxes.values, boxes.sample_of_row()
     radians = (angles * _RADIANS).astype(np.float64)
     table = np.stack([np.cos(radians), np.sin(radians)], axis=1)[sample]
@@ -162,7 +159,7 @@ def rotate_boxes_on_device(
     turned = torch.stack([center - grown, center + grown], 1)
     clipped = torch.minimum(turned.clamp(min=0), target[:, None])
     areas = [(corners[:, 1] - corners[:, 0]).prod(1) for corners in (clipped, turned)]
-    # The host has to know how many boxes are left. A box with area 0 is not.
+    # The host needs the number of remaining boxes. Boxes with area 0 are dropped.
     kept = np.flatnonzero((areas[0] / areas[1] >= threshold).cpu().numpy())
     result = selected_rows(clipped / target[:, None] if bbox_normalized else clipped, kept)
     start, end = result.unbind(1)

@@ -18,10 +18,10 @@ _NUMBERS = 4
 
 
 def box_rows(rows: Rows) -> tuple[Any, np.ndarray]:
-    """Return a view of the boxes ``[total, 4]``, and the start of each sample, int64 ``[N + 1]``, in boxes.
+    """Return a view of all boxes ``[total, 4]``, and the index of the first box of each sample, int64 ``[N + 1]``.
 
     Args:
-        rows: samples whose last axis is a multiple of four.
+        rows: samples; the extent of the last axis is a multiple of four.
     """
     values = rows.values
     if values.ndim == 1:

@@ -1,8 +1,7 @@
 """Connected components of a label mask: adjacent pixels with the same label, and their bounding boxes.
 
-Rows are split into runs of one label, runs that touch runs of the same label in an adjacent row are joined (union-find:
-Rosenfeld, Pfaltz, 1966), and the box of each object grows with its runs. Pixels are adjacent if they share a face: 2
-neighbors per axis, in any number of dimensions.
+Rows are split into runs of one label, and adjacent runs are joined by union-find (Rosenfeld and Pfaltz, 1966). Pixels
+are adjacent if they share a face: 2 neighbors per axis, in any number of dimensions.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ def labels_of_samples(x: Samples) -> tuple[np.ndarray, np.ndarray]:
 
 
 def objects_of_samples(x: Samples, labels: np.ndarray, *, is_excluded: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bounding boxes of the objects of one label of each mask, or of all others.
+    """Return the bounding boxes of the objects of one label of each mask, or of all other labels.
 
     Args:
         x: masks: integers of at most 32 bits or booleans, at least one axis, not empty.
         labels: label of the objects of each mask, int64 [N].
-        is_excluded: use the objects of all other labels instead; objects of different labels are never joined.
+        is_excluded: whether to use the objects of all other labels; objects of different labels are never joined.
 
     Returns:
         int32 [objects, 2, axes]: start and end of each, in the order of their first pixels; and the number of objects
@@ -55,7 +54,7 @@ def _like(x: Samples) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _labels_of_samples(x_at, x_shapes, like, counts):
-    """Return the labels of all masks and fill their numbers; -1 for masks of labels that are far apart."""
+    """Return the labels of all masks and fill their counts; -1 for masks with labels too far apart for the table."""
     labels, total = np.empty(4 * len(x_at), np.int64), 0
     is_present = np.zeros(_MAX_TABLE_SIZE, np.bool_)
     for n in range(len(x_at)):
@@ -97,7 +96,7 @@ def _objects_of_samples(x_at, x_shapes, like, labels, is_excluded, counts):
         for extent in outer:
             height *= extent
         rows = array_at(x_at[n], (height, length), like)
-        # A row has at most one run per pixel; runs of a single label are separated by a pixel.
+        # A row has at most one run per pixel, or per two pixels for runs of a single label.
         capacity = rows.size if is_excluded else height * ((length + 1) // 2)
         parent, spans = np.empty(capacity, np.int32), np.empty((capacity, 2), np.int32)
         first_run = np.empty(height + 1, np.int64)

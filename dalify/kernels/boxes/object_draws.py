@@ -1,4 +1,4 @@
-"""Draws a class of each of many masks by weights, and one of the objects of the class whose box is large enough."""
+"""Draws a label of each mask by weights, and a box of each mask among those that are large enough."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Options", "draw_boxes", "draw_options", "options_of"]
 
 
 class Options(NamedTuple):
-    """The choices for each of N masks, with weights.
+    """The labels to choose from for each of N masks, with weights.
 
     Attributes:
         labels: labels of all masks, int64 [total].
@@ -35,12 +35,12 @@ class Options(NamedTuple):
 
 
 def options_of(present: Options, backgrounds: np.ndarray, classes: Options | None) -> Options:
-    """Return the classes that can be drawn.
+    """Return the labels that can be drawn.
 
     Args:
-        present: labels of the masks, ascending.
-        backgrounds: label of each mask that is not drawn, int64 [N].
-        classes: the requested classes; None: all labels, with equal weights. Weights of repeated classes are added.
+        present: labels in the masks, ascending.
+        backgrounds: background label of each mask, int64 [N]; not drawn if `classes` is None.
+        classes: the requested labels; None: all labels, with equal weights. Weights of repeated labels are added.
     """
     size = len(present.labels) if classes is None else len(classes.labels)
     labels, weights = np.empty(size, np.int64), np.empty(size, np.float64)
@@ -97,7 +97,7 @@ def draw_options(options: Options, uniforms: np.ndarray) -> tuple[np.ndarray, Op
     """Draw a label of each mask.
 
     Args:
-        options: at least one of each mask.
+        options: at least one label of each mask.
         uniforms: numbers in [0, 1), float64 [N].
 
     Returns:
@@ -136,7 +136,7 @@ def draw_boxes(
         counts: number of boxes of each mask, int64 [N].
         uniforms: numbers in [0, 1), float64 [N].
         minima: minimum extents, int64 [N, axes].
-        k_largest: draw from this number of boxes, the largest ones.
+        k_largest: number of boxes to draw from: the largest ones.
     """
     found = np.empty(len(counts), np.int64)
     _draw_boxes(found, boxes, counts, uniforms, minima, k_largest)
@@ -165,7 +165,7 @@ def _draw_boxes(found, boxes, counts, uniforms, minima, k_largest):
 
 @njit(nogil=True, cache=True)
 def _nth_largest(boxes, chosen, rank):
-    """Return the box at a rank of volume; of equal volumes the first one comes first."""
+    """Return the box with a rank by descending volume; equal volumes keep their order."""
     volumes = np.empty(chosen.size, np.float64)
     for i in range(chosen.size):
         volumes[i] = 1.0

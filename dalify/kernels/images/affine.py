@@ -1,7 +1,6 @@
-"""Affine transforms of points as matrices [k, k + 1]: creation and composition.
+"""Creation and composition of affine transforms of points, matrices [k, k + 1], for ``fn.transforms``.
 
-Shared by the operators of ``fn.transforms``, which only differ in the matrix. Everything is computed in float64 and
-stored as float32. Batches are small, so the number of calls determines the time: there is one compiled call per batch.
+Matrices are computed in float64, and stored as float32, in one compiled call per batch.
 
 Arguments of the compiled functions have shape ``[N or 1, F or 1, k or 1]`` (samples, frames, axes) and are broadcast
 along every axis of extent 1.
@@ -62,9 +61,6 @@ def compose(outer: Any, inner: Any) -> Any:
     result = outer[..., :-1] @ inner
     result[..., -1] += outer[..., -1]
     return result
-
-
-# -- compiled --------------------------------------------------------------------------------------------------------
 
 
 @njit(nogil=True, inline="always")
@@ -216,9 +212,6 @@ def _joined(out, outer, inner):
             _store(out[n, f], outer[n, f if outer.shape[1] > 1 else 0], inner[n, f if inner.shape[1] > 1 else 0])
 
 
-# -- whole groups ----------------------------------------------------------------------------------------------------
-
-
 def _by_frame(matrices: np.ndarray) -> np.ndarray:
     """Return matrices as ``[N, F or 1, k, k + 1]``."""
     return matrices.view() if matrices.ndim == 4 else matrices.reshape(len(matrices), 1, *matrices.shape[1:])
@@ -247,7 +240,7 @@ def fill_translations(out: np.ndarray, x: np.ndarray | None, reverse_order: bool
 
 
 def fill_scales(out: np.ndarray, x: np.ndarray | None, reverse_order: bool, scale: np.ndarray, center: Any) -> None:
-    """Fill `out` with scalings about a center; as ``fill_translations``."""
+    """Fill `out` with scalings about a center; see ``fill_translations``."""
     size = out.shape[-2]
     _scales(*_targets(out, x, reverse_order), entries(scale, size), entries(center, size))
 
@@ -255,14 +248,14 @@ def fill_scales(out: np.ndarray, x: np.ndarray | None, reverse_order: bool, scal
 def fill_shears(
     out: np.ndarray, x: np.ndarray | None, reverse_order: bool, factors: np.ndarray, is_angle: bool, center: Any
 ) -> None:
-    """Fill `out` with shears about a center; as ``fill_translations``.
+    """Fill `out` with shears about a center.
 
     Args:
         out: see ``fill_translations``.
         x: see ``fill_translations``.
         reverse_order: see ``fill_translations``.
         factors: [N, k * (k - 1)] or [N, F, k * (k - 1)], the off-diagonal elements row by row.
-        is_angle: whether they are angles in degrees, whose tangents are the factors.
+        is_angle: whether they are angles in degrees; the factors are their tangents.
         center: [N, k] or [N, F, k]; None for 0.
 
     Raises:
@@ -277,7 +270,7 @@ def fill_shears(
 def fill_rotations(
     out: np.ndarray, x: np.ndarray | None, reverse_order: bool, angle: np.ndarray, axis: Any, center: Any
 ) -> None:
-    """Fill `out` with rotations about a center; as ``fill_translations``.
+    """Fill `out` with rotations about a center.
 
     Args:
         out: see ``fill_translations``.
@@ -307,7 +300,7 @@ def fill_rotations(
 def fill_crops(
     out: np.ndarray, x: np.ndarray | None, reverse_order: bool, corners: tuple[Any, ...], absolute: bool
 ) -> None:
-    """Fill `out` with the transforms that map one box to another; as ``fill_translations``.
+    """Fill `out` with the transforms that map one box to another.
 
     A box with extent 0 results in infinite or NaN elements.
 
@@ -316,7 +309,7 @@ def fill_crops(
         x: see ``fill_translations``.
         reverse_order: see ``fill_translations``.
         corners: start and end of the source box, start and end of the target box: [N, k or 1] or [N, F, k or 1].
-        absolute: swap start and end if start is larger.
+        absolute: whether to swap start and end if start is larger.
     """
     size = out.shape[-2]
     low, high, target, end = (entries(corner, size) for corner in corners)
@@ -324,7 +317,7 @@ def fill_crops(
 
 
 def fill_joined(out: np.ndarray, inputs: tuple[np.ndarray, ...]) -> None:
-    """Fill `out` with the composition of transforms; those without frames are broadcast."""
+    """Fill `out` with the composition of transforms, the first of which is applied first; frames are broadcast."""
     inner = _read_only(inputs[0])
     rows = _by_frame(out)
     for index, x in enumerate(inputs[1:], 2):
@@ -335,13 +328,13 @@ def fill_joined(out: np.ndarray, inputs: tuple[np.ndarray, ...]) -> None:
 
 
 def fill_transforms(out: Any, x: Any, reverse_order: bool, fill: Callable[..., None], *arguments: Any) -> None:
-    """Fill an array or a tensor with transforms. Those of a tensor are computed on the CPU, where their arguments are.
+    """Fill an array or a tensor with transforms, which are computed on the CPU, because their arguments are there.
 
     Args:
         out: float32 [N, k, k + 1] or [N, F, k, k + 1].
         x: transforms to compose with; None for none.
         reverse_order: False to apply `x` first.
-        fill: one of the functions above, such as ``fill_translations``.
+        fill: function that fills an array, such as ``fill_translations``.
         arguments: its arguments after `reverse_order`.
     """
     if isinstance(out, np.ndarray):

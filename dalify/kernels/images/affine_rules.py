@@ -1,7 +1,4 @@
-"""Output rules of the operators of ``fn.transforms``: dimensions, frames and shapes.
-
-Separate from the arithmetic in ``affine``, which needs numba, because rules run for every graph.
-"""
+"""Output rules of the operators of ``fn.transforms``: dimensions, frames and shapes."""
 
 from __future__ import annotations
 
@@ -22,13 +19,13 @@ def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = Fals
     """Return the output spec of a transform operator.
 
     Args:
-        x: the transform to apply the new one to, [k, k + 1], or [F, k, k + 1] for a sequence; None without input.
+        x: the transform to compose with, [k, k + 1], or [F, k, k + 1] for a sequence; None without input.
         dimensions: k if the arguments determine it, else None.
         is_sequence: whether an argument has one entry per frame.
 
     Raises:
         DTypeError: `x` is not float32.
-        ShapeError: `x` does not have this form, or another number of dimensions.
+        ShapeError: `x` does not have this form, or transforms points of another number of dimensions.
     """
     if x is None:
         shape = None if dimensions is None or is_sequence else (dimensions, dimensions + 1)
@@ -48,13 +45,13 @@ def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = Fals
 
 
 def dimensions(*values: Any) -> int | None:
-    """Return the number of dimensions of vectors: their length; single numbers match any length.
+    """Return the length of vectors; single numbers match any length.
 
     Args:
         values: tuples, arrays [N, k] or [N, F, k], or None; anything else (VARIES) is unknown.
 
     Returns:
-        The length; 1 if there are only single numbers, None if nothing is known.
+        the length; 1 if all are single numbers, None if it is not known.
 
     Raises:
         ShapeError: the lengths differ.
@@ -102,12 +99,12 @@ def result_shape(x: Any, size: int | None, *arguments: Any) -> dict[str, Any]:
 
 def _single_count(counts: set[int], sample: int) -> int | None:
     if len(counts) > 1:
-        counts = counts - {1}  # one frame is used for all
+        counts = counts - {1}  # a single frame is broadcast
     if len(counts) > 1:
         raise ShapeError(f"input and arguments have different numbers of frames: {sorted(counts)}.", sample=sample)
     return counts.pop() if counts else None
 
 
 def shear_size(given: int) -> int:
-    """Return k for ``k * (k - 1)`` shear factors, or None."""
+    """Return k for ``k * (k - 1)`` shear factors."""
     return (1 + math.isqrt(1 + 4 * given)) // 2

@@ -1,7 +1,4 @@
-"""Kernels of the brightness and contrast operators: one factor and one summand per image.
-
-Brightness, contrast and brightness_contrast are the same operation with different arguments omitted.
-"""
+"""Kernels of brightness, contrast and brightness_contrast: one factor and one summand per image."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ def _line(
     contrast: Any,
     contrast_center: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return factor and summand of each of all `frames`, float32."""
+    """Return the factor and the summand of each frame, two arrays float32 [frames]."""
     layout = visual_layout(spec, _LAYOUTS)
     highest = _highest(spec.dtype)
     given = (
@@ -73,7 +70,7 @@ def _line(
     return lines[0], lines[1]
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _fill_lines(lines, levels, highest):
     """Fill factors and summands [2, N] from brightness, its shift, contrast and its center [4, N]."""
@@ -94,7 +91,7 @@ def levels(
     contrast: Any = None,
     contrast_center: Any = None,
 ) -> None:
-    """Write ``shift * range + brightness * (center + contrast * (x - center))``.
+    """Compute ``shift * range + brightness * (center + contrast * (x - center))``.
 
     Args:
         out: N samples.

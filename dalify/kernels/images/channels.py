@@ -1,7 +1,7 @@
-"""Statistics of the channels of uint8 images, and lines ``a * x + b`` per channel.
+"""Statistics of the channels of uint8 images, and linear functions ``a * x + b`` per channel.
 
-For speed, 256 pixels are processed as one row of 256 * C values, so that loops run over contiguous values for any C (16
-pixels at a time take five times as long).
+256 pixels are processed as one row of 256 * C values, so that loops are long and contiguous for any C; with 16 pixels
+they take five times as long.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _lines(out_at, out_shapes, out_like, x_at, x_shapes, x_like, factor, summand
         for j in range(width):
             a[j], b[j] = factor[n, j % channels], summand[n, j % channels]
         for start in range(0, source.size, width):
-            # A separate function: aliasing is checked once per row, so the loop is vectorized.
+            # In a separate function, aliasing is checked once per row, and the loop is vectorized.
             _line(target[start : start + width], source[start : start + width], a, b)
 
 
@@ -76,7 +76,7 @@ def channel_limits(x: Samples) -> tuple[np.ndarray, np.ndarray]:
     """Return the minimum and maximum of each channel.
 
     Args:
-        x: uint8 [..., C] each, with at least one pixel.
+        x: samples uint8 [..., C] with at least one pixel.
 
     Returns:
         two arrays uint8 [N, largest C]; 255 and 0 for channels that a sample does not have.
@@ -91,7 +91,7 @@ def channel_means(x: Samples) -> np.ndarray:
     """Return the mean of each channel.
 
     Args:
-        x: uint8 [..., C] each, with at least one pixel.
+        x: samples uint8 [..., C] with at least one pixel.
 
     Returns:
         float64 [N, largest C], from exact sums; 0 for channels that a sample does not have.
@@ -102,11 +102,11 @@ def channel_means(x: Samples) -> np.ndarray:
 
 
 def channel_lines(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarray) -> None:
-    """Write ``x * factor + summand``, computed in float32, rounded half away from zero and clamped to 0 … 255.
+    """Compute ``x * factor + summand`` in float32, rounded half away from zero and clamped to 0 … 255.
 
     Args:
-        out: uint8 [..., C] each.
-        x: uint8 [..., C] each.
+        out: samples uint8 [..., C], output.
+        x: samples uint8 [..., C].
         factor: float32 [N, largest C].
         summand: float32 [N, largest C].
     """

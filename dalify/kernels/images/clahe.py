@@ -2,13 +2,13 @@
 
 OpenCV supports only 256 bins and no accelerator, and splits a plane among its own threads, which spin while they wait.
 On one thread, this implementation for arrays takes 1 / 2.8 of its CPU time for 512 x 512 pixels and 1 / 1.7 for
-128 x 128 (`python -m benchmarks kernels`, x86-64), and there is one for tensors.
+128 x 128 (`python -m benchmarks kernels`, x86-64).
 
-The plane is divided into tiles of equal size. If its extents are not multiples of the number of tiles, it is padded at
-the right and bottom by reflection without the edge pixel (OpenCV then adds a whole tile count along an axis that would
-have fitted; this is reproduced). Each tile has a table: the histogram of its levels, clipped at the limit, with the
-excess distributed over all levels, accumulated and scaled to 0..255. A pixel interpolates between the tables of the
-four tiles whose centers surround it.
+The plane is divided into tiles of equal size. If an extent is not a multiple of the number of tiles, the plane is
+padded at the right and bottom by reflection without the edge pixel; as in OpenCV, both axes are then padded, even if
+one is a multiple. The table of a tile is the histogram of its levels, clipped at the limit, with the excess
+distributed over all levels, accumulated and scaled to 0..255. The result of a pixel is interpolated between the tables
+of the four tiles with the nearest centers.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = ["equalize_planes", "equalize_planes_torch"]
 
 _LEVELS = 256
 _BRIGHTEST = 255
-# Adding and subtracting it rounds halves to even: floats of this size have no fraction bits. NumPy's rint would be a
-# function call for each element.
+# Adding and subtracting it rounds halves to even, because floats of this size have no fraction bits. np.rint would be
+# a function call for each element.
 _WHOLE = np.float32(1.5 * 2**23)
 
 
@@ -44,9 +44,9 @@ class _Axis(NamedTuple):
     Attributes:
         tile: extent of a tile, pixels.
         mirrored: for each pixel of the tiles, the source pixel of the plane, int64.
-        before: for each pixel of the plane, the tile whose center is before it, int64.
+        before: for each pixel of the plane, the last tile with its center before the pixel, int64.
         after: the tile with the next center; at the ends of the axis, the same tile.
-        weights: weights of the latter, float32.
+        weights: weight of `after`, float32.
     """
 
     tile: int
@@ -129,7 +129,7 @@ def _equalize(out_at, x_at, shapes, like, tiles_x, tiles_y, clip_limit, bins):
 def _fill_tables(tables, x, rows, columns, shift, limit, scale):
     tiles_y, tiles_x, bins = tables.shape
     tile_height, tile_width = len(rows) // tiles_y, len(columns) // tiles_x
-    # Neighbors are often equal. In a single histogram, each increment would wait for the previous one.
+    # Two histograms: neighbors are often equal, and an increment of the same count waits for the previous one.
     counts = np.empty((2, bins), np.int32)
     for i in range(tiles_y):
         for j in range(tiles_x):
@@ -162,7 +162,7 @@ def _fill_tables(tables, x, rows, columns, shift, limit, scale):
 @njit(nogil=True, inline="always")
 def _blend(out, x, tables, shift, up, down, weights_y, left, right, weights_x):
     one, byte = np.float32(1), np.uint32(255)
-    # The four values of a level are looked up together, and interpolated in a separate loop, which is vectorized.
+    # The four values of a level are packed and looked up together; the interpolation is a separate, vectorized loop.
     fours = np.empty(tables.shape[2], np.uint32)
     found = np.empty(x.shape[1], np.uint32)
     bottom = 0
@@ -201,14 +201,14 @@ def _joined(axes: Sequence[_Axis], tiles: int, extent: int) -> list[np.ndarray]:
     """Return tables of one axis of N planes, each padded at the end.
 
     Args:
-        axes: of each plane.
+        axes: tables of each plane.
         tiles: number of tiles.
-        extent: of the padded planes.
+        extent: extent of the padded planes.
 
     Returns:
-        for each pixel of the tiles, its source and its tile, int64 [N, longest]; after the tiles, the tile is `tiles`.
-        For each pixel of the planes, the tiles before and after it, int64 [N, extent], and the weights of the latter,
-        float32 [N, extent].
+        source and tile of each pixel of the tiles, int64 [N, longest]; after the tiles, the tile is `tiles`. For each
+        pixel of the planes, the tiles before and after it, int64 [N, extent], and the weights of the latter, float32
+        [N, extent].
     """
     longest = max(axis.mirrored.size for axis in axes)
     source, tile = np.zeros((2, len(axes), longest), np.int64)
@@ -259,7 +259,7 @@ def equalize_planes_torch(
 
     levels = x.long() >> (_LEVELS // bins).bit_length() - 1
     plane = torch.arange(count, device=x.device)[:, None, None]
-    # The pixels after the tiles of a plane are counted in a row and a column of tiles that nothing reads.
+    # Pixels after the tiles of a plane are counted in an additional row and column of tiles, which are not read.
     tile = (plane * (tiles_y + 1) + tile_y) * (tiles_x + 1) + tile_x
     index = (tile * bins + levels[plane, source_y, source_x]).reshape(-1)
     counts = torch.zeros(count * (tiles_y + 1) * (tiles_x + 1) * bins, dtype=torch.long, device=x.device)

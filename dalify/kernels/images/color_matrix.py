@@ -1,7 +1,6 @@
 """Linear color operations: every output channel is a weighted sum of the input channels plus a constant.
 
-Hue, saturation, value, brightness, contrast, gray and YCbCr are all this operation with different matrices. The
-matrices are computed here, so that CPU and GPU kernels share them.
+Hue, saturation, value, brightness, contrast, gray and YCbCr are this operation with different matrices.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ __all__ = ["apply_matrix", "apply_matrix_torch", "twist_matrix"]
 
 _PIXELS = 16
 
-# NTSC luma and chroma with the three decimals of the standard. DALI's inverse differs from the exact one in the last
-# bit of three numbers. The rounded rows I and Q do not sum to exactly zero, so a fully desaturated image keeps a trace
-# of color.
+# NTSC luma and chroma with the three decimals of the standard, and DALI's inverse, which differs from the exact one in
+# the last bit of three numbers. The rows I and Q do not sum to 0, so a fully desaturated image is not exactly gray.
 _RGB_TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32)
 _YIQ_TO_RGB = np.array(
     [
@@ -51,7 +49,7 @@ def twist_matrix(
     contrast: np.ndarray,
     half_range: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrices that rotate hue, scale saturation and value, then apply contrast, then brightness.
+    """Return the matrices that rotate hue, scale saturation and value, apply contrast, then brightness.
 
     In YIQ space hue rotates the chroma plane (I, Q), saturation scales it and value scales everything; afterwards
     ``out = brightness * (contrast * v + half_range * (1 - contrast))``.
@@ -65,15 +63,15 @@ def twist_matrix(
         half_range: the gray value that contrast does not change: 128 for integer images, 0.5 for float images.
 
     Returns:
-        Matrices float32 [N, 3, 3] and constants float32 [N, 3].
+        matrices float32 [N, 3, 3] and constants float32 [N, 3].
     """
     matrix, offset = np.empty((hue.size, 3, 3), np.float32), np.empty((hue.size, 3), np.float32)
     _twist(matrix, offset, hue, saturation, value, brightness, contrast, float(half_range))
     return matrix, offset
 
 
-# Compiled, because a dozen NumPy calls would take as long as the image itself. It holds the lock, because it takes less
-# time than handing the lock over.
+# Compiled, because a dozen NumPy calls would take as long as the image. Keeps the GIL, because releasing it takes
+# longer than the computation.
 @njit(cache=True)
 def _twist(
     matrix: np.ndarray,
@@ -85,7 +83,7 @@ def _twist(
     contrast: np.ndarray,
     half_range: float,
 ) -> None:
-    # In float32 and in DALI's order: integers are often at half way between two, which any other order rounds
+    # In float32 and in DALI's order, because results are often halfway between integers, and would be rounded
     # differently.
     for n in range(hue.size):
         angle = np.float32(np.float64(hue[n]) * math.pi / 180)
@@ -159,7 +157,7 @@ def _three_to_one(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, 
 
 @njit(nogil=True, cache=True)
 def _one_to_three(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, offset):
-    """Mix three channels of uint8 from one."""
+    """Compute three channels of uint8 from one."""
     for n in range(len(x_at)):
         source, target = flat_at(x_at[n], x_shapes[n], x_like), flat_at(out_at[n], out_shapes[n], out_like)
         for i in range(source.size):
@@ -191,11 +189,11 @@ def _mix_floats(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray
 
 
 def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray) -> None:
-    """Write ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated to the dtype of `out`.
+    """Compute ``out[..., k] = sum_c matrix[k, c] * x[..., c] + offset[k]``, rounded and saturated.
 
     Args:
-        out: N samples [..., K], any dtype.
-        x: N samples [..., C], any dtype. uint8 to uint8 with C = 3 and K = 1 or 3 is the fast case.
+        out: N samples [..., K], any dtype, output.
+        x: N samples [..., C], any dtype. Fastest for uint8 to uint8 with C = 3 and K = 1 or 3.
         matrix: float32 [N, K, C].
         offset: float32 [N, K], in units of `x`.
     """
@@ -219,7 +217,7 @@ def apply_matrix(out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarra
 
         in_float32(out, x, fill)
     else:
-        with np.errstate(invalid="ignore"):  # infinities in the data correctly result in NaN
+        with np.errstate(invalid="ignore"):  # infinities in the data result in NaN
             for n, (target, values) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
                 flat = values.reshape(-1, inputs).astype(np.float32, copy=False)
                 result = flat @ matrix[n].T + offset[n]
@@ -248,7 +246,7 @@ def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray)
                 apply_matrix_torch(tight, x, matrix, offset)
                 window_samples_torch(out, tight, np.zeros_like(out.shapes))
                 return
-            # The pixels of the results are at the positions of the pixels of the input.
+            # Moved, so that pixels of the results have the same indices as pixels of the input.
             sample = Grid(out, x, 1, outputs).sample
             places = out.offsets // outputs * inputs
             x = moved_torch(x, places, out.block.numel() // outputs * inputs).view(-1, inputs)
@@ -262,7 +260,7 @@ def apply_matrix_torch(out: Any, x: Any, matrix: np.ndarray, offset: np.ndarray)
 
     source = x.float()
     result = parameter(offset).expand(*x.shape[:-1], matrix.shape[1])
-    # Channel by channel rather than a matrix product: the product may use reduced precision on an accelerator.
+    # Channel by channel, because a matrix product may have reduced precision on an accelerator.
     for channel in range(x.shape[-1]):
         result = result + source[..., channel : channel + 1] * parameter(matrix[:, :, channel])
     saturate_cast_torch(out, result)

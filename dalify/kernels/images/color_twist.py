@@ -1,7 +1,4 @@
-"""Kernels of the color operators: color matrices from their arguments, for the frames of a sequence.
-
-Hue, saturation, hsv and color_twist are one operation with other arguments left neutral.
-"""
+"""Kernels of hue, saturation, hsv and color_twist, which differ only in their arguments."""
 
 from __future__ import annotations
 
@@ -43,11 +40,11 @@ def twist_rule(x: Spec, dtype: DALIDataType | None) -> Spec:
 
 
 def check_channels(channels: np.ndarray, argument: str | None = None) -> None:
-    """Raise the same ShapeError, with the sample, unless all images have three channels.
+    """Raise a ShapeError with the index of the sample unless all images have three channels.
 
     Args:
-        channels: int64 [N].
-        argument: of joined operators, an argument that only the color operator has.
+        channels: number of channels of each image, int64 [N].
+        argument: name of an argument for the error: in a fused operator, it identifies the color operator.
     """
     if all_of(channels == _CHANNELS, None):
         return

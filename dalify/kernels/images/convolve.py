@@ -1,10 +1,10 @@
 """Convolution filters: separable filters along each axis, and non-separable two-dimensional filters.
 
-Blur, Laplacian and user-defined filters share the same borders and arithmetic: sums in float32, rounded and saturated
-once at the end, borders reflected without repeating the edge pixel (``dcb|abcd|cba``).
+Sums are computed in float32, and rounded and saturated once at the end. Borders are reflected without repeating the
+edge pixel (``dcb|abcd|cba``).
 
-On the CPU, OpenCV filters in the calling thread, without holding the GIL. Its fixed-point Gaussian is not used: it is
-off by up to 2 gray levels, and slower than the float version.
+On the CPU, OpenCV filters in the calling thread, without holding the GIL. Its fixed-point Gaussian is not used, because
+it has errors of up to 2 gray levels, and is slower than the float version.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ __all__ = [
 _FILTERED_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before they are filtered
 _MAX_CHANNELS = 4  # per OpenCV call; more are supported, but slower
 _IDENTITY = np.ones(1, np.float32)
-_MAX_BLOCK = 128  # elements that NumPy adds without dividing them into blocks
+_MAX_BLOCK = 128  # NumPy's ``sum`` divides more elements into blocks
 
 
 def gaussian_sigma(window_size: int) -> float:
-    """Return the standard deviation, in pixels, for a window size: ``(radius - 1) * 0.3 + 0.8``."""
+    """Return the standard deviation, in pixels, for a window size: ``(radius - 1) * 0.3 + 0.8``, as in OpenCV."""
     return ((window_size - 1) * 0.5 - 1) * 0.3 + 0.8
 
 
@@ -66,7 +66,7 @@ def gaussian_kernels(pairs: Sequence[tuple[float, int]]) -> list[np.ndarray]:
     """Return the weights of Gaussians, float32 [window size], sum 1.
 
     Args:
-        pairs: standard deviation in pixels, > 0, and window size in pixels, odd.
+        pairs: standard deviation in pixels, > 0, and window size in pixels, odd, of each Gaussian.
     """
     sigmas = np.array([sigma for sigma, _ in pairs])
     sizes = [size for _, size in pairs]
@@ -84,7 +84,7 @@ def gaussian_kernels(pairs: Sequence[tuple[float, int]]) -> list[np.ndarray]:
 
 @njit(cache=True)
 def _fill_exponents(out: np.ndarray, sigmas: np.ndarray, ends: np.ndarray) -> None:
-    """Fill `out` with the exponents of Gaussians that end at the given places."""
+    """Fill `out` with the exponents of Gaussians that end at the indices `ends`."""
     start = 0
     for n in range(len(ends)):
         radius = (ends[n] - start) // 2
@@ -103,7 +103,7 @@ def _normalize(out: np.ndarray, weights: np.ndarray, ends: np.ndarray) -> None:
         end = ends[n]
         total, rest = 0.0, start
         if end - start >= 8:
-            for place in range(8):  # assigning a slice would compile for 2 s
+            for place in range(8):  # assigning a slice would take 2 s to compile
                 parts[place] = weights[start + place]
             rest = start + (end - start) // 8 * 8
             for place in range(start + 8, rest):
@@ -154,10 +154,10 @@ def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[n
         size: extent of the axis.
         before: number of positions before it.
         after: number of positions after it.
-        border: "reflect_101", "reflect_1001", "wrap", "clamp" or "constant", also called "fill".
+        border: "reflect_101", "reflect_1001", "wrap", "clamp", or "constant" or its synonym "fill".
 
     Returns:
-        int64 indices within the axis, and booleans that are True for values of the "constant" border.
+        int64 indices within the axis, and booleans that are True for positions to fill with the constant.
     """
     position = np.arange(-before, size + after)
     outside = (position < 0) | (position >= size) if border in ("constant", "fill") else np.zeros(position.size, bool)
@@ -189,11 +189,11 @@ def _along(x: np.ndarray, axis: int, weights: np.ndarray) -> np.ndarray:
 
 
 def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
-    """Filter each sample with one kernel per axis; OpenCV takes one image in a call.
+    """Filter each sample with one kernel per axis.
 
     Args:
-        out: to fill, any dtype, the shapes of `x`.
-        x: N samples, any dtype. uint8 [H, W, C] with C <= 4 is the fast case.
+        out: samples of any dtype with the shapes of `x`, output.
+        x: N samples of any dtype. Fastest for uint8 [H, W, C] with C <= 4.
         kernels: N lists of one kernel (odd length, float32) for each filtered axis.
         first_axis: the first filtered axis of a sample; the others follow it.
     """
@@ -225,10 +225,10 @@ def _convolve(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]],
 def sum_convolutions(
     out: Samples, x: Samples, terms: Sequence[Sequence[Sequence[np.ndarray]]], first_axis: int
 ) -> None:
-    """Fill `out` with the sums of several results of `convolve_samples`, which are float32 before they are added.
+    """Fill `out` with sums of several results of `convolve_samples` in float32.
 
     Args:
-        out: to fill, the shapes of `x`.
+        out: samples with the shapes of `x`, output.
         x: N samples.
         terms: the kernels of each term, at least one.
         first_axis: the first filtered axis of a sample; the others follow it.
@@ -248,7 +248,7 @@ def sum_convolutions(
 def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: Sequence[np.ndarray], first_axis: int) -> None:
     last_axis = first_axis + len(kernels) - 1
     channels = math.prod(x.shape[last_axis + 1 :])
-    # All except the last two axes separately, in float32; the last two together if the channels allow it.
+    # The last two axes are filtered together if the channels allow it, the others separately in float32.
     planar = len(kernels) >= 2 and channels <= _MAX_CHANNELS
     for i, weights in enumerate(kernels[: -2 if planar else None]):
         if weights.size > 1 or weights[0] != 1:
@@ -267,16 +267,7 @@ def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: Sequence[np.ndarra
 def convolve_samples_torch(
     out: DeviceSamples, x: DeviceSamples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int
 ) -> None:
-    """`convolve_samples` for samples on the device, with one pass over the results for each axis and tap.
-
-    Samples of several shapes get their borders first.
-
-    Args:
-        out: to fill, the shapes of `x`; none is empty.
-        x: N samples.
-        kernels: N lists of one kernel (odd length, float32) for each filtered axis.
-        first_axis: the first filtered axis of a sample; the others follow it.
-    """
+    """`convolve_samples` for samples on the device, none of them empty: one pass over the results per axis and tap."""
     if x.dense is not None and out.dense is not None:
         convolve_axes_torch(out.dense, x.dense, kernels, first_axis + 1)
         return
@@ -287,16 +278,7 @@ def convolve_samples_torch(
 def sum_convolutions_torch(
     out: DeviceSamples, x: DeviceSamples, terms: Sequence[Sequence[Sequence[np.ndarray]]], first_axis: int
 ) -> None:
-    """Fill `out` with the sums of several results of `convolve_samples`, which are float32 before they are added.
-
-    Samples of several shapes get their borders once.
-
-    Args:
-        out: to fill, the shapes of `x`; none is empty.
-        x: N samples.
-        terms: the kernels of each term, at least one.
-        first_axis: the first filtered axis of a sample; the others follow it.
-    """
+    """`sum_convolutions` for samples on the device, none of them empty."""
     if x.dense is None or out.dense is None:
         saturate_cast_torch(out.block, _sum_of_filtered(out, x, terms, first_axis))
         return
@@ -312,7 +294,7 @@ def sum_convolutions_torch(
 def _sum_of_filtered(
     out: DeviceSamples, x: DeviceSamples, terms: Sequence[Sequence[Sequence[np.ndarray]]], first_axis: int
 ) -> Tensor:
-    """Return the sum of filtered samples, float32, in the places that `out` has for them."""
+    """Return the sum of filtered samples as a float32 buffer with the offsets of `out`."""
     tables = [[_centered([each[number] for each in kernels]) for number in range(len(kernels[0]))] for kernels in terms]
     widths = np.max([[table.shape[1] for table in of_term] for of_term in tables], axis=0)
     filtered = slice(first_axis, first_axis + len(widths))
@@ -322,7 +304,7 @@ def _sum_of_filtered(
     strides = [shapes[:, axis + 1 :].prod(1) for axis in range(filtered.start, filtered.stop)]
     sizes = shapes.prod(1)
     ends = np.cumsum(sizes)
-    # Each pass reads after the last sample, and its result is shorter.
+    # Each pass reads beyond the last sample, and its result is shorter.
     after = sum((width - 1) * int(each.max()) for width, each in zip(widths.tolist(), strides, strict=True))
     block = torch.empty(int(ends[-1]) + after, dtype=torch.float32, device=x.device)
     padded = DeviceSamples(block, ends - sizes, shapes)
@@ -346,13 +328,13 @@ def _sum_of_filtered(
 def _weighted_sums(block: Tensor, grid: Grid, weights: np.ndarray, strides: np.ndarray) -> Tensor:
     """Return the weighted sum of each window of elements along an axis, at the position of its first element.
 
-    Windows that exceed the axis may have any values. Elements after the last whole window are missing.
+    The sums of windows that exceed the axis are arbitrary. Elements after the last whole window are missing.
 
     Args:
         block: elements of the samples, float32.
-        grid: of the elements.
-        weights: of each sample, float32 [N, width of the window].
-        strides: elements of the block from one to the next along the axis, int64 [N].
+        grid: grid of the elements.
+        weights: weights of each sample, float32 [N, width of the window].
+        strides: stride of the axis in elements, int64 [N].
     """
     size = block.numel() - (weights.shape[1] - 1) * int(strides.max())
     first = int(strides[0])
@@ -386,7 +368,7 @@ def _centered(kernels: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def convolve_axes_torch(out: Tensor, x: Tensor, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
-    """`convolve_samples` for torch tensors, all samples at once: axis 0 is N (kernels are NumPy arrays)."""
+    """`convolve_samples` for torch tensors [N, ...]; `first_axis` counts axis 0."""
     result = x.float()
     for i in range(len(kernels[0])):
         axis = first_axis + i

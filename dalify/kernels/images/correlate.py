@@ -1,8 +1,8 @@
 """Correlates images and volumes with small non-separable kernels.
 
-OpenCV filters one image in a call. A compiled function replaces it where it is faster, row by row: the rows under the
-kernel are kept as float32 in a ring buffer in the L1 cache. One pass over a row adds up to five taps, so that the sums
-are loaded and stored a fifth as often. Borders use index tables: each row is padded once, and no sum needs a test.
+A compiled function replaces OpenCV's filter where it is faster. It keeps the rows under the kernel as float32 in a ring
+buffer in the L1 cache. One pass over a row adds up to five taps, so that the sums are loaded and stored a fifth as
+often. Rows are padded once, by tables of source indices.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _REFLECT_101, _REFLECT, _WRAP, _CONSTANT = (
 )
 _IMAGE_AXES = 2
 _FILTERED_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before they are filtered
-# Filter sizes (elements) from which OpenCV uses the discrete Fourier transform, and from which it is faster.
+# Minimum sizes of filters (elements) for which OpenCV uses the discrete Fourier transform, and for which it is faster.
 _DFT_FROM, _DFT_FASTER_FROM = 130, 700
-_KERNEL_FROM, _KERNEL_CHANNELS = 25, 3
+_KERNEL_FROM, _KERNEL_CHANNELS = 25, 3  # minima for which the compiled function is faster for uint8
 _MAX_CHANNELS = 128  # OpenCV's limit per call
-# Adding and subtracting it rounds halves to even: floats of this size have no fraction bits. NumPy's rint would be a
-# function call for each element.
+# Adding and subtracting it rounds halves to even, because floats of this size have no fraction bits. np.rint would be
+# a function call for each element.
 _WHOLE = np.float32(1.5 * 2**23)
 
 
@@ -53,16 +53,16 @@ def correlate_samples(
     fills: np.ndarray,
     first_axis: int,
 ) -> None:
-    """Fill each sample with weighted sums of neighbors, float32, rounded and saturated once for integers.
+    """Fill each sample with weighted sums of neighbors in float32, rounded and saturated once for integers.
 
     Args:
-        out: N samples to fill, of any dtype; smaller than `x` if they have only the sums of whole windows.
+        out: N samples of any dtype, output; smaller than `x` if they have only the sums of windows inside `x`.
         x: N samples of any dtype.
         filters: N float32 arrays [r, s] for images or [q, r, s] for volumes.
-        anchors: indices of the elements at the output pixels, int64 [N, 2 or 3].
+        anchors: indices of the filter elements at the output pixels, int64 [N, 2 or 3].
         border: a name of `bordered_indices`.
         fills: value outside for "constant", float32 [N].
-        first_axis: the first filtered axis of a sample; channels are in front of them or after them.
+        first_axis: the first filtered axis of a sample; channels are before or after the filtered axes.
     """
     out, owners = out.folded(first_axis)
     x, _ = x.folded(first_axis)
@@ -93,14 +93,7 @@ def _correlate(
 ) -> None:
     """`correlate_samples` for images [H, W] or [H, W, C], uint8 or float32, without conversion.
 
-    Args:
-        out: as in `correlate_samples`, and the following.
-        x: images.
-        filters: one for each image.
-        anchors: one for each image.
-        border: border.
-        fills: one for each image.
-        is_rounded: whether the sums will be rounded; OpenCV computes them all then.
+    If `is_rounded`, the caller rounds the sums, and OpenCV computes all of them.
     """
     channels = x.extents(2) if x.ndim > _IMAGE_AXES else np.ones(len(x), np.int64)
     sizes = filters.shapes.prod(1)
@@ -149,7 +142,7 @@ def _sums(
         image = cv2.copyMakeBorder(
             image, row, rows - 1 - row, column, columns - 1 - column, _BORDERS[border], value=[fill] * 4
         )
-    # With the anchor in the corner, the sums that use only the image come first.
+    # With the anchor in the corner, the sums of windows inside the image are first.
     return cv2.filter2D(image, depth, weights, anchor=(0, 0))[: extents[0], : extents[1]]
 
 
@@ -173,7 +166,7 @@ def _volume_sums(
     fill: float,
     extents: tuple[int, int, int],
 ) -> np.ndarray:
-    """Return the sums for one volume, float32: the slices are filtered with the filter's slices and added."""
+    """Return the sums for one volume, float32: slices are filtered with the slices of the filter, and added."""
     before = anchor[0]
     after = extents[0] + len(weights) - 1 - before - len(volume)
     index, outside = bordered_indices(len(volume), before, after, border)
@@ -198,7 +191,7 @@ def correlate_images(
         out: uint8 (rounded, halves to even) or float32 [h, w] or [h, w, C].
         x: uint8 or float32 [H, W] or [H, W, C].
         filters: float32 [r, s].
-        anchors: row and column of the element at the output pixel, int64 [N, 2].
+        anchors: row and column of the filter element at the output pixel, int64 [N, 2].
         border: a name of `bordered_indices`.
         fills: value outside for "constant", float32 [N].
     """
@@ -209,7 +202,7 @@ def correlate_images(
 
 @njit(nogil=True, cache=True)
 def _source_indices(count, size, before, border):
-    """Return the source indices of positions from -before, -1 for padding; see `bordered_indices`."""
+    """Return the source indices of `count` positions from -before on, -1 for padding; see `bordered_indices`."""
     found = np.empty(count, np.int64)
     for i in range(count):
         at = i - before
@@ -278,7 +271,7 @@ def _round_into_overload(target, sums):
     return copy_float
 
 
-# Unsigned indices: negative indices would count from the end and prevent vectorization.
+# Indices are unsigned, because numba's tests for negative indices prevent vectorization.
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})

@@ -1,4 +1,4 @@
-"""Correlation of images and volumes with a filter of each sample, on the device: all samples of a chunk together."""
+"""Correlation of images and volumes with a filter for each sample, for all samples of a chunk on the device."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def correlate_samples_torch(
 ) -> None:
     """Fill `out` with the sums of the products of filters and data, in float32, rounded once.
 
-    Each sample gets its border first. Then the number of launches depends on the extents of the largest filter.
+    Samples are padded first. The number of launches depends only on the extents of the largest filter.
 
     Args:
-        out: N samples to fill, none of them empty.
+        out: N samples, output, none of them empty.
         x: N samples, any dtype.
-        filters: N filters, which have only the filtered axes, any dtype; their values stay on the device.
+        filters: N filters, which have only the filtered axes, any dtype; their values are not copied to the host.
         anchors: element of the filter aligned with the result, int64 [N, filtered axes].
         border: "reflect_101", "reflect_1001", "wrap", "clamp" or "constant".
         fills: values of the border "constant", float32 [N] on the device; None for 0.
@@ -77,7 +77,7 @@ def correlate_samples_torch(
         weight = grid.of_sample(weights[number])
         form = (*weight.shape, *[1] * (values.ndim - weight.ndim))
         product = values.float() * weight.reshape(form)
-        if not is_inside[number].all():  # not by a weight of 0: the data may be infinite
+        if not is_inside[number].all():  # a weight of 0 would not be sufficient, because data may be infinite
             is_own = grid.of_sample(uploaded(is_inside[number], x.device))
             product = torch.where(is_own.reshape(form), product, 0.0)
         total = product if total is None else total.add_(product)
@@ -88,7 +88,7 @@ def correlate_samples_torch(
 def _bordered(
     x: DeviceSamples, shapes: np.ndarray, begin: np.ndarray, border: str, fills: Tensor | None
 ) -> DeviceSamples:
-    """Return windows of samples, which may exceed the samples, as float32; samples of these shapes are not changed."""
+    """Return windows of samples, which may exceed them, as float32; `x` itself if the windows are whole samples."""
     if not begin.any() and np.array_equal(shapes, x.shapes):
         return x
     result = DeviceSamples.empty(shapes, torch.float32, x.device)

@@ -1,7 +1,4 @@
-"""Geometry of crop windows for fn.crop, fn.crop_mirror_normalize and fn.resize_crop_mirror.
-
-The output rules of these operators need the extents of the window, and their kernels its position.
-"""
+"""Geometry of crop windows for fn.crop, fn.crop_mirror_normalize and fn.resize_crop_mirror."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ __all__ = [
     "trimmed",
 ]
 
-# Names of the `out_of_bounds_policy` that uses `fill_values` outside the data.
+# Names of the `out_of_bounds_policy` that fills the outside with `fill_values`.
 FILLING = ("constant", "const", "fill", "pad")
 POLICIES = ("error", *FILLING, "trim_to_shape")
 _POSITIONS = {"D": "crop_pos_z", "F": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
@@ -51,10 +48,10 @@ def check_crop_arguments(
     """Check crop arguments for contradictions, as far as they are known when a graph is built.
 
     Args:
-        crop: the user's value, like the following three.
-        crop_d: see `crop`.
-        crop_h: see `crop`.
-        crop_w: see `crop`.
+        crop: the user's value.
+        crop_d: the user's value.
+        crop_h: the user's value.
+        crop_w: the user's value.
         rounding: the user's value.
         policy: the user's value; None if the operator has no policy.
         policies: policies supported by the operator.
@@ -110,10 +107,10 @@ def crop_extents(
     Args:
         letters: names of the axes that can be cropped, e.g. ``HW``, ``DHW``, or ``FHW`` for sequences.
         extents: extents of these axes in the source.
-        crop: extents for the last axes, or None. Extents that are not positive are the full extents.
-        crop_d: extent of D, None for the full extent; the same for `crop_h` and `crop_w`.
-        crop_h: see `crop_d`.
-        crop_w: see `crop_d`.
+        crop: extents of the last axes, or None. Extents that are not positive mean the full extents.
+        crop_d: extent of D; None, or not positive: the full extent.
+        crop_h: extent of H, like `crop_d`.
+        crop_w: extent of W, like `crop_d`.
 
     Raises:
         ArgumentValueError: there are more extents than axes.
@@ -144,7 +141,7 @@ def _wanted_extents(letters: str, count: int, shaping: Mapping[str, Any]) -> np.
     """Return the requested extents of `count` windows, int64 [axes, N]; not positive: the full extent.
 
     Raises:
-        ArgumentValueError: as `crop_extents`, with the sample.
+        ArgumentValueError: there are more extents than axes; with the sample.
     """
     crop = shaping["crop"]
     if crop is None:
@@ -166,24 +163,24 @@ def _rows(values: Sequence[np.ndarray], count: int, dtype: Any) -> np.ndarray:
     return np.concatenate(values, dtype=dtype, casting="unsafe").reshape(len(values), count)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit, skips_whole):
     """Fill extents and starts of windows.
 
     Args:
-        start: int64 [N, dimensions], output.
-        windows: int64 [N, dimensions], output.
-        shapes: int64 [N, dimensions] of the sources.
+        start: int64 [N, ndim], output.
+        windows: int64 [N, ndim], output.
+        shapes: shapes of the sources, int64 [N, ndim].
         wanted: int64 [k, N], requested extents; not positive: the full extent.
         axes: int64 [k], axes that are cropped; the others are whole.
         crop_pos: float32 [k, N], 0 (start) to 1 (end).
-        is_rounded: whether halves are rounded away from zero; False: truncated.
+        is_rounded: whether starts are rounded, halves away from zero; False: truncated.
         must_fit: whether windows must be inside.
         skips_whole: whether any position is allowed for windows that are whole samples; they start at 0.
 
     Returns:
-        Index in `axes` and sample of the first error, and whether the position is wrong; -1 without errors.
+        index in `axes` and sample of the first error, -1 without errors, and whether the position is wrong.
     """
     count, dimensions = shapes.shape
     for n in range(count):
@@ -200,16 +197,16 @@ def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit,
                 is_whole = is_whole and windows[n, other] == shapes[n, other]
             if is_whole:
                 continue
-            position, room = np.float64(crop_pos[k, n]), shapes[n, axis] - windows[n, axis]
-            if not 0 <= position <= 1:  # written so that NaN is rejected
+            position, margin = np.float64(crop_pos[k, n]), shapes[n, axis] - windows[n, axis]
+            if not 0 <= position <= 1:  # also True for NaN
                 return k, n, True
-            if room < 0 and must_fit and too_large < 0:
+            if margin < 0 and must_fit and too_large < 0:
                 too_large = n
             half = 0.0
             if is_rounded:
-                half = 0.5 if room >= 0 else -0.5
+                half = 0.5 if margin >= 0 else -0.5
             # As in DALI, the position is a float32 and the product a float64: 0.7 of 10 pixels is slightly less than 7.
-            start[n, axis] = np.int64(np.trunc(position * room + half))
+            start[n, axis] = np.int64(np.trunc(position * margin + half))
         if too_large >= 0:
             return k, too_large, False
     return -1, -1, False
@@ -253,7 +250,7 @@ def chunk_windows(
     """Return the windows of a chunk.
 
     Args:
-        shapes: int64 [N, dimensions] of the samples.
+        shapes: shapes of the samples, int64 [N, ndim].
         layout: layout of a sample. C is not cropped.
         shaping: crop, crop_d, crop_h, crop_w: None, [N] or [N, k], or for crop a list of N vectors.
         crop_pos: ``crop_pos_x`` and so on, [N] each, 0 (start) to 1 (end).
@@ -262,10 +259,10 @@ def chunk_windows(
         skips_whole: whether any position is allowed for windows that are whole samples and not clipped.
 
     Returns:
-        starts and extents, int64 [N, dimensions].
+        starts and extents, int64 [N, ndim].
 
     Raises:
-        ArgumentValueError: as `crop_extents`, with the sample, or a position is outside [0, 1].
+        ArgumentValueError: there are more extents than axes, or a position is outside [0, 1]; with the sample.
         IndexingError: a window exceeds the source, and the policy is ``error``.
     """
     letters, axes = _axes_of(layout)

@@ -1,7 +1,6 @@
 """Fused crop, mirror, mean subtraction, division by the standard deviation and transpose.
 
-The last step of most image pipelines, which writes four bytes for each byte that it reads: separate steps would access
-the large result several times.
+The result has four times as many bytes as the input; separate steps would access it several times.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = ["PIXELS", "crop_mirror_normalize", "normalize_rgb"]
 PIXELS = 16
 _CHANNELS = 3
 _FLOAT_BYTES = 4
-# Unsigned indices: otherwise numba tests each for a negative index, which counts from the end.
+# Indices are unsigned, because numba tests whether signed indices are negative.
 _ONE, _TWO, _THREE = np.uintp(1), np.uintp(2), np.uintp(3)
 _NATIVE = (np.uint8, np.float32, np.int16, np.uint16, np.int32)  # other dtypes are converted first
 
@@ -45,7 +44,7 @@ def crop_mirror_normalize(
     """Set ``out = (window of x - mean) * multiplier + shift``, computed in float32.
 
     Args:
-        out: N samples [C', d, h, w] if `is_planar`, else [d, h, w, C'], to fill, any numeric dtype; C' >= C. Integers
+        out: N samples [C', d, h, w] if `is_planar`, else [d, h, w, C'], any numeric dtype, output; C' >= C. Integers
             are rounded half away from zero and saturated.
         x: N samples [D, H, W, C], any numeric dtype; images have D = 1. C is the same for all.
         start: int [N, 3], start of the windows in D, H, W; their extents are those of `out`. Windows may exceed `x`.
@@ -83,7 +82,7 @@ def crop_mirror_normalize(
         store_joined(target, values)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _are_inner_rgb(out_shapes, x_shapes, start):
     """Return whether `normalize_rgb` can compute all samples, which are uint8."""
@@ -108,7 +107,7 @@ def _normalize_inner_rgb(
     normalize_rgb(out_at, out_shapes, x_at, x_shapes, *arguments[:-1])
 
 
-# Separate, because it is what nearly all pipelines need, and compiles in a third of the time.
+# Separate, because nearly all pipelines need only this function, and it compiles in a third of the time.
 @njit(nogil=True, cache=True)
 def normalize_rgb(out_at, out_shapes, x_at, x_shapes, start, mirror, mean, multiplier, shift):
     """Normalize RGB images of uint8 into three float32 planes, at least 16 pixels wide; no window exceeds its image.
@@ -155,8 +154,7 @@ def _normalize_planes(
 ):
     """Normalize into planes; see `crop_mirror_normalize` for the arguments.
 
-    `has_wide_elements` is True, or None where `x` is uint8: numba omits the code that None excludes, which such images
-    do not need.
+    `has_wide_elements` is True, or None for uint8, for which numba then omits the code that it does not need.
     """
     channels = mean.shape[1]
     for n in range(len(out_at)):

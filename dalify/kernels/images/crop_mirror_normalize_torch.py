@@ -1,7 +1,4 @@
-"""Crop, mirror, normalize and transpose for torch tensors on any device.
-
-A separate module, so that the CPU kernel does not load torch.
-"""
+"""Crop, mirror, normalize and transpose for torch tensors on any device."""
 
 from __future__ import annotations
 
@@ -33,16 +30,7 @@ def crop_mirror_normalize_torch(
 ) -> None:
     """`dalify.kernels.images.crop_mirror_normalize.crop_mirror_normalize` for torch tensors.
 
-    Args:
-        out: [N, C', d, h, w] if `is_planar`, else [N, d, h, w, C'], to fill; C' >= C.
-        x: [N, D, H, W, C] on `out`'s device.
-        start: int [N, 3], start of the windows in D, H, W; on the CPU, like all parameters.
-        mirror: [N], non-zero: reverse the W axis of the window.
-        mean: float [N, C] or [C].
-        multiplier: float [N, C] or [C]: scale / standard deviation.
-        shift: added at the end.
-        fill_values: float [C'], value of `out` outside `x` and in channels that `x` does not have.
-        is_planar: whether channels precede the spatial axes in `out`.
+    `out` is [N, C', d, h, w] or [N, d, h, w, C'], `x` is [N, D, H, W, C] on the same device.
     """
     samples, channels = x.shape[0], x.shape[-1]
     target = out.movedim(1, -1) if is_planar else out

@@ -1,6 +1,7 @@
-"""Demosaicing of uint8 by means of neighbors, with vectors: Numba does not vectorize loops over interleaved colors.
+"""Bilinear demosaicing of uint8, with the same results as OpenCV.
 
-The pixels equal those of OpenCV's bilinear algorithm. The vectors are generic LLVM vectors: every processor runs them.
+With explicit SIMD, because numba does not vectorize loops over interleaved colors. Generic LLVM vectors work on every
+CPU.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dalify.base.llvm import constant, load, offset, shuffle, store
 __all__ = ["MIN_WIDTH", "demosaic_images"]
 
 _PIXELS = 32
-# The pixels of a vector, and a neighbor on each side.
+# A vector of pixels, and a neighbor on each side.
 MIN_WIDTH = _PIXELS + 2
 _BYTES = ir.VectorType(ir.IntType(8), _PIXELS)
 _SHORTS = ir.VectorType(ir.IntType(16), _PIXELS)
@@ -69,7 +70,7 @@ def _generate_pixels(context: Any, builder: Any, signature: Any, arguments: Any)
 
 @njit(nogil=True, cache=True)
 def demosaic_images(out_at, out_like, x_at, shapes, blue):
-    """Demosaic images; border pixels have the colors of their inner neighbors, as in OpenCV.
+    """Demosaic images; border pixels are copies of their inner neighbors, as in OpenCV.
 
     Args:
         out_at: addresses of the results, uint8 ``[H, W, 3]``, int64 ``[N]``.
@@ -91,7 +92,7 @@ def demosaic_images(out_at, out_like, x_at, shapes, blue):
             for color in range(3):
                 out[y, 0, color] = out[y, 1, color]
                 out[y, width - 1, color] = out[y, width - 2, color]
-        # An assignment to a row of the array would take ten times as long to compile as the rest.
+        # Assigning the rows as slices would take ten times as long to compile as the rest.
         size, last = width * 3, out_at[n] + (height - 1) * width * 3
         copy_bytes(out_at[n], out_at[n] + size, size)
         copy_bytes(last, last - size, size)

@@ -1,7 +1,4 @@
-"""Displacement warps: every output pixel is sampled at a point near its own position.
-
-Shared by the operators water, sphere and jitter, which differ in the formula.
-"""
+"""Displacement warps of the operators water, sphere and jitter: each pixel is sampled at a displaced point."""
 
 from __future__ import annotations
 
@@ -45,9 +42,10 @@ __all__ = [
     "water_points",
 ]
 
-# Source points [N, 2, H, W] or [1, 2, H, W] of padded images [N, H, W, C], with their extents [N, 3] on the host.
+# Function of padded images [N, H, W, C] and their extents [N, 3] on the host, which returns the source points,
+# [N, 2, H, W] or [1, 2, H, W].
 PointsTorch = Callable[["Tensor", np.ndarray], "Tensor"]
-# Fills x and y of the source points, samples [H, W] of float32; with the numbers of these samples in the chunk.
+# Function that fills x and y of the source points, float32 samples [H, W], given the indices of the samples.
 FillPoints = Callable[[Samples, Samples, np.ndarray], None]
 
 
@@ -72,9 +70,9 @@ def moved_by_waves(
     """Return the displacements of standing waves: along x for each y, float32 [H], and along y for each x, [W].
 
     Args:
-        height: of the image.
-        width: of the image.
-        amplitudes: of the displacements of x and y, pixels.
+        height: height of the image.
+        width: width of the image.
+        amplitudes: amplitudes of the displacements along x and y, in pixels.
         frequencies: radians per pixel.
         phases: radians.
     """
@@ -99,8 +97,8 @@ def water_points(moved_x: np.ndarray, moved_y: np.ndarray) -> FillPoints:
     """Return the function that fills the points of waves.
 
     Args:
-        moved_x: displacements along x, at least as many as rows; see `moved_by_waves`.
-        moved_y: displacements along y, at least as many as columns.
+        moved_x: displacements along x for at least as many rows as the images have; see `moved_by_waves`.
+        moved_y: displacements along y for at least as many columns.
     """
 
     def fill(points_x: Samples, points_y: Samples, _numbers: np.ndarray) -> None:
@@ -151,16 +149,16 @@ def displace_cpu(
     *,
     is_shared: bool,
 ) -> None:
-    """Fill `out` with `x` sampled at displaced points, or with `x` where `mask` [N] is 0.
+    """Fill `out` with `x` sampled at displaced points.
 
     Args:
-        out: N samples [H, W, C].
+        out: N samples [H, W, C], output.
         x: N samples of the same shapes and type.
         fill_points: computes the points.
-        mask: see above.
+        mask: [N]; samples with 0 are copied.
         interp_type: INTERP_NN or INTERP_LINEAR.
         fill_value: value outside `x`.
-        is_shared: images of one shape have the same points.
+        is_shared: whether images of one shape have the same points.
     """
     kept = np.flatnonzero(mask == 0)
     if len(kept):
@@ -189,7 +187,7 @@ def displace_samples_torch(
     interp_type: DALIInterpType,
     fill_value: float,
 ) -> None:
-    """`displace_cpu` for samples on the device. `points` returns the maps of padded images, given their extents."""
+    """`displace_cpu` for samples on the device."""
     if not x.dtype.is_floating_point:
         fill_value = fill_in_range(fill_value, np.dtype(str(x.dtype).removeprefix("torch."))).item()
     _displace_padded(

@@ -22,9 +22,9 @@ def erase_samples_torch(
     """Copy samples and fill regions of the copies.
 
     Args:
-        out: N samples with the shapes, places and element type of `x`, output; none is empty.
+        out: N samples with the shapes, offsets and element type of `x`, output; none is empty.
         x: N samples.
-        regions: int64 [N, k, 2, axes]: starts and ends; empty where an end is not above the start.
+        regions: int64 [N, k, 2, axes]: starts and ends; a region is empty if an end is not above the start.
         fill_values: [N, C], values that the element type can represent; or [N, 1] for all channels.
         channel_axis: axis of the channels of a sample.
     """

@@ -1,8 +1,4 @@
-"""Sequences of frames for operators on single images: flattens the frames and assigns parameters to each.
-
-Every image operator accepts sequences (``FHWC``), and for each per-sample argument either one value per sample or one
-per frame.
-"""
+"""Sequences of frames for operators on single images: each frame is a sample with its own arguments."""
 
 from __future__ import annotations
 
@@ -78,7 +74,7 @@ def frame_counts(shapes: np.ndarray, layout: str) -> np.ndarray:
 
 
 def flat_frames(x: Any, layout: str) -> Any:
-    """Reshape a group [N, F, ...] to [N * F, ...]; single images are unchanged. Arrays or tensors."""
+    """Reshape an array or tensor [N, F, ...] to [N * F, ...]; single images are unchanged."""
     if not layout.startswith("F"):
         return x
     return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
@@ -90,7 +86,7 @@ def folded_frames(x: Any, layout: str) -> Any:
 
 
 def per_axis(values: Any, axes: int = 2) -> Any:
-    """Return an argument, an array or a list of vectors, in which single numbers are repeated for each axis."""
+    """Return an argument, an array or a list of vectors, with single numbers repeated for each axis."""
     if isinstance(values, np.ndarray):
         return values.repeat(axes, -1) if values.shape[-1] == 1 else values
     return [np.repeat(value, axes, axis=-1) if value.shape[-1] == 1 else value for value in values]
@@ -100,14 +96,14 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
     """Return an argument with one number per axis for each frame of each sample of a chunk, [frames, axes].
 
     Args:
-        values: [N, 1 or axes] or [N, F, 1 or axes], or a list of N vectors; one frame counts for all.
+        values: [N, 1 or axes] or [N, F, 1 or axes], or a list of N such entries; a single frame is broadcast.
         x: the samples, `Samples` or `DeviceSamples`.
         layout: layout of a sample.
         name: name of the argument, for the error.
         axes: number of axes.
 
     Raises:
-        ShapeError: the number of values or of frames is another one.
+        ShapeError: the number of values or of frames is wrong; with the sample.
     """
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] in (1, axes):
         rows = per_axis(values, axes)
@@ -126,11 +122,8 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
 
 
 def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:
-    """Return an argument with one entry per frame of each sample of a chunk (`Samples` or `DeviceSamples`).
-
-    See `per_frame_of_shapes`.
-    """
-    if not layout.startswith("F") and isinstance(values, np.ndarray):  # without the shapes, which may not be listed yet
+    """`per_frame_of_shapes` for the shapes of `Samples` or `DeviceSamples`."""
+    if not layout.startswith("F") and isinstance(values, np.ndarray):  # does not list the shapes, which takes time
         if width is None and values.ndim == 2 and values.shape[1] == 1:
             return values[:, 0]
         return per_frame(values, 1, name, width)

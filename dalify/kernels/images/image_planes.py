@@ -1,7 +1,4 @@
-"""Images of any layout as single images with H and W in front, for filters that take one image in a call.
-
-Shared by median, dilation and erosion.
-"""
+"""Images of any layout as single images [H, W] or [H, W, C], for median, dilation and erosion."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def filter_layout(x: Spec) -> str:
 
 
 def single_images(out: Samples, x: Samples, layout: str, rows: np.ndarray) -> tuple[Samples, Samples, np.ndarray]:
-    """Return results and inputs as images [H, W] or [H, W, C], and the parameters of each.
+    """Return results and inputs as images [H, W] or [H, W, C], and the parameters of each image.
 
     Args:
         out: N samples.

@@ -1,8 +1,7 @@
 """JPEG compression artifacts on tensors: all steps except entropy coding, which is lossless.
 
-All steps use integers and are those of the JPEG reference implementation (baseline, chroma 4:2:0, the accurate integer
-transforms of Loeffler, Ligtenberg, Moschytz, ICASSP 1989, smooth chroma upsampling), so that pixels are equal to those
-of libjpeg.
+The steps are those of libjpeg in integers, with equal results: baseline, chroma 4:2:0, the accurate integer transforms
+of Loeffler, Ligtenberg and Moschytz (ICASSP 1989), and smooth chroma upsampling.
 """
 
 from __future__ import annotations
@@ -62,8 +61,7 @@ def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray, extents:
         out: uint8 [N, H, W, 3], output.
         x: uint8 [N, H, W, 3]: R, G, B; no extent is 0.
         qualities: [N], 1 to 100.
-        extents: int64 [N, 3]: the shapes of the images, which may end before H and W. What is after them in `x` does
-            not matter.
+        extents: shapes of the images, int64 [N, 3]; elements of `x` outside of them have no effect.
     """
     height, width = x.shape[1:3]
     red, green, blue = x.int().unbind(-1)
@@ -81,7 +79,7 @@ def jpeg_artifacts_torch(out: Tensor, x: Tensor, qualities: np.ndarray, extents:
         block_rows, block_columns = _whole_blocks(rows, columns)
         # Columns are padded before chroma downsampling, rows afterwards.
         small = _halved(_continued(plane, size, 2 * rows, 2 * block_columns))
-        # The columns of the last block of an image continue the image; those after it, of a wider one, do not matter.
+        # Columns after the last block of an image, which only wider images have, have no effect.
         last = np.stack([half[:, 0], np.full(len(half), small.shape[2])], 1)
         coded = _through_blocks(_continued(small, last, block_rows, block_columns), tables[:, 1])
         chroma.append(_doubled(coded, half)[:, :height, :width] - 128)
@@ -97,11 +95,11 @@ def _whole_blocks(height: int, width: int) -> tuple[int, int]:
 
 
 def _continued(plane: Tensor, extents: np.ndarray, height: int, width: int) -> Tensor:
-    """Pad planes [N, h, w] to these extents by repeating the last row and column of each.
+    """Return planes [N, height, width], in which the last row and column of each plane are repeated.
 
     Args:
-        plane: to be padded.
-        extents: int64 [N, 2]: rows and columns of each plane.
+        plane: planes [N, h, w].
+        extents: rows and columns of each plane, int64 [N, 2].
         height: rows of the result.
         width: columns of the result.
     """
@@ -121,17 +119,17 @@ def _continued(plane: Tensor, extents: np.ndarray, height: int, width: int) -> T
 
 
 def _halved(plane: Tensor) -> Tensor:
-    """Return the means of 2 x 2 pixels; ties are rounded up and down in alternating columns."""
+    """Return the means of 2 x 2 pixels; halves are rounded down and up in alternating columns."""
     total = plane[:, ::2, ::2] + plane[:, 1::2, ::2] + plane[:, ::2, 1::2] + plane[:, 1::2, 1::2]
     return (total + 1 + torch.arange(total.shape[2], device=plane.device, dtype=torch.int32) % 2) >> 2
 
 
 def _doubled(plane: Tensor, extents: np.ndarray) -> Tensor:
-    """Upsample by 2: each pixel is 3/4 of its nearest and 1/4 of the next one, along rows and columns.
+    """Upsample by 2: each pixel is 3/4 of the nearest and 1/4 of the next one, along rows and columns.
 
     Args:
         plane: [N, h, w].
-        extents: int64 [N, 2]: rows and columns of each plane, after which its edges count.
+        extents: rows and columns of each plane, int64 [N, 2]; its edges are repeated outside.
     """
     rows, columns = extents.max(0).tolist()
     plane = _continued(plane, extents, rows + 1, columns + 1)
@@ -155,7 +153,7 @@ def _through_blocks(plane: Tensor, table: Tensor) -> Tensor:
     count, height, width = plane.shape
     blocks = plane.reshape(count, height // _BLOCK, _BLOCK, width // _BLOCK, _BLOCK).transpose(2, 3) - 128
     coefficients = _forward(_forward(blocks, _BITS - _EXTRA, -_EXTRA).mT, _BITS + _EXTRA, _EXTRA).mT
-    # The transform's results are 8 times too large. Halves are rounded away from zero.
+    # The results of the transform are 8 times the coefficients. Halves are rounded away from zero.
     step = 8 * table[:, None, None]
     levels = coefficients.sign() * ((coefficients.abs() + step // 2) // step)
     restored = levels * table[:, None, None]
@@ -165,12 +163,12 @@ def _through_blocks(plane: Tensor, table: Tensor) -> Tensor:
 
 
 def _descaled(value: Tensor, bits: int) -> Tensor:
-    """Divide by a power of two and round; multiply if the exponent is negative."""
+    """Divide by ``2 ** bits`` and round; multiply if the exponent is negative."""
     return value << -bits if bits < 0 else (value + (1 << (bits - 1))) >> bits
 
 
 def _odd_half(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Rotations of the odd half, which are the same in both directions."""
+    """Return the rotations of the odd half, which are the same in both directions."""
     z1, z2, z3, z4 = a + d, b + c, a + c, b + d
     z5 = (z3 + z4) * _fixed(1.175875602)
     z1, z2 = z1 * -_fixed(0.899976223), z2 * -_fixed(2.562915447)
@@ -184,7 +182,7 @@ def _odd_half(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tenso
 
 
 def _forward(x: Tensor, bits: int, even_bits: int) -> Tensor:
-    """Transform along the last axis; terms without multiplication have a different scale."""
+    """Transform along the last axis; `bits` and `even_bits` descale the terms with and without multiplications."""
     v = x.unbind(-1)
     s0, s1, s2, s3 = (v[i] + v[7 - i] for i in range(4))
     d0, d1, d2, d3 = (v[i] - v[7 - i] for i in range(4))

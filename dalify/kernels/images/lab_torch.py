@@ -1,7 +1,6 @@
-"""Converts RGB to CIE Lab and back in bytes, on tensors, bit-exact with OpenCV.
+"""Converts RGB to CIE Lab and back, in uint8 on tensors, with the same results as OpenCV.
 
-OpenCV's fixed-point conversion is evaluated once for all 2**24 colors, and the device looks them up. A table has 64 MiB
-on the accelerator.
+OpenCV converts all 2**24 colors once; the device looks them up in a table of 64 MiB.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _BYTE = 0xFF
 
 @lru_cache(maxsize=4)
 def _table(code: int, device: str) -> Tensor:
-    """Return a table from packed colors to converted packed colors; int32 words, first channel lowest."""
+    """Return the converted colors by color, both packed in int32 with the first channel in the lowest byte."""
     words = np.arange(_COLORS, dtype="<u4")
     colors = words.view(np.uint8).reshape(1 << 12, 1 << 12, 4)[..., :3]
     found = np.zeros((1 << 12, 1 << 12, 4), np.uint8)
@@ -40,10 +39,10 @@ def _converted(x: Tensor, code: int) -> Tensor:
 
 
 def rgb_to_lab(x: Tensor) -> Tensor:
-    """Convert R, G, B to uint8 [..., 3] of lightness L, a and b, scaled to bytes."""
+    """Convert R, G, B, uint8 [..., 3], to L, a, b, scaled to uint8 as in OpenCV."""
     return _converted(x, cv2.COLOR_RGB2LAB)
 
 
 def lab_to_rgb(x: Tensor) -> Tensor:
-    """Convert L, a, b to uint8 [..., 3] of R, G, B."""
+    """Convert L, a, b of `rgb_to_lab` to R, G, B, uint8 [..., 3]."""
     return _converted(x, cv2.COLOR_LAB2RGB)

@@ -1,7 +1,6 @@
 """Dilation and erosion by rectangles: maximum and minimum filters.
 
-Both are one algorithm with the order of numbers reversed. The filter is applied along rows and then along columns. The
-constant border outside the image has the value that does not affect the result.
+The border "constant" has no effect on the result.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _BORDERS = {
     "reflect101": cv2.BORDER_REFLECT_101,
     "wrap": cv2.BORDER_WRAP,
 }
-# DALI's names -> names of our index tables, for the device.
+# DALI's names -> keys of `BORDERS_TORCH`.
 _INDEX_TABLES = {
     "replicate": "clamp",
     "reflect": "reflect_1001",
@@ -101,7 +100,7 @@ def _reaches(
         raise ArgumentValueError(text, sample=int(owners[n]))
     before = middle * iterations
     reach = np.stack([before, reach - before], axis=2).reshape(-1, 4)
-    # Beyond two extents of the image, every border repeats itself.
+    # All borders are periodic, with a period of at most two extents.
     return np.minimum(reach, 2 * columns_at(extents, (1, 1, 0, 0)))
 
 
@@ -115,11 +114,11 @@ def min_max_filter_samples(
     iterations: int,
     largest: bool,
 ) -> None:
-    """Fill `out` with the maximum or minimum under the mask; OpenCV takes one image in a call.
+    """Fill `out` with the maximum or minimum under the mask.
 
     Args:
-        out: N samples, the shapes and the dtype of `x`.
-        x: N samples in a layout for filters, none empty.
+        out: N samples with the shapes and the dtype of `x`, output.
+        x: N samples in one of `FILTER_LAYOUTS`, none empty.
         layout: layout of a sample.
         mask_size: width and height, int32 [N, 1 or 2], or [N, F, 1 or 2] for frames.
         anchor: the pixel of the mask at the output pixel, x and y, as `mask_size`; -1 for the center.
@@ -138,7 +137,6 @@ def min_max_filter_samples(
     for image, result, (left, right, up, down) in zip(source.arrays(), target.arrays(), reaches.tolist(), strict=True):
         height, width = up + down + 1, left + right + 1
         element = _rectangle(height, width)
-        # cv2's anchor is the pixel of the mask at the output pixel, as here.
         if is_direct and kind != cv2.BORDER_WRAP:
             filter_image(image, element, dst=result, anchor=(left, up), borderType=kind)
             continue
@@ -149,7 +147,7 @@ def min_max_filter_samples(
         for part, to_fill in parts:
             if kind != cv2.BORDER_WRAP:
                 found = filter_image(np.ascontiguousarray(part), element, anchor=(left, up), borderType=kind)
-            else:  # OpenCV filters without this border
+            else:  # OpenCV's filters do not support this border
                 wider = cv2.copyMakeBorder(np.ascontiguousarray(part), up, down, left, right, kind)
                 found = filter_image(wider, element, anchor=(left, up))
                 found = found[up : up + len(image), left : left + image.shape[1]]
@@ -204,12 +202,12 @@ def min_max_filter_samples_torch(
 
 
 def _compared_as(dtype: Any) -> Any:
-    """Return a type that has all values of a type, and that torch compares."""
+    """Return a type that represents all values of a type, and that torch can compare."""
     return {torch.uint16: torch.int32, torch.uint32: torch.int64}.get(dtype, dtype)
 
 
 def _neutral(dtype: Any, largest: bool) -> float:
-    """Return the value that changes no maximum, or no minimum."""
+    """Return the identity of the maximum, or of the minimum."""
     if dtype.is_floating_point:
         return -math.inf if largest else math.inf
     if dtype == torch.bool:
@@ -222,19 +220,19 @@ def _extreme_of_windows(
 ) -> Tensor:
     """Return the maximum or minimum of each window of elements along an axis, at the position of its first element.
 
-    Windows that exceed the axis may have any values. Elements after the last whole window may be missing.
+    The results of windows that exceed the axis are arbitrary. Elements after the last whole window may be missing.
 
     Args:
         block: elements of the samples.
-        samples: their places and shapes.
+        samples: samples with the same offsets and shapes.
         windows: number of elements of a window, int64 [N].
-        strides: elements of the block from one to the next along the axis, int64 [N].
+        strides: stride of the axis in elements, int64 [N].
         largest: True for the maximum.
     """
     combine = torch.maximum if largest else torch.minimum
     flat = samples.flattened().ragged()
     grid: Grid | None = None
-    # Doubling: a window of 2 n from two windows of n, so that the cost is logarithmic in the width.
+    # A window of 2 n elements is computed from two windows of n, so the cost is logarithmic in the width.
     reached = np.ones_like(windows)
     while (reached < windows).any():
         steps = np.minimum(reached, windows - reached)

@@ -1,7 +1,7 @@
 """Crop, mirror and normalize for data with any visual layout on either device.
 
-The kernels support only [N, D, H, W, C], with planar or interleaved output. This module converts layouts to that form,
-without a copy if the order of axes allows it.
+The kernels support only inputs [N, D, H, W, C], with planar or interleaved output. This module converts other layouts,
+without a copy if possible.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def normalize_axes(
         x: [N, ...], same type.
         layout: layout of a sample of `x`: F, C, D, H and W, each at most once.
         output_layout: layout of a sample of `out`, a permutation of `layout`.
-        start: letter to int [N]: start of the windows, which may exceed `x`.
+        start: for letters of the layout, int [N]: start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
-        mean: float [N, C] or [N, 1], or a list of N such vectors.
+        mean: float [N, C] or [N, 1], or a list of N vectors.
         std: like `mean`.
         scale: factor.
         shift: added at the end.
-        fill_values: value of `out` outside `x`: one for all channels, or one for each; 0 for the channels without one.
+        fill_values: value of `out` outside `x`: one for all channels, or one for each; 0 for channels without one.
     """
     options: dict[str, Any] = {"scale": scale, "shift": shift, "fill_values": fill_values}
     if isinstance(x, Samples):
@@ -66,7 +66,7 @@ def normalize_axes(
     mean = broadcast_to(mean, (samples, channels), np.float32)
     multiplier = multiplier_of(broadcast_to(std, (samples, channels), np.float32), scale)
     fill_values = _fill_values_of_channels(fill_values, size["C"])
-    # Planes that stay planar are treated as images with one channel; so are frames, if all of them are used.
+    # Planes that stay planar are computed as images with one channel, and frames as images if all of them are used.
     keeps_planes = (
         layout == output_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill_values.tolist())) == 1
     )
@@ -125,14 +125,14 @@ def normalize_axes(
 def multiplier_of(std: np.ndarray, scale: float) -> np.ndarray:
     """Return ``scale / std``, float32; infinite for 0."""
     divisor, factor = np.asarray(std, np.float32), np.float32(scale)
-    if all_of(divisor, None):  # setting the mode of errors takes longer than the division
+    if all_of(divisor, None):  # np.errstate takes longer than the division
         return factor / divisor
     with np.errstate(divide="ignore"):
         return factor / divisor
 
 
 def _fill_values_of_channels(fill_values: Sequence[float] | np.ndarray, channels: int) -> np.ndarray:
-    """Return the fill values of all channels: one for all, or one each, and 0 for added channels."""
+    """Return the fill values of all channels, float32 [channels]; see `normalize_axes`."""
     found = np.zeros(channels, np.float32)
     if len(fill_values) == 1:
         found[:] = fill_values[0]
@@ -152,18 +152,9 @@ def normalize_samples(
     std: np.ndarray | list[np.ndarray],
     options: Mapping[str, Any],
 ) -> None:
-    """`normalize_axes` for the samples of a chunk, in one call if the channels are equal and the layout is common.
+    """`normalize_axes` for `Samples`, in one call if numbers of channels are equal and the layout is common.
 
-    Args:
-        out: as in `normalize_axes`, like the other arguments.
-        x: input.
-        layout: of `x`.
-        output_layout: of `out`.
-        start: start of the windows.
-        mirror: reverse W.
-        mean: subtracted.
-        std: divisor.
-        options: ``scale``, ``shift`` and ``fill_values``.
+    `options` are ``scale``, ``shift`` and ``fill_values``.
     """
     channels = x.extents(layout.index("C"))
     is_mixed = bool(any_of(channels != channels[0]))
@@ -173,7 +164,7 @@ def normalize_samples(
     if is_frames:
         is_frames = not start["F"].any() and bool((out.extents(0) == x.extents(0)).all())
     if is_mixed or not (is_usual or is_frames):
-        # Each channel count separately; for an uncommon layout, each sample.
+        # Samples with equal numbers of channels together; for uncommon layouts, each sample separately.
         places = [np.flatnonzero(channels == kind) for kind in np.unique(channels)] if is_mixed else None
         for at in places or [np.array([n]) for n in range(len(x))]:
             target, source = out.take(at), x.take(at)

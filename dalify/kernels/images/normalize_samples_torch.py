@@ -39,9 +39,9 @@ def normalize_samples_torch(
         x: N samples.
         layout: layout of a sample of `x`.
         output_layout: layout of a sample of `out`, a permutation of `layout`.
-        start: letter to int [N]: start of the windows, which may exceed `x`.
+        start: for letters of the layout, int [N]: start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
-        mean: float [N, C] or [N, 1], or a list of N such vectors.
+        mean: float [N, C] or [N, 1], or a list of N vectors.
         multiplier: like `mean`: scale / standard deviation.
         shift: added at the end.
         fill_values: float32 [C], value of `out` outside `x`, and in channels that `x` does not have.
@@ -74,7 +74,7 @@ def normalize_samples_torch(
 
 def _by_channel(grid: Grid, values: Any, channel: Tensor) -> Tensor:
     """Return a parameter for each element: the value of its sample and channel."""
-    if isinstance(values, list):  # vectors of several lengths; one value counts for all channels
+    if isinstance(values, list):  # vectors of different lengths; a single value is for all channels
         widest = max(len(row) for row in values)
         table = np.stack([np.pad(row, (0, widest - len(row)), "edge") for row in values])
     else:

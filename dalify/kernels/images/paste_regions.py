@@ -1,7 +1,4 @@
-"""Pastes regions of images onto canvases: all of a batch in one compiled loop, or in a fixed number of launches.
-
-Regions are small and numerous: a NumPy call or a launch for each costs more than the copy.
-"""
+"""Pastes regions of images onto canvases: all of a batch in one compiled loop, or in a fixed number of launches."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def paste_regions(canvases: np.ndarray, images: np.ndarray, sources: np.ndarray,
         canvases: [N, H, W, C], C-contiguous, output.
         images: [M, h, w, C], C-contiguous, same dtype.
         sources: int64 [R], the image of each region.
-        boxes: int64 [R, 7]: canvas, row and column there, row and column in the image, height, width.
+        boxes: int64 [R, 7]: canvas, row and column in it, row and column in the image, height, width.
     """
     pixel_bytes = canvases.shape[-1] * canvases.itemsize
     _paste(_rows(canvases), read_only(_rows(images)), sources, boxes, pixel_bytes)
@@ -57,9 +54,9 @@ def paste_regions_torch(canvases: DeviceSamples, images: DeviceSamples, sources:
 
     Args:
         canvases: N samples [H, W, C] or [F, H, W, C], output.
-        images: M samples [h, w, C] or [F, h, w, C]; other types are rounded half away from zero and saturated.
+        images: M samples [h, w, C] or [F, h, w, C]; other dtypes are rounded half away from zero and saturated.
         sources: as in `paste_regions`.
-        boxes: as in `paste_regions`, the regions of each canvas one after the other.
+        boxes: as in `paste_regions`; the regions of each canvas are adjacent.
     """
     drawn = np.flatnonzero(boxes[:, 5:].all(1) & images.shapes[sources].all(1))
     boxes, sources = boxes[drawn], sources[drawn]
@@ -88,7 +85,7 @@ def paste_regions_torch(canvases: DeviceSamples, images: DeviceSamples, sources:
         pixels.zero_()
         pixels.index_copy_(0, to_index, values)
         return
-    # Copies to one place at the same time have no order: each pixel of a canvas gets the last of those that go there.
+    # Parallel copies to the same pixel have no order, so the last source of each pixel is determined first.
     numbers = torch.arange(len(values), dtype=grid.kind, device=canvases.device)
     last = torch.full((len(pixels),), -1, dtype=grid.kind, device=canvases.device)
     last.scatter_reduce_(0, to_index, numbers, "amax")
@@ -97,7 +94,7 @@ def paste_regions_torch(canvases: DeviceSamples, images: DeviceSamples, sources:
 
 @njit(cache=True)
 def _overlap(boxes):
-    """Return whether a region overlaps an earlier one of its canvas."""
+    """Return whether regions of a canvas overlap."""
     for region in range(len(boxes)):
         canvas, y, x, _, _, height, width = boxes[region]
         for other in range(region - 1, -1, -1):

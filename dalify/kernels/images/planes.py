@@ -1,7 +1,6 @@
-"""Normalizes RGB images of bytes into planes, with the images in memory of the results, on the CPU.
+"""Normalizes RGB images of uint8 into planes on the CPU, with the images stored in the memory of the results.
 
-Operators that are fused with `crop_mirror_normalize` compute its input in this memory, so that the input needs no
-memory of its own.
+Operators that are fused with `crop_mirror_normalize` need no other memory for its input.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
 
 
 def planes_of(out: Samples, normalization: Mapping[str, Any]) -> tuple[Samples, Any] | None:
-    """Return memory for images, N samples [h, w, 3] of bytes, and the arguments of `normalize_rgb` that reads them.
+    """Return memory for images, N samples [h, w, 3] of uint8, and arguments of `normalize_rgb` that reads them.
 
-    The images are stored at the end of the results, where each image is read before it is overwritten. The last image
+    The images are stored at the end of the results, so that each image is read before it is overwritten. The last image
     has its own memory.
 
     Args:
@@ -38,7 +37,8 @@ def planes_of(out: Samples, normalization: Mapping[str, Any]) -> tuple[Samples, 
         normalization: arguments of `normalize_axes` by name.
 
     Returns:
-        None for results of different sizes, other numbers of channels, other element types and narrow images.
+        memory and arguments; None for results of different sizes, with other channels or element types, and for narrow
+        images.
     """
     dense = out.dense
     if dense is None or dense.dtype != _FLOAT:
@@ -56,11 +56,11 @@ def planes_of(out: Samples, normalization: Mapping[str, Any]) -> tuple[Samples, 
     return images, (out_at, planes, addresses, volumes, start, mirror, mean, multiplier, shift)
 
 
-@lru_cache(64)  # nothing changes the tables
+@lru_cache(64)
 def _tables(count: int, height: int, width: int) -> tuple[np.ndarray, ...]:
-    """Return shapes of images, of the same as volumes, and of planes; offsets of results and images; starts of windows.
+    """Return shapes of images, of images as volumes, and of planes; offsets of results and images; starts of windows.
 
-    The offsets in bytes, [2, N], are those from the start of all results.
+    The offsets, [2, N], are in bytes from the start of all results. Do not modify the arrays: they are cached.
     """
     rows = [(height, width, _CHANNELS), (1, height, width, _CHANNELS), (_CHANNELS, 1, height, width)]
     shapes = [np.array([row] * count, np.int64).reshape(count, len(row)) for row in rows]
@@ -74,7 +74,7 @@ def _tables(count: int, height: int, width: int) -> tuple[np.ndarray, ...]:
 def _channel_values(
     mean: np.ndarray | list[np.ndarray], std: np.ndarray | list[np.ndarray], scale: float, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and multipliers, float32 [N, 3]; results for constants, which are read-only arrays, are cached."""
+    """Return means and multipliers, float32 [N, 3]; those of constants, which are read-only arrays, are cached."""
     key = id(mean), id(std), scale, count
     found = _known_values.get(key)
     if found is None or found[0] is not mean or found[1] is not std:
@@ -91,12 +91,12 @@ _known_values: Recent[tuple[Any, Any, tuple[np.ndarray, np.ndarray]]] = Recent(6
 def normalize_mixed(
     out: Samples, x: Samples, matrix: np.ndarray, offset: np.ndarray, normalization: Mapping[str, Any]
 ) -> None:
-    """Set ``out = scale * (mixed x - mean) / std + shift``; mixed pixels are rounded.
+    """Set ``out = scale * (mixed - mean) / std + shift``, where `mixed` is the rounded result of `apply_matrix`.
 
     Args:
         out: N samples [3, H, W], output, float32.
         x: N images [H, W, 3], uint8.
-        matrix: see `apply_matrix`, like `offset`.
+        matrix: float32 [N, 3, 3].
         offset: float32 [N, 3].
         normalization: arguments of `normalize_axes` by name.
     """

@@ -1,4 +1,4 @@
-"""The source points of projective transforms, brought into the image according to a border mode."""
+"""The source points of projective transforms, mapped into the image according to a border mode."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _modulo(value, period):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fold(point, extent, border):
-    """Map a coordinate relative to the corner into the image."""
+    """Map a coordinate relative to the corner of the image into the image."""
     size, half, one = np.float32(extent), np.float32(0.5), np.float32(1)
     if border == _WRAP:
         return _modulo(point, size) + one  # the image is padded by one pixel
@@ -41,7 +41,7 @@ def _fold(point, extent, border):
 
 @njit(nogil=True, inline="always", error_model="numpy")
 def _quotient(value, divisor):
-    """Return a coordinate; -2 if the point has no image."""
+    """Return a coordinate; -2 if the quotient is not finite."""
     found = value / divisor
     return np.float32(found) if math.isfinite(found) else np.float32(-2)
 
@@ -72,12 +72,12 @@ def projected_points(
         shapes: height and width of each result, int64 [N, 2].
         matrices: [N, 3, 3].
         sizes: height and width of each source, int64 [N, 2].
-        border_mode: "wrap", for a source that is padded by one pixel, "reflect" or "reflect_101": coordinates are
-            brought into the source; "" does not change them.
+        border_mode: how coordinates are mapped into the source: "wrap", for a source that is padded by one pixel,
+            "reflect" or "reflect_101"; "" does not change them.
 
     Returns:
         N samples [H, W] of float32 for x, and for y, relative to the corner of the first pixel; without `border_mode`,
-        -2 if a point has no image.
+        coordinates that are not finite are -2.
     """
     forms, dtype = np.ascontiguousarray(shapes), np.dtype(np.float32)
     points = Samples.empty(forms, dtype), Samples.empty(forms, dtype)

@@ -1,8 +1,4 @@
-"""Random windows with random area and aspect ratio (the "inception" crop), by DALI's rules.
-
-The random-crop decoder, ``random_resized_crop`` and ``random_crop_generator`` draw the same windows from the same
-random numbers.
-"""
+"""Random windows with random area and aspect ratio (the "inception" crop), by DALI's rules."""
 
 from __future__ import annotations
 
@@ -62,10 +58,10 @@ def random_crop_windows(
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Choose one window per sample.
 
-    The area is uniform, the aspect ratio log-uniform. An attempt is valid if it fits and if its ratio, after rounding
-    to pixels, is still in the range; the first valid one is placed uniformly. If no window can reach the minimum area,
-    or no attempt is valid, a largest window with an allowed ratio is used (limited to the maximum area in the second
-    case), also placed uniformly.
+    The area is uniform, the aspect ratio log-uniform. An attempt is valid if it fits and its ratio, after rounding to
+    pixels, is in the range; the first valid one is used. If no window can reach the minimum area, or no attempt is
+    valid, the largest window with an allowed ratio is used, in the second case limited to the maximum area. Positions
+    are uniform.
 
     Args:
         extents: ``[N, 2]`` heights and widths in pixels, at least 1.
@@ -98,19 +94,19 @@ def random_crop_windows(
     return windows
 
 
-# It holds the lock, because it takes less time than handing the lock over.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True, error_model="numpy")
 def _choose_windows(
     extents: Any,
     uniforms: Any,
     min_area: float,
-    largest_area: float,
+    max_area: float,
     min_ratio: float,
     max_ratio: float,
     windows: Any,
 ) -> None:
     last = uniforms.shape[1] - 2
-    log_least, log_largest = math.log(min_ratio), math.log(max_ratio)
+    log_min, log_max = math.log(min_ratio), math.log(max_ratio)
     for n in range(extents.shape[0]):
         height, width = extents[n, 0], extents[n, 1]
         area = float(height) * float(width)
@@ -123,8 +119,8 @@ def _choose_windows(
             rows, columns = max_height, width
         else:
             for k in range(0, last, 2):
-                wanted = area * (min_area + uniforms[n, k] * (largest_area - min_area))
-                ratio = math.exp(log_least + uniforms[n, k + 1] * (log_largest - log_least))
+                wanted = area * (min_area + uniforms[n, k] * (max_area - min_area))
+                ratio = math.exp(log_min + uniforms[n, k + 1] * (log_max - log_min))
                 columns = larger_of(np.int64(math.sqrt(wanted * ratio) + 0.5), 1)
                 rows = larger_of(np.int64(math.sqrt(wanted / ratio) + 0.5), 1)
                 rounded = columns / rows
@@ -138,7 +134,7 @@ def _choose_windows(
                     rows, columns = max_height, width
                 else:
                     rows, columns = height, width
-                fraction = largest_area * area / (rows * columns)
+                fraction = max_area * area / (rows * columns)
                 side = math.sqrt(smaller_of(fraction, 1.0))
                 rows, columns = larger_of(np.int64(rows * side), 1), larger_of(np.int64(columns * side), 1)
         rows, columns = smaller_of(rows, height), smaller_of(columns, width)

@@ -1,8 +1,8 @@
 """Resamples images and volumes through a window, on the CPU.
 
-The performance-critical kernel of image training. Both passes of a separable filter run row by row: the source rows of
-an output row are blended into a scratch row in the L1 cache, which is then filtered horizontally. Only columns and rows
-that the window needs are read. Sums are float32; the result is rounded once.
+Both passes of a separable filter run row by row: the source rows of an output row are blended into a scratch row in the
+L1 cache, which is then filtered horizontally. Only columns and rows that the window needs are read. Sums are float32;
+the result is rounded once.
 """
 
 # Numba omits branches for arguments that are None. Names that are assigned and used under the same condition are
@@ -47,22 +47,22 @@ _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
 _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _LANES = 4
-_NONE, _SOME, _ALL = range(3)  # of the samples of a chunk
+_NONE, _SOME, _ALL = range(3)  # how many samples of a chunk have a property
 _FLOAT_BYTES = 4
 _ABOVE_ONE = np.float32(1 + 2**-23)
 _DIRECT_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before
 
 
 class Windows(NamedTuple):
-    """What N samples are resampled from, along k axes.
+    """Source windows and filters of N samples along k axes.
 
     Attributes:
         start: float32 [N, k], start of the windows in pixel edges.
-        end: float32 [N, k], their end; an end before the start mirrors that axis.
+        end: float32 [N, k], end of the windows; an end before the start mirrors the axis.
         min_filter: int32 [N], DALIInterpType for axes that shrink.
-        mag_filter: int32 [N], the same for other axes.
-        parts: int64 [N, 4], for images that are parts of the resampled windows: height and width of the whole results,
-            then the first row and column of each part. Its integers are those of the whole result. See `WHOLE_RESULTS`.
+        mag_filter: int32 [N], DALIInterpType for other axes.
+        parts: int64 [N, 4], if only parts of results are computed, with the same values as in the whole results: height
+            and width of the whole result, first row and column of the part. `WHOLE_RESULTS` otherwise.
     """
 
     start: np.ndarray
@@ -93,19 +93,19 @@ def resample(
 ) -> None:
     """Resample the window [start, end) of each sample to the size of `out`.
 
-    See `dalify.kernels.images.resample_filters` for the formulas. Wide filters read pixels around the window; outside
-    the image, its border is repeated.
+    `dalify.kernels.images.resample_filters` has the formulas. Wide filters read pixels around the window; outside the
+    image, its edge is repeated.
 
     Args:
         out: N samples [h, w, C] or [d, h, w, C], output, any numeric dtype; integers are rounded, halves as
             `even_range` describes, and saturated.
-        x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty; may be windows with strides. uint8 and
-            float32 are fast; others are converted to float32.
+        x: N samples [H, W, C] or [D, H, W, C], any numeric dtype, no axis empty; may be windows with strides. Types
+            other than uint8 and float32 are converted to float32.
         start: float [N, 2] or [N, 3], finite: start of the window in pixel edges, in the order of the axes.
-        end: like `start`: end of the window. An end before the start mirrors that axis.
-        min_filter: DALIInterpType, or int array [N] with one per sample, for axes that shrink.
-        mag_filter: the same for other axes.
-        antialias: widen filters with the scale of a reduction.
+        end: end of the window, like `start`. An end before the start mirrors the axis.
+        min_filter: DALIInterpType for axes that shrink, one or int array [N].
+        mag_filter: DALIInterpType for other axes, like `min_filter`.
+        antialias: whether to widen filters by the scale of a reduction.
 
     Raises:
         ShapeError: a sample of `x` has no pixels.
@@ -117,7 +117,7 @@ def resample(
 
 
 def resample_windows(out: Samples, x: Samples, windows: Windows, antialias: bool) -> None:
-    """Resample as `resample` does, with arrays as `broadcast_to` returns them."""
+    """`resample` with the arrays of `Windows`, in the form of `broadcast_to`."""
     found: Any = _describe(out.shapes, x.shapes, *windows[:4])
     has_empty_results, empty, nearest, others, rgb, whole = found
     if has_empty_results:
@@ -149,15 +149,15 @@ def resample_windows(out: Samples, x: Samples, windows: Windows, antialias: bool
     in_float32(out, x, fill)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
-    """Return what decides which functions resample the samples of a chunk.
+    """Return the properties of a chunk that determine which functions resample it.
 
     Returns:
-        whether there are results without pixels; the first source without pixels, -1 without any; which samples have
-        only filters for the nearest pixel (`_NONE`, `_SOME` or `_ALL`); whether there are filters other than linear and
-        triangular; which results are RGB, at least four pixels wide; and which keep the first axis as it is.
+        whether there are results without pixels; the first source without pixels, or -1; how many samples have only
+        nearest-neighbor filters (`_NONE`, `_SOME` or `_ALL`); whether there are filters other than linear and
+        triangular; how many results are RGB and at least four pixels wide; how many do not change along the first axis.
     """
     count, ndim = out_shapes.shape
     has_empty_results, empty, has_others, nearest, rgb, whole = False, -1, False, 0, 0, 0
@@ -173,7 +173,6 @@ def _describe(out_shapes, x_shapes, start, end, min_filter, mag_filter):
         rgb += out_shapes[n, ndim - 1] == 3 and out_shapes[n, ndim - 2] >= _LANES
         depth = out_shapes[n, 0]
         whole += x_shapes[n, 0] == depth and start[n, 0] == 0 and end[n, 0] == depth
-    # `_NONE`, `_SOME` or `_ALL`
     nearest = (nearest > 0) * (1 + (nearest == count))
     rgb = (rgb > 0) * (1 + (rgb == count))
     whole = (whole > 0) * (1 + (whole == count))
@@ -189,9 +188,9 @@ def _resample_some(out: Samples, x: Samples, windows: Windows, antialias: bool, 
         raise
 
 
-@lru_cache(64)  # chunks have few numbers of samples, and nothing changes the array
+@lru_cache(64)
 def linear(count: int) -> np.ndarray:
-    """Return the filters of `count` samples if none are specified, int32 [N]."""
+    """Return the default filters of `count` samples, int32 [count]. Do not modify them: they are cached."""
     return np.full(count, _LINEAR, np.int32)
 
 
@@ -213,7 +212,7 @@ def _resample_all(
     rgb: int,
     whole: int,
 ) -> None:
-    """Resample samples that have pixels, the depth of volumes first; see `_describe` for the last arguments."""
+    """Resample samples that have pixels, volumes along their depth first; see `_describe` for the last arguments."""
     rgb = rgb if out.dtype == np.uint8 else _NONE
     whole = whole if x.ndim == 4 else _ALL
     if _SOME in (rgb, whole):
@@ -303,7 +302,7 @@ def _blend_slices(
         pixels = x_shapes[n, 1] * x_shapes[n, 2] * x_shapes[n, 3]
         out = array_at(out_at[n], (size, pixels), out_like)
         x = array_at(x_at[n], (depth, pixels), x_like)
-        is_row = np.bool_(True)  # a literal would be compiled separately
+        is_row = np.bool_(True)  # numba would compile `new_taps` again for a literal
         _, first, weights = new_taps(
             depth, size, np.int64(0), size, start[n], end[n], min_filter[n], mag_filter[n], antialias, is_row,
             not is_row, others,
@@ -326,7 +325,7 @@ def _filter_row(row, blended, first, weights, channels):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _filter_pixels(scratch_address, weights_address, row_address, first_column, pairs, step):
-    """Filter one row with three or four channels horizontally; with three, pixels overwrite the fourth lane."""
+    """Filter one row with three or four channels horizontally; with three, each pixel overwrites the last lane."""
     weights_step = pairs * np.uintp(2 * _FLOAT_BYTES)
     # Common numbers of taps, for scales of at least 1/3, need no inner loop.
     if pairs == np.uintp(1):
@@ -395,8 +394,8 @@ def _transpose_weights(blocks, weights):
 def _repeat_weights(blocks, weights, taps, first_even, last_even):
     """Fill [blocks of four pixels, taps, 4 pixels, 4 equal] with weights [pixels, taps]; the last block may overlap.
 
-    `first_even` and `last_even` are those of `even_range`. The weights of other values are larger by a few units in the
-    last place, so that their halves are above the half.
+    `first_even` and `last_even` are those of `even_range`. The weights of values outside of this range are slightly
+    larger, so that halves are rounded up.
     """
     pixels, at = weights.shape[0], 0
     for block in range(0, pixels, 4):
@@ -446,12 +445,12 @@ def separable(
 ):
     """Resample images [H, W, C] into [h, w, C].
 
-    `x_pitches` contains the numbers of elements from one row of `x` to the next. For `start` to `parts`, see `Windows`.
+    `x_pitches` contains the distances of rows of `x` in elements. For `start` to `parts`, see `Windows`.
 
-    `is_general` is True, or None where `out` is RGB of uint8, at least four pixels wide; `others` is that of
-    `axis_taps`. numba omits the code that None excludes: half of the compile time.
+    `is_general` is True, or None if `out` is RGB of uint8, at least four pixels wide; `others` is `has_others` of
+    `axis_taps`. For None, numba omits code, which halves the compile time.
     """
-    if is_general is not None:  # they are kept from one sample to the next
+    if is_general is not None:  # tables may be used for several samples
         taps, first_row, row_weights = np.int64(0), new_array((0,), np.int64), new_array((0, 0), np.float32)
         first_column, offsets, column_weights = first_row, first_row, row_weights
         scratch = blocks = new_array((0,), np.float32)
@@ -459,10 +458,10 @@ def separable(
     for n in range(len(out_at)):
         height, width, channels = out_shapes[n, 0], out_shapes[n, 1], out_shapes[n, 2]
         out = array_at(out_at[n], (height, width * channels), out_like)
-        # The last row may be shorter; only the columns of the image are read.
+        # The last row of a window may be shorter than this array; only the columns of the image are read.
         x = array_at(x_at[n], (x_shapes[n, 0], x_pitches[n]), x_like)
         is_new = True
-        # Slices of a volume, and frames of a video, differ in nothing.
+        # Slices of a volume and frames of a video have the same tables.
         if is_general is not None:  # noqa: SIM102 -- alone: what numba leaves out is decided by None only
             if n > 0:
                 is_new = min_filter[n] != min_filter[n - 1] or mag_filter[n] != mag_filter[n - 1]
@@ -502,8 +501,7 @@ def separable(
             for j in range(width):
                 first_column[j] -= left
                 offsets[j] = first_column[j] * (channels * _FLOAT_BYTES)
-            # Beyond the last column: one tap with weight 0 if the number of taps was odd, and the excess of the last
-            # vector.
+            # After the last column, a tap with weight 0, if the number of taps is odd, and the last vector are read.
             scratch = new_array(((columns + 1) * channels + _LANES,), np.float32)
             for j in range(columns * channels, scratch.size):
                 scratch[j] = 0

@@ -1,7 +1,4 @@
-"""Resamples data with any visual layout on either device: axes before the spatial axes are folded into samples.
-
-Shared by all resizing operators, so that kernels do not need to know layouts.
-"""
+"""Resamples data with any visual layout on either device: axes before the spatial axes are folded into samples."""
 
 from __future__ import annotations
 
@@ -46,10 +43,10 @@ def resample_axes(
         start: start of the windows on each spatial axis, [k] for all or [N, k].
         end: end of the windows.
         parts: see `Windows`, for images in `Samples` only; None: whole results.
-        interp_type: [N] filters of both directions, or None for linear.
-        min_filter: [N] filters for axes that shrink, or None for `interp_type`.
-        mag_filter: [N] filters for other axes, or None for `interp_type`.
-        antialias: widen filters with the scale of a reduction.
+        interp_type: filters, [N], or None for linear.
+        min_filter: filters for axes that shrink, [N], or None for `interp_type`.
+        mag_filter: filters for other axes, [N], or None for `interp_type`.
+        antialias: whether to widen filters by the scale of a reduction.
     """
     first, last = spatial_axes(layout)
     samples = len(x)

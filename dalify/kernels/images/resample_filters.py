@@ -1,12 +1,10 @@
-"""Computes the source pixels and weights of an output pixel along one axis.
-
-Shared by the CPU and GPU resample, which differ only in how they apply these small tables.
+"""Computes the source pixels and weights of output pixels along one axis.
 
 An axis of `n_in` pixels is resampled through a window [start, end) in pixel edges: output pixel i has its center at
 ``c = start + (i + 0.5) * (end - start) / n_out - 0.5`` in pixel centers, and a filter with radius r weights the pixels
 ``ceil(c - r) ... ceil(c - r) + ceil(2 r) - 1`` by their distance from c. Pixels outside the window are used; outside
-the image, its border is repeated. The weights of an output pixel sum to 1. With antialiasing, the radius grows with the
-scale of a reduction.
+the image, its edge is repeated. The weights of an output pixel sum to 1. With antialiasing, the radius is multiplied by
+the scale of a reduction.
 """
 
 # Numba omits branches for arguments that are None. Names that are assigned and used under the same condition are
@@ -43,8 +41,8 @@ _LANCZOS = int(DALIInterpType.INTERP_LANCZOS3)
 _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)
 _GAUSSIAN = int(DALIInterpType.INTERP_GAUSSIAN)
 
-# Curved filters are piecewise linear tables with as many points as DALI's: its results differ from the
-# exact curve by up to 4e-4 of the range, more than the tolerance for floats.
+# Curved filters are piecewise linear tables with as many points as DALI's. With exact curves, results would differ from
+# DALI's by up to 4e-4 of the range.
 _POINTS_PER_UNIT = 32
 _POINTS = 2 * _POINTS_PER_UNIT  # number of points of the Gaussian
 _ROOT_OF_TWO = math.sqrt(2.0)
@@ -52,7 +50,7 @@ _LARGEST_RADIUS = 3  # Lanczos
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
-    """Keys' cubic convolution with a = -0.5 (IEEE Trans. ASSP 29(6), 1981)."""
+    """Return Keys' cubic convolution kernel with a = -0.5 (IEEE Trans. ASSP 29(6), 1981)."""
     d = np.abs(distance)
     inner = (1.5 * d - 2.5) * d * d + 1.0
     outer = ((-0.5 * d + 2.5) * d - 4.0) * d + 2.0
@@ -64,7 +62,7 @@ def _points(radius: int) -> np.ndarray:
 
 
 def _table(curve: np.ndarray) -> np.ndarray:
-    # The zeros let a table end linearly: the Gaussian does not reach 0.
+    # With the zeros, the last segment ends at 0, which the Gaussian does not reach.
     return np.append(curve, [0.0, 0.0]).astype(np.float32)
 
 
@@ -104,8 +102,8 @@ def filter_radius(kind, size, start, end, antialias, has_others):
     if kind == _LANCZOS:
         return grow * np.float32(3)
     if kind == _GAUSSIAN:
-        # DALI converts to the standard deviation and back in float32: 1 becomes slightly less than 1. This decides
-        # which of the two pixels at the ends of the filter is used if both are exactly there.
+        # DALI converts to the standard deviation and back in float32, so 1 becomes slightly less than 1. This affects
+        # which pixel is used if two are exactly at the ends of the filter.
         deviation = np.float32(np.float64(grow * np.float32(0.5)) / _ROOT_OF_TWO)
         points_per_pixel = np.float32(_POINTS) / (np.float32(4 * _ROOT_OF_TWO) * deviation)
         return np.float32(_POINTS // 2) / points_per_pixel
@@ -116,18 +114,18 @@ def pixels_read(extents: np.ndarray, start: np.ndarray, end: np.ndarray, sizes: 
     """Return windows that contain all pixels that any filter reads.
 
     Args:
-        extents: int64 [N, 2], of the sources.
-        start: [N, 2], start of the resampled windows; they can be mirrored.
-        end: [N, 2], end of the resampled windows.
-        sizes: int [N, 2] or [2], of the results.
+        extents: extents of the sources, int64 [N, 2].
+        start: start of the resampled windows, [N, 2].
+        end: end of the resampled windows, [N, 2]; may be before `start`.
+        sizes: extents of the results, int [N, 2] or [2].
 
     Returns:
-        int64 [N, 4]: starts and extents, inside of the sources.
+        starts and extents inside of the sources, int64 [N, 4].
     """
     first, last = np.minimum(start, end), np.maximum(start, end)
     reach = np.maximum((last - first) / np.maximum(sizes, 1), 1.0) * _LARGEST_RADIUS + 1
     found = np.empty((len(extents), 4), np.int64)
-    # Of a window outside of the image, its border is read. `np.clip` takes twice as long for small arrays.
+    # For windows outside of the image, its edge is read. `np.clip` takes twice as long for small arrays.
     found[:, :2] = np.minimum(np.maximum(first - reach, 0), extents - 1)
     found[:, 2:] = np.minimum(np.maximum(np.ceil(last + reach), 1), extents)
     found[:, 2:] -= found[:, :2]
@@ -141,8 +139,7 @@ def tap_count(radius):
     return larger_of(count, 1)
 
 
-# Loops instead of slice assignments in this function and others that the first batch compiles: for slice assignments,
-# numba compiles the formatting of an error message.
+# Without slice assignments, for which numba also compiles the formatting of an error message.
 @njit(nogil=True, cache=True, error_model="numpy", no_cpython_wrapper=True)
 def axis_taps(n_in, n_out, begin, start, end, kind, radius, is_accumulated, first, weights, has_others):
     """Fill the taps of one axis, or of a part of its output pixels.
@@ -163,7 +160,7 @@ def axis_taps(n_in, n_out, begin, start, end, kind, radius, is_accumulated, firs
     taps = tap_count(radius)
     used = smaller_of(taps, n_in)
     scale = np.float32((end - start) / np.float32(n_out))
-    # Positions are float32, computed in DALI's order: for exact ties, other rounding would select another pixel.
+    # Positions are float32, computed in DALI's order: for exact ties, other roundings would select another pixel.
     origin = np.float32(start + np.float32(np.float32(0.5) * scale - np.float32(0.5) - radius))
     if has_others is not None:
         at = np.float32(start + np.float32(0.5) * scale)
@@ -214,7 +211,7 @@ def axis_taps(n_in, n_out, begin, start, end, kind, radius, is_accumulated, firs
 
 @njit(nogil=True, inline="always")
 def place_in_whole(parts, n, axis, count):
-    """Return the number of rows or columns of the whole result, and where the `count` computed ones begin.
+    """Return the number of rows or columns of the whole result, and the first of the `count` computed ones.
 
     `parts`: see `Windows`.
     """
@@ -230,7 +227,7 @@ def new_taps(
 ):
     """Return the number of taps of `count` output pixels, the first source pixels, int64 [count], and the weights.
 
-    The weights are float32 [count, taps]; if `is_even`, an odd number of taps is followed by one with weight 0. For
+    The weights are float32 [count, taps]; if `is_even`, a tap with weight 0 is added to an odd number of taps. For the
     other arguments, see `axis_taps`.
     """
     kind = select_filter(n_out, start, end, min_filter, mag_filter)
@@ -262,7 +259,7 @@ def axis_weights(
         end: end of the window; smaller than `start` mirrors.
         min_filter: filter for a reduction, a DALIInterpType.
         mag_filter: filter otherwise.
-        antialias: widen the filter with the scale of a reduction.
+        antialias: whether to widen the filter by the scale of a reduction.
         is_last: whether this is the last spatial axis, see `axis_taps`.
 
     Returns:

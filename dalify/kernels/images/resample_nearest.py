@@ -17,13 +17,13 @@ _BYTE = np.empty(0, np.uint8)
 
 
 def gather_nearest(out: Samples, x: Samples, start: np.ndarray, end: np.ndarray, parts: np.ndarray) -> None:
-    """Copy nearest pixels, exactly and in any dtype.
+    """Copy nearest pixels of any dtype; see `Windows` of `dalify.kernels.images.resample` for the last arguments.
 
     Args:
         out: N samples [h, w, C] or [d, h, w, C], output.
-        x: N contiguous samples of the same type.
-        start: float32 [N, 2] or [N, 3], see `Windows` of `dalify.kernels.images.resample`.
-        end: see `start`, like `parts`.
+        x: N contiguous samples of the same dtype and number of dimensions.
+        start: float32 [N, 2] or [N, 3].
+        end: float32 [N, 2] or [N, 3].
         parts: int64 [N, 4], or no rows.
     """
     if x.ndim == 3:  # images are volumes of one slice

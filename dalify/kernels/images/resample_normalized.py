@@ -1,7 +1,4 @@
-"""Resample images of bytes, mirror and normalize them, as one kernel where the device has one for it.
-
-Otherwise the two kernels run one after the other, with the resized images in memory between them.
-"""
+"""Resamples images of uint8, mirrors and normalizes them, with one kernel if possible, otherwise with two."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ def resample_normalized(
 
     Args:
         out: N samples, output, `Samples` or `DeviceSamples`.
-        x: N images HWC of bytes, same type.
+        x: N images HWC of uint8, `Samples` or `DeviceSamples`.
         output_layout: HWC or CHW.
         start: float [N, 2], start of the windows in pixels, y and x.
         end: end of the windows.
@@ -60,5 +57,5 @@ def resample_normalized(
 
 
 def in_order(values: Sequence[Any], layout: str) -> list[Any]:
-    """Return what belongs to H, W and C in the order of a layout."""
+    """Return three values, for H, W and C, in the order of a layout."""
     return [values["HWC".index(letter)] for letter in layout]

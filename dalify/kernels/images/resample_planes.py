@@ -1,6 +1,6 @@
-"""Resamples RGB images, mirrors and normalizes them into planes, on the CPU.
+"""Resamples RGB images, mirrors and normalizes them into planes on the CPU.
 
-The results equal `resample` and `crop_mirror_normalize`, whose compiled functions are called here.
+The results are those of `resample` and `crop_mirror_normalize`; their compiled functions are called here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def has_resampled_planes(
         end: end of the windows.
         filters: arguments of `resample_axes` by name.
         normalization: arguments of `normalize_axes` by name.
-        fill: called when `x` is needed.
+        fill: called before `x` is read.
         colors: matrices and constants of `apply_matrix` for the resampled images; None to leave their colors.
         parts: see `Windows`; None: whole results.
 
@@ -79,8 +79,8 @@ def has_resampled_planes(
         None,
         others,
     )
-    # With little between them: Python code is not in the cache after a compiled call. One compiled function for both
-    # would take 1.4 s longer to compile, and is not faster.
+    # All arguments are computed before, because Python code is not in the CPU cache after a compiled call. One compiled
+    # function for both would take 1.4 s longer to compile, and is not faster.
     if fill is not None:
         fill()
     separable(*resizing)
@@ -97,7 +97,7 @@ def spare_memory(out: Samples) -> np.ndarray:
         out: the results, N samples [3, h, w] of one size, float32.
 
     Returns:
-        uint8, three quarters of their memory.
+        uint8, at least three quarters of the memory of the results.
     """
     assert out.dense is not None, "dalify bug: results of different sizes"
     values = out.dense.reshape(-1)

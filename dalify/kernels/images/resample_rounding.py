@@ -1,4 +1,4 @@
-"""Computes which values halfway between two integers a resample rounds to even, and which ones away from zero."""
+"""Computes which values halfway between two integers are rounded to even, and which away from zero, in resampling."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dalify.kernels.images.resample_filters import filter_radius, place_in_whole
 __all__ = ["EVEN_PIXELS", "even_range", "round_to_even"]
 
 EVEN_PIXELS = 16
-"""Minimum width in pixels of images in which the GPU rounds values halfway between two integers to even; in narrower
-images, it rounds them away from zero. The CPU follows `even_range`."""
+"""Minimum width in pixels of images for which the GPU rounds halves to even; in narrower images, it rounds them away
+from zero."""
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
-# DALI's estimated cost of a pass, for each element of its result: that of the element, and of each horizontal tap; a
-# vertical tap costs 1.
+# DALI's estimated costs of a pass: of each element of its result, and of each horizontal tap of an element; the cost of
+# a vertical tap is 1.
 _STORE_COST = 3.0
 _HORIZONTAL_COST = 1.4
 
@@ -29,17 +29,17 @@ _HORIZONTAL_COST = 1.4
 def even_range(shape, part, n_in, start, end, min_filter, mag_filter, antialias, others, block):
     """Return the first and the last element, exclusive, between which halves in a part of a row are rounded to even.
 
-    Others are rounded away from zero. DALI rounds in the pass that it runs last: to even in whole vectors, which have
-    `block` elements of a row in a vertical pass, and `block` pixels in a horizontal one. That one computes pixels at
-    the border of the image one by one, and a pass by nearest neighbor computes all elements one by one. The order of
-    the passes is the one with the lower estimated cost.
+    Other halves are rounded away from zero. DALI rounds in the last pass, to even in whole SIMD vectors. These have
+    `block` elements of a row in a vertical pass, and `block` pixels in a horizontal pass, except for pixels at the
+    border of the image, which are computed one by one. A nearest-neighbor pass has no vectors. The order of the passes
+    is the one with the lower estimated cost.
 
     Args:
-        shape: of the whole result: rows, columns, channels.
-        part: the first column of the part, and its number of columns.
+        shape: rows, columns and channels of the whole result.
+        part: first column and number of columns of the part.
         n_in: number of source columns.
         start: [2], start of the window.
-        end: its end.
+        end: [2], end of the window.
         min_filter: see `select_filter`.
         mag_filter: see `select_filter`.
         antialias: see `filter_radius`.
@@ -80,7 +80,7 @@ def even_range(shape, part, n_in, start, end, min_filter, mag_filter, antialias,
 def round_to_even(
     out_at, out_shapes, out_like, x_shapes, start, end, min_filter, mag_filter, parts, antialias, others, block
 ):
-    """Round the values of `even_range`, of images or of the slices of volumes."""
+    """Round the values in `even_range` of images, or of the slices of volumes."""
     for n in range(len(out_at)):
         width, channels = out_shapes[n, -2], out_shapes[n, -1]
         rows, _ = place_in_whole(parts, n, 0, out_shapes[n, -3])

@@ -1,7 +1,4 @@
-"""Resamples all images of a chunk on the device, whatever their shapes: one pass for each axis and tap.
-
-A separate module from `resample_torch`, whose matrix products need samples of one shape.
-"""
+"""Resamples all images of a chunk on the device, whatever their shapes: one pass for each axis and tap."""
 
 from __future__ import annotations
 
@@ -27,8 +24,8 @@ __all__ = ["resample_samples_torch"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 
-# The taps of one axis of all samples: of each row (sample and output pixel, in this order) the first source pixel,
-# int64 [rows], and weights, float32 [taps, rows]; and of each sample its first row, int64 [N].
+# The taps of one axis of all samples. There is one row for each output pixel of each sample: its first source pixel,
+# int64 [rows], and weights, float32 [taps, rows]; then the first row of each sample, int64 [N].
 _Taps = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -48,11 +45,11 @@ def resample_samples_torch(
     Args:
         out: N samples [h, w, C] or [d, h, w, C], output, none of them empty.
         x: N samples with as many axes, on the same device.
-        start: float [N, axes]: start of the windows, in pixel edges.
-        end: end of the windows; an end before the start mirrors the axis.
-        min_filter: int [N], filters for axes that shrink.
-        mag_filter: int [N], filters for other axes.
-        antialias: widen filters with the scale of a reduction.
+        start: as in `resample`.
+        end: as in `resample`.
+        min_filter: int [N].
+        mag_filter: int [N].
+        antialias: as in `resample`.
 
     Raises:
         ShapeError: an image is empty.
@@ -70,7 +67,7 @@ def resample_samples_torch(
     ]
     unit = common_unit(x, axes)
     unit = unit if unit == common_unit(out, axes) else 0
-    # With units of one element the channel is a coordinate like the others, which is not resampled.
+    # Without units, the channel is another coordinate, which is not resampled.
     coordinates = axes if unit else axes + 1
     unit = unit or 1
     if out.dtype == x.dtype and bool((min_filter == _NEAREST).all() and (mag_filter == _NEAREST).all()):
@@ -85,7 +82,7 @@ def resample_samples_torch(
         shapes = source.shapes.copy()
         shapes[:, axis] = out.shapes[:, axis]
         low = np.zeros((len(x), axes), np.int64)
-        if axis == axes - 1:  # of the other axes, what their windows read is enough
+        if axis == axes - 1:  # only for the pixels that later passes read
             for other in range(axis):
                 low[:, other], high = _range(taps[other], x.shapes[:, other])
                 shapes[:, other] = high - low[:, other]
@@ -163,7 +160,7 @@ def _taps(
 
 
 def _range(taps: _Taps, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first pixel that the rows of each sample read and the one after the last, int64 [N] each."""
+    """Return the first pixel that the rows of each sample read, and the end of the last one, int64 [N] each."""
     first, weights, rows = taps
     low = np.minimum.reduceat(first, rows)
     high = np.maximum.reduceat(first, rows) + len(weights)

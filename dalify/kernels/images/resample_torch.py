@@ -1,8 +1,4 @@
-"""Resamples images and volumes through a window, for torch tensors on any device.
-
-A separate module, so that the CPU kernel does not load torch. The taps are the same as on the CPU; they are applied as
-one matrix product per axis, which is fast on accelerators.
-"""
+"""Resamples images and volumes through a window, for torch tensors of one shape: one matrix product per axis."""
 
 from __future__ import annotations
 
@@ -39,14 +35,7 @@ def resample_torch(
 ) -> None:
     """`dalify.kernels.images.resample.resample` for torch tensors.
 
-    Args:
-        out: [N, h, w, C] or [N, d, h, w, C], output.
-        x: [N, H, W, C] or [N, D, H, W, C], on `out`'s device.
-        start: float [N, 2] or [N, 3]: start of the window, in pixel edges; on the CPU.
-        end: end of the window; an end before the start mirrors the axis.
-        min_filter: DALIInterpType, or int array [N] with one per sample, for axes that shrink.
-        mag_filter: the same for other axes.
-        antialias: widen filters with the scale of a reduction.
+    `out` is [N, h, w, C] or [N, d, h, w, C], `x` is [N, H, W, C] or [N, D, H, W, C], on the same device.
     """
     if not out.numel():
         return

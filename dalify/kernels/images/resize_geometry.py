@@ -1,6 +1,6 @@
 """Computes size and source window from the arguments of a resize, for all operators that resize.
 
-The output rules need the size and the kernels need the window; both must agree to the last bit.
+Output rules use the size, and kernels the window, so both are computed here.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ def check_resize_arguments(
 
 
 def resize_geometry(extents: Sequence[int], **arguments: Any) -> ResizeGeometry:
-    """Return size and source window for one sample; see `chunk_geometry` for the arguments, here of one sample."""
+    """`chunk_geometry` for the extents and arguments of one sample."""
     return _of_sample(chunk_geometry, extents, arguments)
 
 
 def tensor_geometry(extents: Sequence[int], **arguments: Any) -> ResizeGeometry:
-    """Return the same for the arguments of `chunk_tensor_geometry`."""
+    """`chunk_tensor_geometry` for the extents and arguments of one sample."""
     return _of_sample(chunk_tensor_geometry, extents, arguments)
 
 
@@ -136,7 +136,7 @@ def chunk_geometry(
         mode: handling of the aspect ratio, one of `MODES`.
         max_size: maximum extents of the result, one for all axes or one each; 0 or less for no limit.
         roi_relative: whether the region of interest is in fractions of the extents.
-        subpixel_scale: if the size was rounded, adjust the window about its center to keep the scale.
+        subpixel_scale: whether to adjust the window about its center, so that rounding the size keeps the scale.
         shaping: the following arguments, each None, [N], [N, k] or a list of N vectors:
             size: extents, one for all axes or one each; 0 is determined by the others; negative mirrors.
             resize_shorter: extent of the shortest axis; 0 keeps it.
@@ -192,7 +192,7 @@ def _for_each_axis(name: str, values: Any, axes: int) -> np.ndarray:
     return found
 
 
-# This function and the next keep the GIL: they take less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _repeat_finite(values, found):
     """Write finite values, [N, 1 or axes], to [N, axes]; return False if one is not finite."""
@@ -238,7 +238,7 @@ def chunk_tensor_geometry(
     """Return size and source window for the resized axes of the samples of a chunk.
 
     Args:
-        extents: int64 [N, axes], of the sources along each resized axis; an empty axis stays empty.
+        extents: extents of the sources along each resized axis, int64 [N, axes]; an empty axis stays empty.
         sizes: requested extents, [N, k] or a list of N vectors; None with `scales`.
         scales: factors of the source's extents, like `sizes`.
         mode: as in `chunk_geometry`.
@@ -301,7 +301,7 @@ def _fitted(
     """
     sizes = np.empty(extents.shape, np.int64)
     starts, ends = (np.empty(extents.shape), np.empty(extents.shape)) if region is None else region
-    most = _fit(
+    largest = _fit(
         extents,
         wanted,
         MODES.index(mode),
@@ -314,7 +314,7 @@ def _fitted(
         ends,
         sizes,
     )
-    if most > _MAX_EXTENT:  # the shape is not even computed with
+    if largest > _MAX_EXTENT:
         sample = int(sizes.max(1).argmax())
         try:
             check_shape(tuple(sizes[sample].tolist()), 1, "a result")
@@ -324,7 +324,7 @@ def _fitted(
     return sizes, starts, ends
 
 
-# Scales are float32, as in DALI, and so is the size before it is rounded: for two pixels at equal distance, the nearest
+# Scales and sizes before rounding are float32, as in DALI, because for two pixels at equal distance, the nearest one
 # depends on it.
 @_inner
 def _single(value):
@@ -343,7 +343,7 @@ def _extended(start, end):
 
 @_inner
 def _scale(extents, wanted, mode, limits):
-    """Return the scale of one sample, on all axes or, unless `mode` keeps the aspect ratio, on those without a size."""
+    """Return the scale of a sample along all axes, or along those without a size if `mode` allows different scales."""
     product, count, smallest, greatest, limit = 1.0, 0, np.inf, 0.0, np.inf
     for axis in range(len(extents)):
         if len(limits) and limits[axis] > 0:
@@ -361,9 +361,9 @@ def _scale(extents, wanted, mode, limits):
 
 @_inner
 def _exact_size(value, extent, scale, mode, limit):
-    """Return the size of an axis before it is rounded; `value` is the requested one, `limit` 0 for none."""
+    """Return the size of an axis before rounding; `value` is the requested size, `limit` is 0 for no limit."""
     if mode in (_NOT_LARGER, _NOT_SMALLER):
-        # The axis that determines the scale gets its extent, which the product may miss.
+        # The axis that determines the scale gets exactly its requested extent, which the product may not equal.
         if limit > 0 and _single(limit / extent) == scale:
             value = limit
         elif value == 0 or _single(value / extent) != scale:
@@ -386,23 +386,23 @@ def _rounded(value, size_rounding):
     return max(np.int64(pixels), np.int64(1))
 
 
-# Holds the GIL, because it takes less time than passing the GIL to another thread.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True, error_model="numpy")
 def _fit(extents, wanted, mode, limits, subpixel_scale, size_rounding, has_regions, alignment, starts, ends, sizes):
     """Compute sizes, and replace the starts and ends of the regions of interest by those of the source windows.
 
     Args:
-        extents: int64 [N, axes], of the sources. Empty axes stay empty.
+        extents: extents of the sources, int64 [N, axes]. Empty axes stay empty.
         wanted: float64 [N, axes], requested extents; 0: determined by the others; negative: mirrored.
         mode: index in `MODES`.
-        limits: float64 [axes], maximum extents; 0 or less for no limit. Without elements: no limits.
+        limits: float64 [axes], maximum extents; 0 or less for no limit. Empty for no limits.
         subpixel_scale: whether windows are adjusted to rounded sizes.
         size_rounding: index in `ROUNDINGS`.
-        has_regions: whether there are regions of interest; otherwise whole samples.
-        alignment: float64 [N, axes], fixed point of an adjusted window, 0 (start) to 1 (end). Without elements: the
-            center, and what is requested for empty axes is ignored.
-        starts: float64 [N, axes], of the regions of interest in pixels.
-        ends: float64 [N, axes].
+        has_regions: whether `starts` and `ends` are regions of interest; otherwise whole samples are resized.
+        alignment: float64 [N, axes], fixed point of an adjusted window, 0 (start) to 1 (end). Empty for the center;
+            requested extents of empty axes are then ignored.
+        starts: float64 [N, axes], in pixels; replaced.
+        ends: float64 [N, axes], in pixels; replaced.
         sizes: int64 [N, axes], output.
 
     Returns:
@@ -415,7 +415,7 @@ def _fit(extents, wanted, mode, limits, subpixel_scale, size_rounding, has_regio
             if not has_regions:
                 starts[n, axis], ends[n, axis] = 0, max(extents[n, axis], 1)
             if extents[n, axis] == 0 and alignment.size == 0:
-                wanted[n, axis] = 0  # it does not affect the scale of the others
+                wanted[n, axis] = 0  # so that it does not affect the scale of other axes
             starts[n, axis], ends[n, axis] = _extended(starts[n, axis], ends[n, axis])
             window[axis] = _single(abs(ends[n, axis] - starts[n, axis]))
         scale = _scale(window, wanted[n], mode, limits)

@@ -16,7 +16,7 @@ from dalify.kernels.arrays.frozen import read_only
 __all__ = ["about_centers", "canvas_sizes", "rotations"]
 
 _RADIANS = np.float32(math.pi / 180)
-_TOLERANCE = 0.01  # pixels by which a rotated image may exceed its canvas: so that rounding errors do not add a pixel
+_TOLERANCE = 0.01  # pixels that a rotated image may exceed its canvas by, so that rounding errors do not add a pixel
 _NO_AXES = np.empty((0, 3), np.float32)
 
 
@@ -28,7 +28,7 @@ def rotations(angles: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
         axes: float32 [M, 3], the axes (x, y, z) to rotate about, of any length except 0 (Rodrigues' formula).
 
     Raises:
-        ArgumentValueError: an angle is not finite, or an axis has no length. Its `sample` is the number of the matrix.
+        ArgumentValueError: an angle is not finite, or an axis has length 0. Its `sample` is the index of the matrix.
     """
     size = 2 if axes is None else 3
     matrices = np.empty((len(angles), size, size))
@@ -41,10 +41,10 @@ def rotations(angles: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
     return matrices
 
 
-# Short functions on tables of a chunk keep the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True, error_model="numpy")
 def _fill_rotations(matrices, angles, axes):
-    """Fill matrices; return the index of the first one that is not a rotation, or the number of matrices."""
+    """Fill matrices; return the index of the first one with an invalid angle or axis, or the number of matrices."""
     one = np.float32(1)
     for m in range(len(angles)):
         # In float32 as in DALI: at 45 degrees the last bit decides which axis is the dominant one.
@@ -75,16 +75,16 @@ def _fill_rotations(matrices, angles, axes):
 def canvas_sizes(sizes: np.ndarray, matrices: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the smallest canvases that contain rotated images; each axis has the parity of its dominant source axis.
 
-    Keeping the parity keeps the center on a pixel or between two, so that rotations by 90 degrees are exact.
+    With the same parity, rotations by 90 degrees are exact.
 
     Args:
         sizes: int64 [N, k], extents of the images or volumes, outermost first (H, W or D, H, W).
         matrices: [M, k, k], rotations of the frames of all samples; a canvas contains all frames of its sample, and
-            the majority determines the parity.
+            has the parity of the majority.
         counts: int64 [N], number of frames of each sample.
 
     Returns:
-        Extents, outermost first, int64 [N, k], without the extent of the frames.
+        extents, outermost first, int64 [N, k].
     """
     found = np.empty(sizes.shape, np.int64)
     _fill_canvases(found, read_only(sizes), matrices, read_only(counts))
@@ -118,15 +118,15 @@ def _fill_canvases(found, sizes, matrices, counts):
 
 
 def about_centers(matrices: np.ndarray, sizes: np.ndarray, out_sizes: np.ndarray) -> np.ndarray:
-    """Return affine transforms that apply matrices about the centers of canvases, and map these to the source centers.
+    """Return affine transforms with the given linear parts that map the centers of canvases to those of the sources.
 
     Args:
-        matrices: [N, k, k], from canvas to source directions.
+        matrices: [N, k, k], from canvas to source.
         sizes: [N, k], extents of the sources, outermost first.
         out_sizes: [N, k], extents of the canvases, outermost first.
 
     Returns:
-        [N, k, k + 1] in the dtype of the matrices, in which the products are also computed.
+        [N, k, k + 1], computed and returned in the dtype of the matrices.
     """
     centers, out_centers = (np.asarray(sizes)[:, ::-1].astype(matrices.dtype) / 2 for sizes in (sizes, out_sizes))
     shifts = centers - (matrices * out_centers[:, None, :]).sum(axis=2)

@@ -1,7 +1,7 @@
 """Start and end of the slice of `fn.slice`, from any mix of absolute and relative coordinates.
 
-Also used by a decoder. The rounding is bit-exact with DALI's: fractions of an extent are often halves, and 0.7 in
-float32 is slightly less than 0.7.
+The rounding is bit-exact with DALI's: fractions of an extent are often halves, and 0.7 in float32 is slightly less than
+0.7.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ def slice_bounds(
     raise ArgumentValueError(text, sample=sample)
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _round(first, last, starts, ends):
     """Round start and end half away from zero; return sample and axis of the first error, -1 without errors."""
     for n in range(first.shape[0]):
         for axis in range(first.shape[1]):
             start, end = first[n, axis], last[n, axis]
-            if not (abs(start) < _LARGEST and abs(end) < _LARGEST):  # written so that NaN is rejected
+            if not (abs(start) < _LARGEST and abs(end) < _LARGEST):  # also True for NaN
                 return n, axis
             starts[n, axis] = np.int64(np.trunc(start + math.copysign(0.5, start)))
             ends[n, axis] = np.int64(np.trunc(end + math.copysign(0.5, end)))
@@ -101,9 +101,9 @@ def _round(first, last, starts, ends):
 
 
 def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, length: np.ndarray) -> Any:
-    """Return start and extents of slices from integers, int64 ``[N, ndim]`` each.
+    """Return start and extents of slices with integer coordinates, int64 ``[N, ndim]`` each.
 
-    None unless all axes exist, none is repeated, and all slices are inside the data.
+    None if an axis does not exist or is repeated, or a slice exceeds the data.
 
     Args:
         extents: extents of the data, int64 ``[N, ndim]``.
@@ -116,7 +116,7 @@ def whole_windows(extents: np.ndarray, axes: np.ndarray, start: np.ndarray, leng
     return (starts, windows) if _fill_windows(starts, windows, *given) else None
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _fill_windows(starts, windows, extents, axes, start, length):
     """Fill start and extents of slices; return whether axes exist and differ, and slices are inside the data."""

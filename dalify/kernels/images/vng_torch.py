@@ -1,4 +1,4 @@
-"""Demosaicing by means along directions of small gradients (Chang, Cheung, Pang, 1999), on the device."""
+"""Demosaicing by variable number of gradients (Chang, Cheung and Pang, 1999), on the device."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ _DIAGONAL = ((-1, 1), (1, -1), (-1, -1), (1, 1))
 def demosaic_vng_torch(padded: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Return the colors R, G, B of mosaics, as OpenCV computes them for extents of at least 8.
 
-    OpenCV rounds means between two integers in another way in the last columns, which its vectors do not reach; there
-    values may differ by 1.
+    Values may differ by 1 in the last columns, where OpenCV uses no SIMD and rounds differently.
 
     Args:
         padded: mosaics with mirrored borders of 2 pixels, int32 [N, H + 4, W + 4].
         rows: which rows have blue pixels, booleans that broadcast to [N, H, W].
-        columns: which columns have blue pixels.
+        columns: which columns have blue pixels, like `rows`.
 
     Returns:
         int32 [N, H, W, 3] from 0 to 255.
@@ -38,8 +37,8 @@ def demosaic_vng_torch(padded: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     here = value(0, 0)
     straight, diagonal, turned, cross = _gradients(padded)
     gradients: list[Tensor] = []
-    # For each direction twice the mean of three colors: for a red or blue pixel its own, green, and the color opposite;
-    # for a green pixel that of its row, green, and that of its column.
+    # For each direction twice the mean of three colors: for a red or blue pixel its own color, green, and the other
+    # color; for a green pixel the color of its row, green, and the color of its column.
     colors: list[tuple[Tensor, Tensor, Tensor]] = []
     for y, x in _STRAIGHT:
         along = straight[0] if y else straight[1]
@@ -74,13 +73,13 @@ def demosaic_vng_torch(padded: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     first, green, second = (
         torch.where(is_small, torch.stack(of_directions), 0).sum(0) for of_directions in zip(*colors, strict=True)
     )
-    # A product with the reciprocal: it rounds what is between two integers as OpenCV does, a quotient does not.
+    # Multiplied by the reciprocal as in OpenCV: a quotient would be rounded differently.
     base, weights = torch.where(is_green, green, first), (2 * is_small.sum(0)).reciprocal()
 
     def color(total: Tensor) -> Tensor:
         return (here + ((total - base) * weights).round().int()).clamp(0, 255)
 
-    # A row with blue pixels has no red ones, so the color of the row of a green pixel is blue there.
+    # Rows with blue pixels have no red ones, so the color of the row of a green pixel is blue there.
     other = color(second)
     own = torch.where(is_green, color(first), here)
     return torch.stack(
@@ -90,7 +89,7 @@ def demosaic_vng_torch(padded: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def _inner(x: Tensor, dy: int, dx: int, margin: int = 1) -> Tensor:
-    """Return the elements at a distance from each element that is not in the margin."""
+    """Return the elements at the offset (dy, dx) from each element that is not in the margin."""
     height, width = x.shape[1] - 2 * margin, x.shape[2] - 2 * margin
     return x[:, margin + dy : margin + dy + height, margin + dx : margin + dx + width]
 
@@ -98,10 +97,10 @@ def _inner(x: Tensor, dy: int, dx: int, margin: int = 1) -> Tensor:
 def _gradients(
     padded: Tensor,
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor], tuple[Tensor, Tensor], Tensor]:
-    """Return differences of neighbors, each [N, H + 2, W + 2], and sums of the four nearest ones, halved.
+    """Return differences of neighbors, and half the sums of the four nearest neighbors, each [N, H + 2, W + 2].
 
     Returns:
-        differences along columns and rows; along both diagonals; along both diagonals with the differences beside them.
+        differences along columns and rows; along both diagonals; along both diagonals with adjacent differences; sums.
     """
 
     def difference(y: int, x: int, other_y: int, other_x: int) -> Tensor:

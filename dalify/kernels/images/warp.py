@@ -1,10 +1,9 @@
 """Affine and projective warps of images and volumes: a matrix maps every output pixel to its source point.
 
-Shared by rotate, warp_affine and other operators that differ only in the source points. Coordinates are relative to the
-corner of the first pixel, whose center is at 0.5: output pixel ``i`` is at ``i + 0.5``.
+Coordinates are relative to the corner of the first pixel: the center of pixel ``i`` is at ``i + 0.5``.
 
-Three-channel uint8, the common case, has a special implementation: the three bytes of a pixel are packed into one
-64-bit word, 21 bits apart, so that one multiplication weights all three channels.
+For uint8 with three channels, the values of a pixel are packed into one 64-bit word, 21 bits apart, so that one
+multiplication weights all three channels.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, 
 
 __all__ = ["bounded_matrix", "sample_2d", "values_outside", "warp_2d", "warp_3d"]
 
-# Weights have 13 bits: with the 8 of a byte they fill the 21 bits of a lane.
+# Products of weights of 13 bits and bytes have 21 bits, the size of a lane.
 _LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
 _U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _SHIFT_0, _SHIFT_1, _SHIFT_2 = np.uint64(13), np.uint64(34), np.uint64(55)
@@ -34,7 +33,7 @@ _LANE_1, _LANE_2 = np.uint64(21), np.uint64(42)
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _weigh(a, b, d, e, low, high_x, high_y, width, offset, weight_01, weight_10, weight_11):
-    """Fill offsets and weights of one output row; separate from the gathering, so that this loop is vectorized."""
+    """Fill offsets and weights of one output row, in a function without gathering, so that the loop is vectorized."""
     one = np.float32(8192)
     for i in range(offset.size):
         sx = min(max(a + d * np.float32(i), low), high_x) - low
@@ -71,7 +70,7 @@ def _row_rgb(target, packed, width, offset, weight_01, weight_10, weight_11, wor
         at = np.uint64(np.uint32(offset[i]))
         under = at + below
         origin = packed[at]
-        # Differences of packed words borrow between lanes, but the whole sum does not, modulo 2**64.
+        # Differences of packed words borrow between lanes, but modulo 2**64, the sum is correct in all lanes.
         words[i] = (
             (origin << _SHIFT_0)
             + _LANE_HALF
@@ -116,7 +115,7 @@ def _trace_row(m, y, part_x, part_y):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _points_row(matrix, points_at, coordinate, n, y, part_x, part_y):
-    """Fill the source coordinates of one output row from the points, or from the matrix without points."""
+    """Fill the source coordinates of one output row from the points, or from the matrix if there are none."""
     if points_at.shape[0]:
         size = part_x.size
         row_x = array_at(points_at[n, 0] + y * size * coordinate.itemsize, (size,), coordinate)
@@ -131,8 +130,8 @@ def _points_row(matrix, points_at, coordinate, n, y, part_x, part_y):
 
 @njit(nogil=True, cache=True)
 def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, points_at, coordinate, border, fill):
-    # Clamping the coordinates repeats the border. For a fill value, the image gets a frame of one pixel with that
-    # value, and the coordinates are clamped to it. Either way, no pixel needs a test.
+    # Clamping the coordinates repeats the border. For a fill value, the image is padded by one pixel with that value,
+    # and the coordinates are clamped to the padding. So pixels need no tests.
     pad = 0 if border else 1
     word = np.uint64(fill[0]) | np.uint64(fill[1]) << _LANE_1 | np.uint64(fill[2]) << _LANE_2
     is_line = points_at.shape[0] == 0 and matrix.shape[1] == 2
@@ -142,7 +141,7 @@ def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, poin
         out = array_at(out_at[n], (rows, columns * 3), out_like)
         x = array_at(x_at[n], (x_shapes[n, 0], x_shapes[n, 1] * 3), x_like)
         height, width = x_shapes[n, 0] + 2 * pad, x_shapes[n, 1] + 2 * pad
-        # One additional row and pixel: the neighbors right of and below the last pixel are read with weight zero.
+        # One additional row and pixel, because neighbors right of and below the last pixel are read, with weight 0.
         packed, words = new_array(((height + 1) * width + 1,), np.uint64), new_array((columns,), np.uint64)
         for at in range(packed.size):
             packed[at] = word
@@ -172,14 +171,14 @@ def _warp_rgb(out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, poin
 
 @njit(nogil=True, inline="always")
 def _floor(value):
-    """Return the floor of a float32 as int32: `math.floor` calls a library function and prevents vectorization."""
+    """Return the floor of a float32 as int32. `math.floor` is a library call, which prevents vectorization."""
     whole = np.int32(value)
     return np.int32(whole - np.int32(np.float32(whole) > value))
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y):
-    """Turn coordinates into the index of the upper left source pixel and the distances from it."""
+    """Replace coordinates by the distances from the upper left source pixel, and fill its index."""
     low, frame = np.float32(-pad), np.int32(pad)
     for i in range(offset.size):
         at_x = min(max(part_x[i] - shift, low), high_x)
@@ -191,7 +190,7 @@ def _split_row(shift, pad, high_x, high_y, width, offset, part_x, part_y):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _gather_nearest(target, source, channels, offset):
-    if channels == _U3:  # unrolled by hand: three times as fast
+    if channels == _U3:  # three times as fast as the loop
         for i in range(offset.size):
             at, put = np.uint64(offset[i]) * _U3, np.uint64(i) * _U3
             target[put] = source[at]
@@ -238,7 +237,6 @@ def _fill_pixels(source, first, last, fill):
 def _warp_2d(
     out_at, out_shapes, out_like, x_at, x_shapes, x_like, matrix, points_at, coordinate, nearest, border, fill, to_byte
 ):
-    # A frame of one pixel has the fill value; the coordinates are clamped to it. See _warp_rgb.
     pad = 0 if border else 1
     shift = np.float32(0.0 if nearest else 0.5)
     for n in range(len(out_at)):
@@ -324,9 +322,9 @@ def _prepared_fill(fill_value: float | Sequence[float] | None, dtype: np.dtype, 
 def values_outside(
     fill_value: float | Sequence[float] | None, out_dtype: np.dtype, dtype: np.dtype, channels: int, nearest: bool
 ) -> np.ndarray:
-    """Return the fill values saturated to the result dtype and, for interpolation with pixels, to the source dtype.
+    """Return the fill values saturated to the result dtype, and for linear interpolation to the source dtype.
 
-    They come from a cache: do not modify them.
+    Do not modify them: they are cached.
     """
     content = None if fill_value is None else np.asarray(fill_value, np.float32).tobytes()
     return _values_outside(content, out_dtype, dtype, channels, nearest)
@@ -343,7 +341,7 @@ def _values_outside(
 
 
 def bounded_matrix(matrix: np.ndarray) -> np.ndarray:
-    """Bound the matrix, so that no coordinate is NaN or overflows and all indices are defined."""
+    """Return the matrix as float64 with elements limited to +-1e9 and NaN as 0, so that all indices are defined."""
     bounded = matrix.astype(np.float64, order="C")
     if not all_of(np.abs(bounded) <= 1e9, None):
         np.clip(bounded, -1e9, 1e9, out=bounded)
@@ -358,16 +356,16 @@ def warp_2d(
 
     Args:
         out: N samples [H', W', C], any dtype; values are rounded and saturated.
-        x: N samples [H, W, C], any dtype. uint8 to uint8 with C = 3 is the fast case.
-        matrix: [N, 2, 3], or [N, 3, 3] for a projective map; rows give x, then y (then the divisor).
-        nearest: use the pixel that contains the source point; otherwise interpolate linearly between four.
+        x: N samples [H, W, C], any dtype. Fastest for uint8 to uint8 with C = 3.
+        matrix: [N, 2, 3], or [N, 3, 3] for a projective map; the rows are for x, y, and the divisor.
+        nearest: whether to use the pixel that contains the source point; otherwise interpolate linearly between four.
         fill_value: value outside the source, or one per channel; None repeats the border pixel.
     """
     _sampled(out, x, bounded_matrix(matrix), _NO_POINTS, nearest, fill_value)
 
 
 def _not_empty(x: np.ndarray, fill_value: float | Sequence[float] | None) -> np.ndarray:
-    """Return the source, or a pixel with the fill value if it is empty: kernels read at clamped positions."""
+    """Return the source, or a pixel with the fill value if it is empty, because kernels read at clamped positions."""
     if x.size:
         return x
     pixel = _prepared_fill(fill_value, x.dtype, x.shape[-1]).astype(x.dtype)
@@ -388,7 +386,7 @@ def sample_2d(
         out: N samples [H', W', C], any dtype.
         x: N samples [H, W, C], any dtype.
         points: N samples [H', W'] of float32 for x, and for y, of the source points, relative to the corner of the
-            first pixel. A point with a NaN is above and left of the source.
+            first pixel. NaN is a coordinate before the source.
         nearest: as in `warp_2d`.
         fill_value: as in `warp_2d`.
     """
@@ -408,7 +406,7 @@ def _sampled(
     if not len(x):
         return
     shapes = x.shapes if x.dense is None else x.shapes[:1]
-    # Empty samples, and those with another number of channels than the first, are computed one by one.
+    # If samples are empty, or numbers of channels differ, samples are computed one by one.
     if all_of(shapes, None) and all_of(shapes[:, 2] == shapes[0, 2], None):
         _sampled_usual(out, x, matrix, points_at, nearest, fill_value)
         return
@@ -443,15 +441,7 @@ def _sampled_usual(
 
 
 def warp_3d(out: Samples, x: Samples, matrix: np.ndarray, *, nearest: bool, fill_value: float | None) -> None:
-    """`warp_2d` for volumes, with eight neighbors instead of four, sample by sample.
-
-    Args:
-        out: N samples [D', H', W', C], any dtype.
-        x: N samples [D, H, W, C], any dtype.
-        matrix: [N, 3, 4]; rows give x, y, z of the source point.
-        nearest: as in `warp_2d`.
-        fill_value: as in `warp_2d`.
-    """
+    """`warp_2d` for volumes [D, H, W, C], sample by sample; `matrix` is [N, 3, 4], its rows are for x, y, z."""
     matrix = bounded_matrix(matrix)
     for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
         _warp_volume(target[None], _not_empty(source[None], fill_value), matrix[n : n + 1], nearest, fill_value)

@@ -1,7 +1,4 @@
-"""Cubic interpolation at arbitrary points of images: OpenCV on the CPU, a gather of sixteen neighbors with torch.
-
-Every border mode has its own neighbors. The results equal the results of OpenCV, which DALI also uses.
-"""
+"""Cubic interpolation at arbitrary points of images: by OpenCV on the CPU, as in DALI, and with torch."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ def warp_cubic(
     """Fill `out` with the values of `x` at given points.
 
     Args:
-        out: N samples [H', W', C], the type of `x`.
+        out: N samples [H', W', C] of the type of `x`, output.
         x: N samples [H, W, C] of any numeric type, with at least one pixel.
         points: N samples [H', W'] of float32 for x, and for y, of the source points, relative to the corner of the
             first pixel.
@@ -73,10 +70,10 @@ def warp_cubic(
 
 
 def _brought_near(points: np.ndarray, sizes: np.ndarray, border_mode: str) -> np.ndarray:
-    """Return coordinates near the image with the same neighbors: OpenCV takes long to reflect distant ones.
+    """Return coordinates near the image with the same neighbors, because OpenCV takes long to reflect distant ones.
 
     Args:
-        points: float32.
+        points: coordinates along one axis, float32.
         sizes: extents of the images, float32, in a form that broadcasts to the points.
         border_mode: as in `warp_cubic`.
     """
@@ -136,7 +133,7 @@ def _neighbors(at: Tensor, size: Tensor, border_mode: str) -> list[tuple[Tensor,
 
 
 def _weight(distance: Tensor) -> Tensor:
-    """Return the weight of a pixel at a distance of 0 to 2 (Keys, 1981)."""
+    """Return the weight of a pixel at a distance of 0 to 2 (Keys, IEEE Trans. ASSP 29(6), 1981)."""
     a = _SHARPNESS
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a

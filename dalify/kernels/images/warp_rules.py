@@ -1,7 +1,4 @@
-"""Layouts, sizes, interpolation and matrix arguments of the warping operators.
-
-Shared by rotate, warp_affine and warp_perspective.
-"""
+"""Layouts, sizes, interpolation and matrix arguments of rotate, warp_affine and warp_perspective."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ __all__ = [
 ]
 
 LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC")
-LARGEST_SIZE = 2.0**62  # of an extent: larger numbers may not be integers of 64 bits
+LARGEST_SIZE = 2.0**62  # of an extent, so that it fits into int64
 
 
 def check_interpolation(interp_type: DALIInterpType) -> None:
@@ -39,7 +36,7 @@ def check_interpolation(interp_type: DALIInterpType) -> None:
 
 
 def given_matrices(matrix_input: Samples | None, matrix: Any) -> Any:
-    """Return the matrices of samples, [N, k] or N vectors, of an input or else of an argument."""
+    """Return the matrices of the input, or of the argument if there is no input: [N, k] or a list of N vectors."""
     if matrix_input is None:
         return matrix
     if matrix_input.is_uniform:
@@ -53,8 +50,7 @@ def with_size(x: Spec, layout: str, size: Any) -> Spec:
     Args:
         x: spec of the input.
         layout: its layout, with letters for all axes.
-        size: extents, outermost first, truncated to integers; empty or None keeps the size; VARIES, passed while the
-            shape is unknown, is ignored.
+        size: extents, outermost first, truncated to integers; empty or None keeps the size; VARIES is ignored.
 
     Raises:
         ArgumentValueError: the number of extents is wrong, or one is negative.
@@ -71,15 +67,15 @@ def with_size(x: Spec, layout: str, size: Any) -> Spec:
 
 
 def sized_shapes(shapes: np.ndarray, layout: str, size: Any) -> dict[str, Any]:
-    """Return the result of ``prepare`` for samples of other sizes: the shapes that `with_size` computes.
+    """Return the shapes of `with_size` for a chunk, as the result of ``prepare``.
 
     Args:
-        shapes: int64 [N, ndim], of the sources.
+        shapes: shapes of the sources, int64 [N, ndim].
         layout: layout of a sample, with letters for all axes.
         size: extents, [N, axes], or a list of vectors.
 
     Returns:
-        The shapes; nothing for extents that `with_size` refuses, so that the rule is run and raises its error.
+        the shapes; nothing for invalid extents, for which the rule raises an error.
     """
     first = int(layout.startswith("F"))
     if isinstance(size, list) or size.shape[1] != shapes.shape[1] - 1 - first:
@@ -92,7 +88,7 @@ def sized_shapes(shapes: np.ndarray, layout: str, size: Any) -> dict[str, Any]:
 
 
 def rounded_extent(extent: float) -> int:
-    """Return a number of pixels; a fraction of a pixel is one pixel."""
+    """Return a number of pixels: rounded, but at least 1 for positive extents."""
     return max(math.floor(extent + 0.5), math.ceil(min(extent, 1)))
 
 

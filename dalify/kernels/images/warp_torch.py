@@ -1,7 +1,4 @@
-"""The warps of `warp` for torch tensors, with one function for images and volumes.
-
-Everything is a gather over the whole group.
-"""
+"""The warps of `warp` for images and volumes on the device."""
 
 from __future__ import annotations
 
@@ -42,15 +39,15 @@ def warp_torch(
 ) -> None:
     """Fill `out` with `x` warped by `matrix`, which maps output points to source points.
 
-    Coordinates are computed directly for every point; the CPU kernel for float images accumulates them along rows, as
-    DALI's does. For full-range noise the two differ by up to 1e-3 of the range, uint8 by at most 1.
+    Coordinates are computed directly for every point; the CPU kernels, except for uint8 with three channels, accumulate
+    them along rows, as in DALI. In full-range noise, results differ by up to 1e-3 of the range, uint8 by at most 1.
 
     Args:
         out: [N, (D',) H', W', C].
         x: [N, (D,) H, W, C], on `out`'s device.
         matrix: [N, k, k + 1] for k = 2 or 3 spatial axes, or [N, 3, 3] for a projective map of images; NumPy, or
             float32 on the device.
-        nearest: use the pixel that contains the source point; otherwise interpolate linearly.
+        nearest: whether to use the pixel that contains the source point; otherwise interpolate linearly.
         fill_value: value outside the source, or one per channel; None repeats the border pixel.
     """
     points = _coordinates(tuple(out.shape[1:-1]), matrix, x.ndim - 2, x.device)
@@ -71,7 +68,7 @@ def warp_samples_torch(
     Args:
         out: N samples [(D',) H', W', C], output, none of them empty.
         x: N samples [(D,) H, W, C], on the same device.
-        matrix: as in `warp_torch`; or float32 on the device.
+        matrix: as in `warp_torch`.
         nearest: as in `warp_torch`.
         fill_value: as in `warp_torch`.
     """
@@ -80,7 +77,7 @@ def warp_samples_torch(
         return
     axes = x.ndim - 1
     unit = common_unit(x, axes)
-    # Empty images, and images of several numbers of channels.
+    # Empty images, and images with different numbers of channels, are computed one by one.
     if not x.shapes.all() or not unit or unit != common_unit(out, axes):
         for n, (target, source) in enumerate(zip(out.tensors(), x.tensors(), strict=True)):
             warp_torch(target[None], source[None], matrix[n : n + 1], nearest=nearest, fill_value=fill_value)
@@ -92,7 +89,7 @@ def warp_samples_torch(
 def warp_folded_torch(
     out: DeviceSamples, x: DeviceSamples, matrix: np.ndarray | Tensor, *, nearest: bool, border_mode: str
 ) -> None:
-    """Warp samples of any shapes, which are reflected or repeated outside.
+    """Warp samples of any shapes with reflected or periodic borders.
 
     Args:
         out: N samples [H', W', C], output.
@@ -103,7 +100,7 @@ def warp_folded_torch(
     """
     axes = x.ndim - 1
     source = x
-    if border_mode == "wrap":  # beyond an edge follow the pixels of the opposite edge
+    if border_mode == "wrap":  # pixels at an edge are interpolated with pixels of the opposite edge
         start = np.full_like(x.shapes, -1)
         start[:, axes] = 0
         source = DeviceSamples.empty(x.shapes - 2 * start, x.dtype, x.device)
@@ -117,7 +114,7 @@ def warp_folded_torch(
 
 
 def _folded(point: Tensor, size: Tensor, border_mode: str) -> Tensor:
-    """Map coordinates relative to the corner into the image; for "wrap" one with a frame of one pixel."""
+    """Map coordinates relative to the corner into the image, which is padded by one pixel for "wrap"."""
     if border_mode == "wrap":
         return point.remainder(size) + 1
     if border_mode == "reflect":
@@ -155,11 +152,11 @@ def sample_torch(
             [1, ...], one tensor per axis, outermost first.
         nearest: as in `warp_torch`.
         fill_value: as in `warp_torch`.
-        extents: of the images without padding, int64 [N, axes] on the host; None if there is no padding.
+        extents: extents of the images without padding, int64 [N, axes] on the host; None if there is no padding.
     """
     sizes, channels = tuple(x.shape[1:-1]), x.shape[-1]
     pixels = x.reshape(-1, channels)
-    if 0 in sizes:  # empty: as on the CPU, a pixel with the fill value
+    if 0 in sizes:  # as on the CPU, an empty image is a pixel with the fill value
         sizes = (1,) * len(sizes)
         pixel = torch.empty(channels, dtype=x.dtype, device=x.device)
         saturate_cast_torch(pixel, _fill_values(fill_value, channels, x.device))
@@ -191,23 +188,23 @@ def _sampled(
     """Return the values at given points as float32 [..., C].
 
     Args:
-        pixels: of all images, [total, C].
-        base: index of the first pixel of the image of each point. All but `pixels` broadcast to one shape.
+        pixels: pixels of all images, [total, C].
+        base: index of the first pixel of the image of each point. All tensors but `pixels` broadcast to one shape.
         limits: extents of that image, integers.
         points: coordinates, as in `sample_torch`.
-        dtype: of the result.
+        dtype: dtype of the result, to which fill values are saturated.
         nearest: as in `warp_torch`.
         fill_value: as in `warp_torch`.
         memory: extents of the image with its padding; None if it has none.
     """
     memory = limits if memory is None else memory
-    # One pixel beyond the edge is equivalent to infinity, and keeps every index defined.
+    # Limiting coordinates to one pixel beyond the edges does not change results, and keeps all indices defined.
     limited = [
         torch.minimum(c.nan_to_num(-2.0).clamp(min=-2.0), size.to(torch.float32) + 1.0)
         for c, size in zip(points, limits, strict=True)
     ]
     outside = None
-    if fill_value is not None:  # saturated to the result dtype and, for interpolation with pixels, to the source dtype
+    if fill_value is not None:  # saturated as in `values_outside`
         wanted = _fill_values(fill_value, pixels.shape[1], pixels.device)
         kept = torch.empty(pixels.shape[1], dtype=dtype, device=pixels.device)
         saturate_cast_torch(kept, wanted)
@@ -235,7 +232,7 @@ def points_torch(grid: Grid, matrix: np.ndarray | Tensor, axes: int) -> list[Ten
     """Return the source coordinates of all units of a grid, one tensor per axis, outermost first.
 
     Args:
-        grid: of the results.
+        grid: grid of the results.
         matrix: as in `warp_torch`.
         axes: number of spatial axes.
     """
@@ -265,7 +262,7 @@ def _divided(rows: list[Tensor], axes: int) -> list[Tensor]:
 def matrices_torch(mtx: DeviceSamples, x: DeviceSamples, layout: str, rows: int, columns: int) -> Tensor:
     """Return a matrix on the device for each frame of the samples, float32 [frames, rows, columns].
 
-    The host knows the addresses of the elements of the matrices, not their values.
+    Values of the matrices are not copied to the host.
 
     Raises:
         ShapeError: a sample has neither one matrix nor one for each frame.
@@ -279,8 +276,7 @@ def matrices_torch(mtx: DeviceSamples, x: DeviceSamples, layout: str, rows: int,
 def inverted_torch(maps: Tensor) -> Tensor:
     """Return the inverses of affine [N, k, k + 1] or square maps on the device.
 
-    Whether a map is singular is not known without waiting for the device; of those that are, what is not finite becomes
-    0.
+    Singular maps are not detected, which would wait for the device; elements that are not finite become 0.
     """
     if maps.shape[1] == maps.shape[2]:
         inverse = torch.linalg.inv_ex(widened(maps)).inverse

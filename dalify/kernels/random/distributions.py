@@ -1,10 +1,7 @@
 """Random distributions computed from the words of Philox, with the same numbers on both devices.
 
-Shared by operators that create random data (``random.*``) and operators that add noise (``noise.*``). Each number is
-computed from words at its own position, never from the state left by another number.
-
-Every function returns ``[N, count]`` for a number of values per sample, and ``[total]``, the concatenated values of all
-samples, if `count` is int64 [N]; the caller handles shapes. The ``_torch`` versions return the same numbers on a
+Functions return ``[N, count]`` for an integer `count`, the number of values per sample, and ``[total]``, the
+concatenated values of all samples, if `count` is int64 [N]. The ``_torch`` versions return the same numbers on a
 device, bit for bit, because only integer operations and separate float32 products and sums are used.
 """
 
@@ -47,9 +44,9 @@ __all__ = [
     "uniform_torch",
 ]
 
-# The inverse of the normal distribution is tabulated piecewise: word bits 0..30 are the magnitude of u in (0, 1/2),
-# and each octave of it (and so each interval of the tail) has 32 pieces with a cubic polynomial. The error is below one
-# unit in the last place of float32, and no function is used whose last bit differs between devices, as in Box-Muller.
+# The inverse of the normal distribution is tabulated piecewise: bits 0..30 of a word are the magnitude of u in
+# (0, 1/2), and each octave of u has 32 pieces with a cubic polynomial. The error is below one unit in the last place of
+# float32. Functions such as those of Box-Muller, for which devices may return different last bits, are not needed.
 _EXACT = 64  # each of the smallest magnitudes has its own entry
 
 
@@ -60,7 +57,7 @@ def _coefficients() -> np.ndarray:
     pieces = np.zeros((4, _EXACT + (31 - 6) * 32), np.float64)
     for magnitude in range(_EXACT):
         pieces[3, magnitude] = inverse((magnitude + 0.5) / 2.0**32)
-    nodes = np.cos(np.pi * (np.arange(4) + 0.5) / 4) / 2  # Chebyshev: the error is spread evenly over the piece
+    nodes = np.cos(np.pi * (np.arange(4) + 0.5) / 4) / 2  # Chebyshev nodes minimize the maximum error
     powers = np.linalg.inv(np.vander(nodes, 4))
     for piece in range(_EXACT, pieces.shape[1]):
         octave, part = divmod(piece - _EXACT, 32)
@@ -84,7 +81,7 @@ def normal_of(table, random_word):
     if magnitude < _EXACT:
         value = table[magnitude, 3]
     else:
-        # As a float64: the exponent is the octave, the next five bits are the piece, the rest is the position in it.
+        # Of the float64, the exponent is the octave, the next five bits the piece, the other bits the position in it.
         bits = np.float64(magnitude).view(np.int64)
         piece = _EXACT + (bits >> 47) - ((1023 + 6) << 5)
         scale = np.float32(np.int64((2051 - (bits >> 52)) << 52).view(np.float64))
@@ -139,8 +136,7 @@ def column_torch(parameter: Any, device: torch.device | str, dtype: Any = np.flo
 def standard_normal(draws: SampleDraws, count: int | np.ndarray) -> np.ndarray:
     """Return normally distributed numbers, float32 [N, count], mean 0, standard deviation 1, within +-6.4.
 
-    The inverse distribution function of one 32-bit word, tabulated. If `count` is int64 [N], the numbers of all samples
-    are concatenated.
+    Each is computed from one 32-bit word. If `count` is int64 [N], the numbers of all samples are concatenated.
     """
     sizes = np.full(len(draws), count, np.int64) if isinstance(count, int) else count
     out = np.empty(int(sizes.sum()), np.float32)
@@ -152,7 +148,7 @@ def standard_normal_torch(draws: SampleDraws, count: int, device: torch.device |
     """Return the numbers of `standard_normal` on `device`."""
     words = draws.bits_torch(count, device)
     magnitude = words & 0x7FFFFFFF
-    # The first 23 bits decide on the exponent, and are a float32; rounding could change it.
+    # Without low bits, because rounding to float32 could change the exponent.
     leading = torch.where(magnitude < 1 << 24, magnitude, magnitude & ~0xFF).float()
     shift = (torch.frexp(leading).exponent.long() - 6).clamp_(min=0)
     piece = torch.where(magnitude < _EXACT, magnitude, _EXACT + (shift - 1) * 32 + ((magnitude >> shift) & 31))
@@ -179,7 +175,7 @@ def uniform(draws: SampleDraws, count: int | np.ndarray, low: Any, high: Any, dt
     values = draws.uniform(count, dtype)
     values *= end - first
     values += first
-    # The last sum may round up to the end of the range, which is excluded.
+    # The sum may be rounded to the end of the range, which is excluded.
     return np.minimum(values, np.nextafter(end, first), out=values)
 
 
@@ -201,7 +197,7 @@ def uniform_few(out: np.ndarray, draws: SampleDraws, limits: np.ndarray) -> bool
     return _fill_ranges(numbers, read_only(limits), *draws.draws.numba_arguments(draws.samples))
 
 
-# Here and in `_fill_flips`, the words are stored in the result, where each is replaced by its number.
+# Here and in `_fill_flips`, words are stored in the result, and each is replaced by its number.
 @njit(cache=True)
 def _fill_ranges(out, limits, samples, first_block, k0, k1, step):
     address, count = np.int64(out.ctypes.data), out.shape[1]
@@ -289,7 +285,7 @@ def choice(
         dtype: an integer type that can represent all indices.
     """
     if p is None:
-        # The high half of word * size: exact integers, the same everywhere.
+        # The high half of word * size is exact.
         words = draws.bits(count).astype(np.uint64)
         return ((words * column(size, np.uint64, count)) >> np.uint64(32)).astype(dtype)
     u = draws.uniform(count, np.float64)
@@ -302,7 +298,7 @@ def choice(
 
 @njit(nogil=True, cache=True)
 def _pick_each(out, uniforms, counts, weights, sizes):
-    """Fill the index of the choice in whose part of the sum of weights each uniform number is."""
+    """Fill the index of the choice of each uniform number: the number of cumulative probabilities up to it."""
     limits = np.empty(sizes.max(), np.float64)
     first, start = 0, 0
     for n in range(len(counts)):

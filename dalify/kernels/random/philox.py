@@ -1,8 +1,7 @@
 """Counter-based random numbers: Philox4x32-10, on the CPU (numba) and on the accelerator (torch).
 
-All random operators use it. There is no generator state: a number is a function of (seed, operator, step, sample,
-position in the sample). It does not depend on batch size, threads, prefetching or executed branches, and both devices
-produce the same bits.
+There is no generator state: a number is a function of (seed, operator, step, sample, position in the sample). Both
+devices produce the same bits.
 
 Philox (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) maps a 64-bit key and a 128-bit counter to
 four 32-bit words. The counter is (block, sample, step low, step high); the key mixes seed and operator.
@@ -64,7 +63,7 @@ def uniform_of(word: np.uint32) -> np.float32:
     return np.float32(word >> _SHIFT_8) * _INVERSE_2_24
 
 
-# Numbers are computed where their words are: float32 of one, float64 of two.
+# Numbers replace their words in memory: a float32 is computed from one word, a float64 from two.
 def _fill_uniform_float32(
     out: np.ndarray, samples: np.ndarray, first_block: np.uint64, k0: np.uint64, k1: np.uint64, step: np.uint64
 ) -> None:
@@ -94,7 +93,7 @@ def _fill_uniform(
 
 fill_uniform_float32 = njit(nogil=True, cache=True)(_fill_uniform_float32)
 fill_uniform = njit(nogil=True, cache=True)(_fill_uniform)
-# For a few numbers, the GIL is held, because computing them takes less time than passing the GIL to another thread.
+# For few numbers. They keep the GIL, because releasing it takes longer than the computation.
 _fill_uniform_float32_briefly = njit(cache=True)(_fill_uniform_float32)
 _fill_uniform_briefly = njit(cache=True)(_fill_uniform)
 
@@ -109,21 +108,21 @@ def _fill_words_each(out, counts, samples, first_block, k0, k1, step):
 
 
 def _mix(value: int) -> int:
-    """Mix 64 bits (the finalizer of SplitMix64), so that similar seeds give unrelated keys."""
+    """Return the hash of 64 bits by the finalizer of SplitMix64, so that similar seeds have unrelated keys."""
     value = (value + 0x9E3779B97F4A7C15) & _MASK_64
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK_64
     return value ^ (value >> 31)
 
 
-@lru_cache(1024)  # the operators of a pipeline need theirs for every chunk
+@lru_cache(1024)  # used for every operator and chunk
 def _key_of(seed: int, operator: int) -> tuple[int, int]:
     mixed = _mix((seed & _MASK_64) ^ _mix(operator & 0xFFFFFFFF))
     return mixed & 0xFFFFFFFF, mixed >> 32
 
 
 def seed_of(state: np.ndarray[Any, Any]) -> int:
-    """Return the seed for the state of a generator, uint32 [7]; further numbers are ignored.
+    """Return the seed for the state of a generator, at least seven uint32; others are ignored.
 
     Raises:
         ArgumentValueError: the state is too short.
@@ -215,7 +214,7 @@ class Draws:
     def bits_torch(
         self, samples: np.ndarray, count: int, device: torch.device | str, *, first_block: int | np.ndarray = 0
     ) -> torch.Tensor:
-        """Return the words of `bits` as an int64 tensor [N, count] on `device` (torch supports little in uint32).
+        """Return the words of `bits` as an int64 tensor [N, count] on `device`, because torch hardly supports uint32.
 
         `first_block` may be int64 [N].
         """
@@ -227,7 +226,7 @@ class Draws:
         c3 = torch.full((1, 1), self.step >> 32, dtype=torch.int64, device=device)
         k0, k1 = self.key
         for _ in range(_ROUNDS):
-            # The product of two 32-bit words overflows int64, but wraps to the same 64 bits; the mask undoes the sign.
+            # The product of two 32-bit words wraps to the same 64 bits in int64; the masks remove the sign bits.
             p0 = c0 * 0xD2511F53
             p1 = c2 * 0xCD9E8D57
             c0, c1 = ((p1 >> 32) & 0xFFFFFFFF) ^ c1 ^ k0, p1 & 0xFFFFFFFF
@@ -262,7 +261,7 @@ class Draws:
         return SampleDraws(self, np.asarray(samples, np.int64))
 
     def __repr__(self) -> str:
-        """Return e.g. ``Draws(seed=1, operator=2, step=3)``."""
+        """Return for example ``Draws(seed=1, operator=2, step=3)``."""
         return f"Draws(seed={self.seed}, operator={self.operator}, step={self.step})"
 
 
@@ -305,6 +304,6 @@ class SampleDraws:
     def uniform_torch(
         self, count: int, device: torch.device | str, dtype: torch.dtype | None = None, *, first_block: int = 0
     ) -> torch.Tensor:
-        """Return the numbers of `uniform` on `device`: as `wide_dtype`, or float32 where `dtype` says so."""
+        """Return the numbers of `uniform` on `device`, of `dtype`; None for `wide_dtype`."""
         dtype = wide_dtype(device) if dtype is None else dtype
         return self.draws.uniform_torch(self.samples, count, device, dtype, first_block=first_block)

@@ -1,4 +1,4 @@
-"""Philox4x32-10 for compiled functions, as intrinsics: numba takes much longer to compile the same in Python."""
+"""Philox4x32-10 for compiled functions, as intrinsics, because numba takes much longer to compile it from Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _constant(value: int) -> Any:
 
 
 def _block(builder: ir.IRBuilder, counter: list[Any], key: list[Any]) -> list[Any]:
-    """Emit the computation of the four words of one counter and key; all are words of 32 bits in 64."""
+    """Emit the computation of the four words of one counter and key; all are 32-bit words in int64."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for number in range(_ROUNDS):

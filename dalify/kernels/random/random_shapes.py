@@ -30,7 +30,7 @@ __all__ = [
     "values_per_sample",
 ]
 
-_JOINED_VALUES = 1 << 15  # larger samples are drawn alone
+_JOINED_VALUES = 1 << 15  # samples with fewer values are drawn together
 
 
 def requested_shape(shape: Any, is_known: bool) -> tuple[int, ...] | None:
@@ -73,9 +73,9 @@ def values_per_sample(out: Any) -> int:
     return math.prod(out.shape[1:])
 
 
-@functools.cache  # the name of a dtype takes 6 microseconds
+@functools.cache  # str(dtype) takes 6 microseconds
 def precision(dtype: Any) -> type[np.floating]:
-    """Return the float type for drawing numbers of a NumPy or torch dtype: float32 if its 24 bits suffice."""
+    """Return the float type of random numbers for a NumPy or torch dtype: float32 if its 24 bits are sufficient."""
     name = str(dtype).removeprefix("torch.")
     return np.float64 if name in ("float64", "int32", "uint32", "int64", "uint64") else np.float32
 
@@ -88,8 +88,8 @@ def store_drawn(
     Args:
         out: output.
         draws: random numbers of the samples.
-        draw: is called with the random numbers of some samples, the number of values of each (an int, or int64 [N]),
-            and the index of the samples; returns the values, [N, count] or concatenated.
+        draw: function of the random numbers of some samples, the number of values of each (an int, or int64 [N]), and
+            an index that selects the samples; returns the values, [N, count] or concatenated.
     """
     if out.dense is not None:
         values = draw(draws, values_per_sample(out.dense), slice(None))
@@ -115,8 +115,8 @@ def check_each(is_good: Any, message: str, values: Any) -> None:
     """Raise an ArgumentValueError for the first invalid sample.
 
     Args:
-        is_good: booleans [N] or one.
-        message: with ``{}`` for the value.
+        is_good: booleans [N] or one boolean.
+        message: error text with ``{}`` for the value.
         values: per-sample values, an array or a list of them, for the message.
     """
     if not np.all(is_good):

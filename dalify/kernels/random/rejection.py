@@ -1,7 +1,7 @@
 """Poisson and beta distributions by rejection sampling, with the same numbers at any position.
 
-The number of words per value is not known in advance: attempt ``a`` of value ``i`` reads words that belong only to
-(i, a), so no value depends on how often another one was rejected.
+The number of attempts varies. Attempt ``a`` of value ``i`` has its own words, so no value depends on the attempts of
+others.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def poisson(draws: SampleDraws, means: np.ndarray, sizes: np.ndarray | None = No
         sizes: number of values of each sample, int64 [N].
 
     Returns:
-        Integers as float32, in the shape of `means`.
+        integers as float32, in the shape of `means`.
     """
     out = np.empty(means.shape, np.float32)
     each = np.full(len(draws), means.shape[-1], np.int64) if sizes is None else sizes
@@ -113,13 +113,13 @@ def poisson(draws: SampleDraws, means: np.ndarray, sizes: np.ndarray | None = No
 def poisson_torch(draws: SampleDraws, means: torch.Tensor, lengths: np.ndarray | None = None) -> torch.Tensor:
     """Return the counts of `poisson` on the device of `means`.
 
-    Logarithms differ in the last bit between devices: about one value in 1e9 may differ. The host waits for the device,
-    because only the values tell whether another attempt is needed.
+    About one value in 1e9 may differ, because logarithms differ in the last bit between devices. The host waits for the
+    device to determine whether another attempt is needed.
 
     Args:
         draws: random numbers of the group.
         means: expected counts, float32 [N, count].
-        lengths: int64 [N]: number of values of each sample, later counts may have any values; None: all have `count`.
+        lengths: number of values of each sample, int64 [N]; later counts are arbitrary. None: `count`.
     """
     count, device = means.shape[1], means.device
     lengths = np.full(len(means), count) if lengths is None else lengths
@@ -172,8 +172,8 @@ def _gamma_variate(
 ) -> tuple[float, float]:
     """Return v and u of a gamma-distributed number (Marsaglia and Tsang, 2000) with scale 1.
 
-    The number is ``center * v``, where ``center = _gamma_center(shape)``, and for shapes below 1 that times
-    ``u ** (1 / shape)``: the method returns a number for shape + 1, which the power corrects.
+    The number is ``center * v`` with ``center = _gamma_center(shape)``. For shapes below 1 it has the shape + 1, and
+    must be multiplied by ``u ** (1 / shape)``.
     """
     c = 1.0 / math.sqrt(9.0 * center)
     v, boost = 1.0, np.uint64(0)
@@ -225,7 +225,7 @@ def _fill_beta(
             if alpha >= 1.0 and beta >= 1.0:
                 row[i] = 1.0 / (1.0 + ratio)
                 continue
-            # In logarithms, because both numbers of a beta with tiny parameters would underflow to 0.
+            # In logarithms, because for tiny parameters both gamma-distributed numbers would underflow to 0.
             difference = math.log(ratio)
             if alpha == beta:
                 difference += math.log(y_boost / x_boost) / alpha

@@ -1,4 +1,4 @@
-"""One random number for each sample, of several operators in one call."""
+"""One random number per sample for each of several operators, in one call."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["ScalarDraw", "ScalarDraws"]
 
 
 class ScalarDraw(NamedTuple):
-    """How one number is drawn: by `distributions.uniform`, in float32, or by `distributions.coin_flip`, in int32.
+    """Parameters of a number of `distributions.uniform`, in float32, or of `distributions.coin_flip`, in int32.
 
     Attributes:
-        is_flip: whether it is 0 or 1.
+        is_flip: whether the number is that of `coin_flip`.
         low: start of the range; not used if `is_flip`.
         high: end of the range, above `low`; the probability of 1 if `is_flip`.
     """
@@ -32,7 +32,7 @@ class ScalarDraws:
     """The numbers of several operators.
 
     Args:
-        draws: how the number of each operator is drawn.
+        draws: parameters of the number of each operator.
         streams: seed and stream of each operator.
     """
 
@@ -60,7 +60,7 @@ class ScalarDraws:
         return rows
 
 
-# It keeps the GIL: it takes less time than releasing it.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _fill(floats, flips, is_flip, limits, keys, samples, step):
     """Fill the row of each operator in `floats` or `flips`, which are the same memory."""

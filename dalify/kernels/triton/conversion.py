@@ -9,7 +9,7 @@ __all__ = ["saturated", "saturated_even"]
 
 @triton.jit
 def saturated(value, target: constexpr):
-    """Round float32 values half away from zero and saturate them, for an integer type; convert them to a float type."""
+    """Convert float32 values to a type; for integers, round half away from zero and saturate."""
     if target.is_floating():
         result = value.to(target)
     else:
@@ -18,7 +18,7 @@ def saturated(value, target: constexpr):
         up = tl.where(value < 0, -1.0, 1.0)
         whole = tl.where(tl.abs(value - whole) >= 0.5, whole + up, whole)
         if target == tl.int32:
-            # The largest int32 is not a float32: a value above the largest float32 below it is selected.
+            # The largest int32 is not a float32: 2147483520 is the largest float32 below it.
             bounded = tl.minimum(tl.maximum(whole, -2147483648.0), 2147483520.0).to(tl.int32)
             result = tl.where(whole >= 2147483648.0, 2147483647, bounded).to(target)
         elif target == tl.uint8:
@@ -35,7 +35,7 @@ def saturated(value, target: constexpr):
 @triton.jit
 def saturated_even(value, target: constexpr, is_even):
     """`saturated` that rounds half to even where `is_even`."""
-    # 2 ** 23, from which on all float32 are integers: the addition rounds.
+    # All float32 from 2 ** 23 on are integers, so adding it rounds.
     whole = tl.abs(value) + 8388608.0 - 8388608.0
     whole = tl.where(tl.abs(value) < 8388608.0, whole, tl.abs(value))
     even = tl.where(value < 0, -whole, whole)

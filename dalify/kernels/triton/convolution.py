@@ -1,7 +1,4 @@
-"""Separable filters, one launch for each axis of a chunk: `dalify.kernels.images.convolve`.
-
-Values between two axes are float32, as on the CPU.
-"""
+"""Separable filters of `dalify.kernels.images.convolve`, with one launch for each axis of a chunk."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ def _along(
     total = tl.full([BLOCK], 0.0, tl.float32)
     period = tl.maximum(2 * extent - 2, 1)
     for k in range(0, taps):
-        # Mirrored at the border, whose pixel is not repeated; several times for kernels wider than the axis.
+        # Reflected without repeating the edge pixel; several times for kernels wider than the axis.
         position = tl.abs(place + k - taps // 2) % period
         position = tl.where(position < extent, position, period - position)
         pixel = tl.load(x + (position - place) * stride, mask=is_there, other=0).to(tl.float32)
@@ -86,7 +83,7 @@ def _filter(out: DeviceSamples, x: DeviceSamples, weights: list[np.ndarray], axi
     described = np.stack(
         [sizes, x.extents(axis), x.shapes[:, axis + 1 :].prod(1), lengths, np.cumsum(lengths) - lengths], 1
     ).astype(np.int32)
-    # DeviceSamples without elements have no position to divide by.
+    # Extents and strides of empty samples are divisors in the kernel, too.
     described[:, 1:3] = np.maximum(described[:, 1:3], 1)
     tiles = -(-int(sizes.max()) // _BLOCK)
     arrays = uploaded_together(x.device, out.addresses, x.addresses, described, np.concatenate(weights))

@@ -1,4 +1,4 @@
-"""Fills regions of samples, in the launch that copies them."""
+"""Copies samples and fills regions of the copies, in one launch."""
 
 from __future__ import annotations
 
@@ -65,17 +65,10 @@ def _erase(
 def erase_regions(
     out: DeviceSamples, x: DeviceSamples, regions: np.ndarray, fill_values: np.ndarray, channel_axis: int
 ) -> None:
-    """Copy samples and fill regions of the copies.
-
-    Args:
-        out: N samples of the shapes and dtype of `x`, output.
-        x: N samples with at most four axes.
-        regions: int [N, k, 2, axes]: starts and ends; empty where an end is not above the start.
-        fill_values: float [N, C], or [N, 1] for all channels.
-        channel_axis: of the samples.
+    """`dalify.kernels.images.erase_torch.erase_samples_torch` by a Triton kernel.
 
     Raises:
-        UnsupportedError: more axes, or 32-bit integers.
+        UnsupportedError: more than four axes, or 32-bit integers.
     """
     missing = _AXES - x.ndim
     if missing < 0 or x.dtype == torch.int32:
@@ -86,7 +79,7 @@ def erase_regions(
         return
     extents = np.ones((len(x), _AXES), np.int32)
     extents[:, missing:] = x.shapes
-    # Positions on the axes that samples do not have are 0.
+    # Missing axes have the extent 1.
     whole = np.zeros((len(x), regions.shape[1], 2, _AXES), np.int32)
     whole[:, :, 1] = 1
     whole[..., missing:] = regions

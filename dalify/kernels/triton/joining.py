@@ -1,6 +1,6 @@
-"""Joins samples along an axis in one launch: each sample of each part is copied to its place in the result.
+"""Concatenates samples along an axis in one launch.
 
-In memory a part consists of rows, which are adjacent in the part and a fixed distance apart in the result.
+A part consists of rows, which are adjacent in the part, and have a fixed distance in the result.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def join_samples(out: DeviceSamples, parts: Sequence[DeviceSamples], axis: int) 
     begin = np.zeros(count, np.int64)
     for number, part in enumerate(full):
         has_elements = part.shapes.all(1)
-        # A sample without elements has no rows; the length of a row is a divisor.
+        # A sample without elements has no rows; the length of a row is 1, because it is a divisor.
         geometry[number, :, 0] = np.where(has_elements, part.shapes[:, :axis].prod(1), 0)
         geometry[number, :, 1] = np.where(has_elements, part.shapes[:, axis:].prod(1), 1)
         begins[number] = begin

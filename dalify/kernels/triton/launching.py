@@ -1,4 +1,4 @@
-"""Functions for the host code of all Triton kernels: element types, the division into tiles, and the launch."""
+"""Host functions for all Triton kernels: element types, the division into tiles, and the launch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dalify.kernels.triton.package import tl
 __all__ = ["blocks_of", "element_type", "launch", "numpy_type", "power_of_two"]
 
 _TILE_ELEMENTS = 1024
-# Programs of one launch. Programs on ROCm have 256 threads, and a launch has less than 2**32 threads.
+# Maximum numbers of programs. On ROCm, programs have 256 threads, and a launch must have less than 2**32 threads.
 _MAX_PROGRAMS = 2**31 - 1
 _MAX_PROGRAMS_ROCM = 2**24 - 1
 
-# The interpreter replaces functions of Triton's modules while it runs a kernel, so pipelines must not run it at once.
+# Triton's interpreter replaces functions of its modules while it runs a kernel, so only one thread may use it.
 _interpreting = threading.RLock()
 
 _ELEMENT_TYPES = {
@@ -51,15 +51,14 @@ def power_of_two(value: int) -> int:
 
 
 def blocks_of(rows: np.ndarray, columns: np.ndarray, elements: int = _TILE_ELEMENTS) -> tuple[int, int, int]:
-    """Return the rows and columns of a tile, and the largest number of tiles of a sample.
+    """Return the rows and columns of a tile, and the maximum number of tiles of a sample.
 
-    Kernels are compiled for each form of a tile, and a new one in the middle of training would wait for the compiler.
-    So it depends only on the columns: with fewer rows there would be as many tiles.
+    Tiles depend only on the columns, because kernels are compiled for each shape of a tile.
 
     Args:
-        rows: int64 [N], rows of each sample.
-        columns: int64 [N], elements of a row, which are next to each other in memory.
-        elements: most elements of a tile, a power of two.
+        rows: rows of each sample, int64 [N].
+        columns: elements of a row, which are adjacent in memory, int64 [N].
+        elements: maximum number of elements of a tile, a power of two.
     """
     width = min(power_of_two(int(columns.max(initial=1))), elements)
     height = elements // width

@@ -1,4 +1,4 @@
-"""The package Triton, which only the modules with kernels import; they are loaded at the first use of a kernel."""
+"""Imports the package Triton, for the modules with kernels, which are loaded at the first use of a kernel."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ tl: Any = importlib.import_module("triton.language")
 if TYPE_CHECKING:
     constexpr = Any
 else:
-    # Marks the arguments for which Triton compiles a kernel anew.
+    # Marks the arguments that Triton compiles a kernel for.
     constexpr = tl.constexpr

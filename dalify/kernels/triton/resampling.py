@@ -3,8 +3,8 @@
 The same launch can mirror and normalize the result: `dalify.kernels.images.resample_normalized`.
 
 A program computes a tile of an output image. It applies the vertical filter to each column of the horizontal filter and
-sums the results, so that there is no intermediate image in memory: rows that tiles share are in the cache.
-Weights are computed from the formulas of `dalify.kernels.images.resample_filters`, not stored.
+sums the results, without an intermediate image in memory. Weights are computed in the kernel by the formulas of
+`dalify.kernels.images.resample_filters`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["resample", "resample_normalized"]
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
 _EVEN_PIXELS = tl.constexpr(EVEN_PIXELS)
-# Small tiles leave few threads without a column: images for networks have 224 pixels. A thread has four pixels, which
+# With small tiles, few threads are beyond the last column of images with 224 pixels. A thread has four pixels, which
 # share the weights of rows.
 _TILE_PIXELS = 128
 _WARPS = 1
-_GROUP = 4  # most channels that a thread computes
+_GROUP = 4  # maximum number of channels that a thread computes
 _INTEGERS = 6  # of an axis: source extent, extent, taps, start in the table of positions or -1, curve and its points
 _FLOATS = 4  # of an axis: scale, origin, inverse of the radius, points of the curve per pixel
 
@@ -49,7 +49,7 @@ _CURVE_STARTS = dict(zip(_CURVES, np.cumsum([0, *(len(curve) for curve in _CURVE
 
 @triton.jit
 def _left(i, integers, floats, positions):
-    """Return the first pixel under the filter of output pixel i, and how far it is from the filter's left end."""
+    """Return the first pixel under the filter of output pixel i, and its distance from the left end of the filter."""
     start = tl.load(integers + 3)
     left = i.to(tl.float32) * tl.load(floats) + tl.load(floats + 1)
     low = tl.ceil(left)
@@ -63,7 +63,7 @@ def _left(i, integers, floats, positions):
 def _weight(from_left, inverse_radius, table, points, points_per_pixel, CURVES: constexpr):  # noqa: N803
     """Return the weight of a pixel at a distance from the left end of the filter.
 
-    It is in the inner loop, so it reads nothing but curves, and does not divide.
+    It is used in the inner loop, so it reads only curves, and does not divide.
     """
     weight = tl.maximum(1.0 - tl.abs(from_left * inverse_radius - 1.0), 0.0)
     if CURVES:  # noqa: SIM102 -- known to the compiler, unlike the number of points
@@ -79,7 +79,7 @@ def _weight(from_left, inverse_radius, table, points, points_per_pixel, CURVES: 
 
 @triton.jit
 def _channel(at, channel, c: constexpr, CHANNELS: constexpr, GROUP: constexpr):  # noqa: N803
-    """Return channel c of the groups of channels that begin at pointers, as float32."""
+    """Return channel c of the groups of channels at the pointers `at`, as float32."""
     if CHANNELS % GROUP == 0:  # noqa: SIM108 -- the compiler chooses
         value = tl.load(at + c)
     else:  # the last group has fewer
@@ -105,10 +105,10 @@ def _store(
     NORMALIZE: constexpr,  # noqa: N803
     PLANAR: constexpr,  # noqa: N803
 ):
-    """Store one channel of pixels, normalized if wanted."""
+    """Store one channel of pixels, normalized if `NORMALIZE`."""
     is_there = is_there & (channel < CHANNELS)
     if NORMALIZE:
-        value = saturated_even(value, X, width >= _EVEN_PIXELS).to(tl.float32)  # as stored between the two operators
+        value = saturated_even(value, X, width >= _EVEN_PIXELS).to(tl.float32)  # as for two separate operators
         mean = tl.load(normalization + 1 + channel, mask=channel < CHANNELS, other=0)
         factor = tl.load(normalization + 1 + CHANNELS + channel, mask=channel < CHANNELS, other=0)
         value = saturated((value - mean) * factor + shift, OUT)
@@ -173,7 +173,7 @@ def _resample(
     zeros = tl.full([ROWS, COLUMNS], 0.0, tl.float32)
     total_0, total_1, total_2, total_3 = zeros, zeros, zeros, zeros
     total_x = tl.full([1, COLUMNS], 0.0, tl.float32)
-    # The weights of rows are in the inner loop, because a program has few rows: its columns share them.
+    # The weights of rows are computed in the inner loop, because a program has few rows, and its columns share them.
     for k in range(0, tl.load(int_x + 2)):
         weight_x = _weight(offset_x + k, inverse_x, table_x, points_x, per_pixel_x, CURVES)
         total_x += weight_x
@@ -211,7 +211,7 @@ def _resample(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _describe(x_shapes, out_shapes, start, end, minify, magnify, antialias, integers, floats):
-    """Fill what the kernel needs to know of each axis, in the order and precision of `axis_taps`."""
+    """Fill `integers` and `floats` of each axis, with the order and precision of `axis_taps`."""
     half = np.float32(0.5)
     for n in range(len(x_shapes)):
         for axis in range(2):
@@ -231,7 +231,7 @@ def _describe(x_shapes, out_shapes, start, end, minify, magnify, antialias, inte
 
 
 def _nearest_positions(size: int, extent: int, start: np.float32, end: np.float32, is_last: bool) -> np.ndarray:
-    """Return the nearest pixels of an axis, int32; in float32, as `axis_taps`."""
+    """Return the nearest pixels of an axis, int32, computed in float32 as in `axis_taps`."""
     scale = np.float32((end - start) / np.float32(size))
     if is_last:
         at = (start + (np.arange(size, dtype=np.float32) + np.float32(0.5)) * scale).astype(np.float32)
@@ -275,7 +275,7 @@ def resample_normalized(
 
     Raises:
         ShapeError: see `resample`.
-        UnsupportedError: see `resample`; or a list of vectors of different lengths.
+        UnsupportedError: see `resample`; or means or standard deviations are lists of vectors.
     """
     assert not (parts is not None and len(parts)), "dalify bug: parts of results on a device"
     mean, std = normalization["mean"], normalization["std"]
@@ -383,7 +383,7 @@ def _launch(
 
 
 def _place_nearest(integers: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return the table of positions of axes without interpolation, and set where each begins."""
+    """Return the table of positions of axes without interpolation, and set the start of each axis in `integers`."""
     tables: list[np.ndarray] = []
     filled = 0
     for n, axis in np.argwhere(integers[:, :, 4] == _NEAREST).tolist():

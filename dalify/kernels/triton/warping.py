@@ -1,4 +1,4 @@
-"""Affine and projective warps of images, by one gather: `dalify.kernels.images.warp`."""
+"""Affine and projective warps of images: `dalify.kernels.images.warp`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["warp_2d"]
 
 @triton.jit
 def _pixel(x, row, column, channel, height, width, outside, is_there, BORDER: constexpr, CHANNELS: constexpr):  # noqa: N803
-    """Return the values of pixels as float32: of the border, or the fill value, where there is none."""
+    """Return the values of pixels as float32; outside of the image, those of its border or the fill value."""
     inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
     row = tl.minimum(tl.maximum(row, 0), height - 1)
     column = tl.minimum(tl.maximum(column, 0), width - 1)
@@ -72,7 +72,7 @@ def _warp(
         divisor = tl.where(is_point, divisor, 1.0)
         from_x = tl.where(is_point, tl.div_rn(from_x, divisor), -2.0)
         from_y = tl.where(is_point, tl.div_rn(from_y, divisor), -2.0)
-    # One pixel beyond the edge is equivalent to infinity, and keeps every index defined.
+    # Limiting coordinates to one pixel beyond the edges does not change results, and keeps all indices defined.
     from_x = tl.minimum(tl.maximum(from_x, -2.0), width.to(tl.float32) + 1.0)
     from_y = tl.minimum(tl.maximum(from_y, -2.0), height.to(tl.float32) + 1.0)
     x = tl.load(x_at + n).to(tl.pointer_type(X))

@@ -53,7 +53,7 @@ def _windows(
     tile = program % tiles
     g = geometry + n.to(tl.int64) * 25
     size0, size1, size2, size3, size4 = tl.load(g), tl.load(g + 5), tl.load(g + 10), tl.load(g + 15), tl.load(g + 20)
-    if CHANNEL_AXIS == 4:  # the last two axes are a row, so that it is long
+    if CHANNEL_AXIS == 4:  # the last two axes are a row, because rows of channels only would be short
         rows = size0 * size1 * size2
         columns = size3 * CHANNELS
     else:
@@ -150,9 +150,9 @@ def _normalize_planes(
     factor: np.ndarray,
     shift: float,
 ) -> None:
-    """Normalize windows of HWC images to CHW: the usual case in a fraction of the instructions of `_copy`.
+    """Normalize windows inside of HWC images to CHW, with a fraction of the instructions of `_copy`.
 
-    A thread computes all channels of a pixel, and nothing is outside of the images.
+    A thread computes all channels of a pixel.
 
     Args:
         out: N samples, output.
@@ -195,8 +195,8 @@ def _copy(
         order: for each axis of `out`, the axis of `x`.
         start: int [N, axes], in the order of `out`: first position in `x`.
         step: int [N, axes]: 1 or -1.
-        channel_axis: of `out`.
-        fill: float32 [N, C'], what is outside `x` in each channel of `out`.
+        channel_axis: axis of the channels of `out`.
+        fill: float32 [N, C'], value outside `x` in each channel of `out`.
         mean: float32 [N, C'], subtracted; None to convert only. int32 values are then copied to int32 exactly.
         factor: float32 [N, C'], multiplied with the difference.
         shift: added at the end.
@@ -219,7 +219,7 @@ def _copy(
     place = channel_axis + _AXES - axes
     inner = 2 if place == _AXES - 1 else 1
     sizes = geometry[:, :, 0].astype(np.int64)
-    # A sample without elements has no extent to divide by, and no elements to store.
+    # The kernel divides by extents, so an empty sample has no rows, and other extents of 1.
     geometry[~out.shapes.all(1), :, 0] = 1
     geometry[~out.shapes.all(1), 0, 0] = 0
     rows, columns, tiles = blocks_of(sizes[:, :-inner].prod(1), sizes[:, -inner:].prod(1))
@@ -270,7 +270,7 @@ def transpose_axes(out: DeviceSamples, x: DeviceSamples, order: Sequence[int]) -
     axes = x.ndim
     if not axes:
         raise UnsupportedError
-    # No axis has channels, which would need the same extent in all samples; one of extent 1 takes their place.
+    # Extents of a channel axis must be equal in all samples, so an axis of extent 1 is added for it.
     start = np.zeros((len(x), axes + 1), np.int64)
     fill = np.zeros((len(x), 1), np.float32)
     _copy(out.with_axis(axes), x.with_axis(axes), (*order, axes), start, start + 1, axes, fill)
@@ -286,7 +286,7 @@ def _copy_mirrored(out: DeviceSamples, x: DeviceSamples, start: np.ndarray, step
     if len(long) > 1:
         raise UnsupportedError
     if not long and (channels.max() > _MAX_CHANNELS or (channels != channels[0]).any()):
-        # The last axis has no channels; one of extent 1 takes their place.
+        # The last axis cannot be the channel axis, so an axis of extent 1 is added for it.
         out, x = out.with_axis(axes), x.with_axis(axes)
         start, step = (np.column_stack([values, [value] * len(x)]) for values, value in ((start, 0), (step, 1)))
         axes, channel_axis = axes + 1, axes
@@ -317,7 +317,7 @@ def normalize_samples(
     if (channels != channels[0]).any():
         raise UnsupportedError
     known, out_channels = int(channels[0]), int(out.extents(channel_axis)[0])
-    # Channels that `x` does not have get the fill value, so their mean and factor do not matter.
+    # Channels that `x` does not have get the fill value; their mean and factor have no effect.
     means, factors, fill = np.zeros((3, count, out_channels), np.float32)
     means[:, :known] = np.stack(mean) if isinstance(mean, list) else mean
     factors[:, :known] = multiplier_of(np.stack(std) if isinstance(std, list) else std, options["scale"])
