@@ -37,20 +37,21 @@ def constant_array(parameter: Parameter, value: Any, count: int) -> np.ndarray[A
     wanted = element_dtype(parameter)
     if parameter.is_list:
         return np.ascontiguousarray(np.broadcast_to(np.asarray(value, wanted), (count, len(value))))
-    return np.full(count, value, wanted)
+    return np.full((count, 1) if parameter.accepts_frames else count, value, wanted)
 
 
 def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
     """Convert a graph value to the form of an argument for kernels.
 
     Returns:
-        ``[N]`` or ``[N, k]``; for lists of different lengths, a list of N vectors. A list with one entry per frame (the
-        layout starts with F) is ``[N, F, k]``, or N arrays ``[F, k]``; arguments that determine the shape are flat.
+        ``[N]`` or ``[N, k]``; for lists of different lengths, a list of N vectors. Matrices are
+        ``[N, rows, columns]``. An argument that accepts frames is ``[N, k]``, or ``[N, F, k]`` if it has one entry per
+        frame (the layout starts with F).
 
     Raises:
         ArgumentTypeError: the conversion of the elements would lose information (fractions for an integer).
         ArgumentValueError: an integer that does not fit into 32 bits, or an extent that is not finite.
-        ShapeError: more than one element per sample for a single-valued argument.
+        ShapeError: the entries have more elements or axes than the argument takes.
     """
     wanted = element_dtype(parameter)
     dtype = batch.dtype
@@ -64,29 +65,59 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
             f"the argument {parameter.name} needs booleans; the graph value has elements of type {dtype!s}."
         )
     _check_range(parameter, batch, wanted)
-    by_frame = parameter.is_list and parameter.kind != "shaping" and batch.layout.startswith("F")
+    frame_axes = int(parameter.accepts_frames and batch.layout.startswith("F"))
     if batch.dense is not None:
-        dense = batch.dense
-        count = len(dense)
-        flat = dense.reshape(count, math.prod(dense.shape[1:])) if dense.ndim != 2 else dense
-        if parameter.is_list:
-            if by_frame:
-                flat = dense.reshape(count, dense.shape[1], math.prod(dense.shape[2:]))
-            return np.ascontiguousarray(flat, wanted)
-        if flat.shape[1] != 1:
-            raise _too_many(parameter, dense.shape[1:])
-        return np.ascontiguousarray(flat[:, 0], wanted)
-    vectors = [np.ascontiguousarray(sample, wanted) for sample in batch.samples]
-    if by_frame:
-        vectors = [vector.reshape(len(vector), math.prod(vector.shape[1:])) for vector in vectors]
-    else:
-        vectors = [vector.reshape(-1) for vector in vectors]
-    if parameter.is_list:
-        return np.stack(vectors) if len({vector.shape for vector in vectors}) == 1 else vectors
-    for vector, sample in zip(vectors, batch.samples, strict=True):
-        if len(vector) != 1:
-            raise _too_many(parameter, sample.shape)
-    return np.concatenate(vectors) if vectors else np.empty(0, wanted)
+        form = _form(parameter, batch.dense.shape[1:], frame_axes, None)
+        return np.ascontiguousarray(batch.dense.reshape(len(batch.dense), *form), wanted)
+    values = [
+        np.ascontiguousarray(sample.reshape(_form(parameter, sample.shape, frame_axes, number)), wanted)
+        for number, sample in enumerate(batch.samples)
+    ]
+    return np.stack(values) if len({value.shape for value in values}) == 1 else values or np.empty(0, wanted)
+
+
+def _form(parameter: Parameter, shape: tuple[int, ...], frame_axes: int, sample: int | None) -> tuple[int, ...]:
+    """Return the shape in which kernels receive a sample of an argument; see `argument_array`.
+
+    Args:
+        parameter: the declared parameter.
+        shape: of the sample.
+        frame_axes: 1 if its first axis are frames, otherwise 0.
+        sample: its number in the batch; None for all samples.
+
+    Raises:
+        ShapeError: the entries have more elements or axes than the argument takes.
+    """
+    frames, entry = shape[:frame_axes], shape[frame_axes:]
+    size = math.prod(entry)
+    if not parameter.is_list:
+        if size != 1:
+            raise _too_many(parameter, shape, sample)
+        return (*frames, 1) if parameter.accepts_frames else ()
+    if parameter.is_matrix and not entry and frames:
+        return (*frames, 1, 1)
+    if parameter.is_matrix and entry:
+        # For single images, the layout F of a matrix has no meaning: it may name the rows.
+        if len(entry) != 2 and len(shape) != 2:
+            raise ShapeError(
+                f"the argument {parameter.name} needs a matrix per {_whole(frames)}; the graph value has shape "
+                f"{shape}.",
+                hint="Give it rows and columns: fn.reshape(value, shape=[rows, columns]).",
+                sample=sample,
+            )
+        return shape
+    if len(entry) > 1 and not parameter.has_any_shape:
+        raise ShapeError(
+            f"the argument {parameter.name} needs a list of numbers per {_whole(frames)}; the graph value has shape "
+            f"{shape}.",
+            hint="Remove the other axes: fn.reshape(value, shape=[-1]).",
+            sample=sample,
+        )
+    return (*frames, size)
+
+
+def _whole(frames: tuple[int, ...]) -> str:
+    return "frame" if frames else "sample"
 
 
 def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> None:
@@ -104,10 +135,14 @@ def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> N
             )
 
 
-def _too_many(parameter: Parameter, shape: tuple[int, ...]) -> ShapeError:
+def _too_many(parameter: Parameter, shape: tuple[int, ...], sample: int | None) -> ShapeError:
+    hint = "Pick one element, for instance value[0]."
+    if parameter.accepts_frames:
+        hint = "For one value per frame of a sequence: fn.per_frame(value)."
     return ShapeError(
-        f"the argument {parameter.name} needs one value per sample; the graph value has shape {tuple(shape)}.",
-        hint="Pick one element, for instance value[0].",
+        f"the argument {parameter.name} needs one value per sample; the graph value has shape {shape}.",
+        hint=hint,
+        sample=sample,
     )
 
 
@@ -120,13 +155,14 @@ class Argument:
         slot: slot of the values of the samples; None for a constant.
     """
 
-    __slots__ = ("_direct", "_repeated", "parameter", "slot", "value")
+    __slots__ = ("_direct", "_is_row", "_repeated", "parameter", "slot", "value")
 
     def __init__(self, parameter: Parameter, value: Any, slot: int | None) -> None:
         self.parameter = parameter
         self.value = value
         self.slot = slot
         self._repeated: Recent[Any] = Recent(_KEPT_COUNTS)
+        self._is_row = parameter.is_list or parameter.accepts_frames
         # Element type of values that need neither a check nor a conversion; None if all need one.
         wanted = element_dtype(parameter)
         self._direct = None if parameter.kind == "shaping" and wanted == np.float32 else wanted
@@ -138,7 +174,7 @@ class Argument:
             assert batch is not None, "dalify bug: an argument without samples"
             dense = batch.dense
             if dense is not None and dense.dtype == self._direct and dense.ndim == 1 and dense.flags.c_contiguous:
-                return dense[:, None] if self.parameter.is_list else dense
+                return dense[:, None] if self._is_row else dense
             try:
                 return argument_array(self.parameter, batch)
             except DalifyError as error:

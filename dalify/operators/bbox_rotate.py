@@ -12,7 +12,7 @@ from dalify.base.wording import counted
 from dalify.data import DALIDataType, Rows
 from dalify.kernels.arrays.upload_torch import selected_rows
 from dalify.kernels.boxes.box_rotation import EXPAND, FIXED, HALFWAY, canvases, rotate_boxes, rotate_boxes_on_device
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import AnyShape, PerSample, Spec, Vectors, operator
 
 _MODES = {"expand": EXPAND, "fixed": FIXED, "halfway": HALFWAY}
 _LAYOUTS = ("xyXY", "xyWH")
@@ -31,12 +31,12 @@ def bbox_rotate(
     angle: PerSample[float],
     bbox_layout: str = "xyXY",
     bbox_normalized: bool = True,
-    input_shape: PerSample[list[int]],
+    input_shape: PerSample[AnyShape[list[int]]],
     keep_size: bool = False,
     mode: str = "expand",
     remove_threshold: float = 0.1,
     shape_layout: str = "HW",
-    size: PerSample[list[float]] | None = None,
+    size: PerSample[AnyShape[list[float]]] | None = None,
 ) -> tuple[Spec, ...]:
     """Rotate bounding boxes as fn.rotate rotates their image with the same `angle`, `keep_size` and `size`.
 

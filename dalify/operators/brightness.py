@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.data import DALIDataType
 from dalify.kernels.images.brightness_contrast import levels, levels_rule
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 
 @operator
@@ -12,8 +12,8 @@ def brightness(
     x: Spec,
     /,
     *,
-    brightness: PerSample[float | list[float]] = 1.0,
-    brightness_shift: PerSample[float | list[float]] = 0.0,
+    brightness: PerSampleOrFrame[float] = 1.0,
+    brightness_shift: PerSampleOrFrame[float] = 0.0,
     dtype: DALIDataType | None = None,
 ) -> Spec:
     """Change the brightness of images.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.data import DALIDataType
 from dalify.kernels.images.brightness_contrast import levels, levels_rule
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 
 @operator
@@ -12,8 +12,8 @@ def contrast(
     x: Spec,
     /,
     *,
-    contrast: PerSample[float | list[float]] = 1.0,
-    contrast_center: PerSample[float | list[float]] | None = None,
+    contrast: PerSampleOrFrame[float] = 1.0,
+    contrast_center: PerSampleOrFrame[float] | None = None,
     dtype: DALIDataType | None = None,
 ) -> Spec:
     """Change the contrast of images.

@@ -14,7 +14,8 @@ from dalify.base.wording import counted
 from dalify.data import Batch, DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, operator
+from dalify.kernels.images.frames import flat_matrices
+from dalify.registry import VARIES_BY_FRAME, Matrix, PerFrame, Spec, Vectors, operator
 
 
 @operator
@@ -22,8 +23,8 @@ def coord_transform(
     x: Spec,
     /,
     *,
-    M: PerFrame[float | list[float]] | None = None,  # noqa: N803 -- DALI's name
-    MT: PerFrame[float | list[float]] | None = None,  # noqa: N803
+    M: PerFrame[Matrix[float | list[float]]] | None = None,  # noqa: N803 -- DALI's name
+    MT: PerFrame[Matrix[float | list[float]]] | None = None,  # noqa: N803
     T: PerFrame[float | list[float]] | None = None,  # noqa: N803
     dtype: DALIDataType = DALIDataType.FLOAT,
 ) -> Spec:
@@ -89,6 +90,7 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
 
 @coord_transform.prepare
 def _(x: Batch, *, M: Vectors | None, MT: Vectors | None, T: Vectors | None) -> dict[str, Any]:  # noqa: N803
+    M, MT = _flat(M, MT, x.shape_array()[:, -1])  # noqa: N806 -- DALI's names
     frames = None if x.layout.startswith("F") else _frames(M, MT, T)
     if frames is None and M is None and MT is None:
         return {}
@@ -105,6 +107,12 @@ def _(x: Batch, *, M: Vectors | None, MT: Vectors | None, T: Vectors | None) -> 
         return {"out_shapes": results}
     results = np.concatenate([np.array(frames, np.int64)[:, None], results], axis=1)
     return {"out_shapes": results, "out_layout": f"F{x.layout}" if x.layout else ""}
+
+
+def _flat(m: Any, mt: Any, columns: np.ndarray) -> tuple[Any, Any]:
+    """Return M and MT row by row, for samples with as many columns; see `flat_matrices`."""
+    m = None if m is None else flat_matrices(m, columns.tolist(), "M")
+    return m, None if mt is None else flat_matrices(mt, (columns + 1).tolist(), "MT")
 
 
 def _rows_of_samples(m: Vectors | None, mt: Vectors | None, columns: np.ndarray) -> np.ndarray:
@@ -247,6 +255,7 @@ def _(
     spec: Spec,
 ) -> None:
     sizes = _sizes(out, x, spec)
+    M, MT = _flat(M, MT, sizes[:, 1])  # noqa: N806 -- DALI's names
     for numbers in equal_rows(sizes[:, 1:]):  # samples with as many coordinates have matrices of one shape
         part = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
         apply_matrix(*_in_frames(*part, spec), *_maps(numbers, sizes, M, MT, T))
@@ -263,6 +272,7 @@ def _(
     spec: Spec,
 ) -> None:
     sizes = _sizes(out, x, spec)
+    M, MT = _flat(M, MT, sizes[:, 1])  # noqa: N806 -- DALI's names
 
     def fill(part: DeviceSamples, numbers: np.ndarray) -> None:
         apply_matrix_torch(*_in_frames(part, x.take(numbers), spec), *_maps(numbers, sizes, M, MT, T))

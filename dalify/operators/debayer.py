@@ -18,9 +18,9 @@ from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 from dalify.kernels.images.demosaic import MIN_WIDTH, demosaic_images
-from dalify.kernels.images.frames import folded_frames, per_axis, per_frame_of_samples, visual_layout
+from dalify.kernels.images.frames import folded_frames, per_axis_of_samples, visual_layout
 from dalify.kernels.images.vng_torch import demosaic_vng_torch
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, AnyShape, PerSampleOrFrame, Spec, Vectors, operator
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,7 +39,9 @@ _RED, _GREEN, _BLUE = 4899, 9617, 1868  # weights of gray times 2**14, ITU-R BT.
 
 
 @operator
-def debayer(x: Spec, /, *, algorithm: str | None = None, blue_position: PerSample[int | list[int]]) -> Spec:
+def debayer(
+    x: Spec, /, *, algorithm: str | None = None, blue_position: PerSampleOrFrame[AnyShape[int | list[int]]]
+) -> Spec:
     """Convert Bayer mosaics of image sensors to color images by interpolating the two missing colors of each pixel.
 
     Red and blue are the means of the nearest pixels that have them. The algorithms differ in how they compute green and
@@ -111,7 +113,7 @@ def _mosaics_and_results(
     out: AnySamples, x: AnySamples, layout: str, blue_position: Any
 ) -> tuple[Any, Any, np.ndarray]:
     """Return the mosaics of all frames [H, W], the results [H, W, C], and the position of the blue pixel in each."""
-    rows = per_frame_of_samples(per_axis(blue_position, 2), x, layout, "blue_position", 2)
+    rows = per_axis_of_samples(blue_position, x, layout, "blue_position", 2)
     source, owners = x.folded(int(layout.startswith("F")))
     _check_positions(rows, counting(len(x)) if owners is None else owners)
     target = folded_frames(out, "FHWC" if layout.startswith("F") else "HWC")

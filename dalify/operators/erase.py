@@ -16,7 +16,7 @@ from dalify.kernels.arrays.convert import fill_elements, fill_in_range
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.gather import fill_run
 from dalify.kernels.images.erase_torch import erase_samples_torch
-from dalify.registry import AnySamples, Parameters, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, AnyShape, Parameters, PerSample, Spec, Vectors, operator
 
 _MAX_COORDINATE = np.float32(2.0**62)
 
@@ -72,10 +72,10 @@ def erase(
     x: Spec,
     /,
     *,
-    anchor: PerSample[float | list[float]] | None = None,
+    anchor: PerSample[AnyShape[float | list[float]]] | None = None,
     coordinates: Coordinates,
     fill_value: PerSample[float | list[float]] = 0.0,
-    shape: PerSample[float | list[float]] | None = None,
+    shape: PerSample[AnyShape[float | list[float]]] | None = None,
 ) -> Spec:
     """Fill one or more regions with a value.
 

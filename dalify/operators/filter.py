@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import data_axes
 from dalify.kernels.images.correlate import correlate_samples
 from dalify.kernels.images.correlate_torch import correlate_samples_torch
-from dalify.kernels.images.frames import default_layout, folded_frames, per_axis, per_frame_of_samples
-from dalify.registry import AnySamples, PerSample, Vectors, operator
+from dalify.kernels.images.frames import default_layout, folded_frames, per_axis_of_samples, per_frame_of_samples
+from dalify.registry import AnySamples, PerSampleOrFrame, Vectors, operator
 
 _BORDERS = ("reflect_101", "reflect_1001", "wrap", "clamp", "constant")
 # DALI's aliases.
@@ -37,7 +38,7 @@ def filter(
     fill_value: Spec | None = None,
     /,
     *,
-    anchor: PerSample[int | list[int]] = -1,
+    anchor: PerSampleOrFrame[int | list[int]] = -1,
     border: str = "reflect_101",
     dtype: DALIDataType | None = None,
     mode: str = "same",
@@ -118,7 +119,7 @@ def _(
     filters, owners = _filters_of_frames(filter, data, layout, axes)
     anchors = np.zeros((len(filters), axes), np.int64)
     if mode == "same":
-        given = per_frame_of_samples(per_axis(anchor, axes), data, layout, "anchor", axes)
+        given = per_axis_of_samples(anchor, data, layout, "anchor", axes)
         anchors = _anchors_of_frames(given, filters.shapes, owners)
     target, source, first = folded_frames(out, layout), folded_frames(data, layout), first - layout.startswith("F")
     if isinstance(data, Samples):
@@ -161,6 +162,7 @@ def _fills(fill_value: Any, data: Samples, layout: str, count: int) -> np.ndarra
     values: Any = joined(fill_value).astype(np.float32)
     if not fill_value.is_uniform:
         values = np.split(values, np.cumsum(fill_value.shapes.prod(1))[:-1])
+    values = [one.reshape(*shape, 1) for one, shape in zip(values, fill_value.shapes.tolist(), strict=True)]
     return per_frame_of_samples(values, data, layout, "fill_value")
 
 
@@ -168,7 +170,10 @@ def _fills_torch(fill_value: Any, data: DeviceSamples, layout: str) -> Any:
     """Return the fill value of each frame, float32 on the device; None for 0."""
     if fill_value is None:
         return None
-    counts = fill_value.shapes.prod(1).tolist()
-    places = [start + np.arange(count) for start, count in zip(fill_value.offsets, counts, strict=True)]
+    shapes = fill_value.shapes.tolist()
+    places = [
+        start + np.arange(math.prod(shape)).reshape(*shape, 1)
+        for start, shape in zip(fill_value.offsets, shapes, strict=True)
+    ]
     index = per_frame_of_samples(places, data, layout, "fill_value")
     return fill_value.block.float().index_select(0, uploaded(index, data.device))

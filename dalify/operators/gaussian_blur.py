@@ -17,8 +17,8 @@ from dalify.kernels.images.convolve import (
     gaussian_sigma,
     gaussian_window,
 )
-from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.kernels.images.frames import leading_axes, per_axis_of_samples
+from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 
 @operator
@@ -27,8 +27,8 @@ def gaussian_blur(
     /,
     *,
     dtype: DALIDataType | None = None,
-    sigma: PerSample[float | list[float]] = 0.0,
-    window_size: PerSample[int | list[int]] = 0,
+    sigma: PerSampleOrFrame[float | list[float]] = 0.0,
+    window_size: PerSampleOrFrame[int | list[int]] = 0,
 ) -> Spec:
     """Blur images, sequences or volumes with a Gaussian; edges are mirrored without repeating the edge pixel.
 
@@ -105,11 +105,12 @@ def _(out: AnySamples, x: AnySamples, *, sigma: Vectors, window_size: Vectors, s
     first, axes = data_axes(layout, spec.ndim or 0)
     sigmas = per_axis_of_samples(sigma, x, layout, "sigma", axes)
     windows = per_axis_of_samples(window_size, x, layout, "window_size", axes)
-    source, owners = x.folded(int(layout.startswith("F")))
+    leading = leading_axes(layout)
+    source, owners = x.folded(leading)
     convolve: Any = convolve_samples if isinstance(x, Samples) else convolve_samples_torch
     try:
         kernels = _kernels(sigmas.tobytes(), windows.tobytes(), axes)
     except ArgumentValueError as error:
         error.sample = error.sample if error.sample is None or owners is None else int(owners[error.sample])
         raise
-    convolve(folded_frames(out, layout), source, kernels, first - layout.startswith("F"))
+    convolve(out.folded(leading)[0], source, kernels, first - leading)

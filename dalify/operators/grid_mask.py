@@ -15,7 +15,7 @@ from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 _LAYOUTS = ("HWC", "FHWC")
 
@@ -25,11 +25,11 @@ def grid_mask(
     x: Spec,
     /,
     *,
-    angle: PerSample[float | list[float]] = 0.0,
-    ratio: PerSample[float | list[float]] = 0.5,
-    shift_x: PerSample[float | list[float]] = 0.0,
-    shift_y: PerSample[float | list[float]] = 0.0,
-    tile: PerSample[int | list[int]] = 100,
+    angle: PerSampleOrFrame[float] = 0.0,
+    ratio: PerSampleOrFrame[float] = 0.5,
+    shift_x: PerSampleOrFrame[float] = 0.0,
+    shift_y: PerSampleOrFrame[float] = 0.0,
+    tile: PerSampleOrFrame[int] = 100,
 ) -> Spec:
     """Black out squares of a regular grid (Chen et al., GridMask Data Augmentation, arXiv:2001.04086).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.data import DALIDataType
 from dalify.kernels.images.color_twist import twist, twist_rule
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 
 @operator
@@ -13,9 +13,9 @@ def hsv(
     /,
     *,
     dtype: DALIDataType = DALIDataType.UINT8,
-    hue: PerSample[float | list[float]] = 0.0,
-    saturation: PerSample[float | list[float]] = 1.0,
-    value: PerSample[float | list[float]] = 1.0,
+    hue: PerSampleOrFrame[float] = 0.0,
+    saturation: PerSampleOrFrame[float] = 1.0,
+    value: PerSampleOrFrame[float] = 1.0,
 ) -> Spec:
     """Change hue, saturation and value of images.
 

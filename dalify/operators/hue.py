@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.data import DALIDataType, DALIImageType
 from dalify.kernels.images.color_twist import twist, twist_rule
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 
 @operator
@@ -13,7 +13,7 @@ def hue(
     /,
     *,
     dtype: DALIDataType | None = None,
-    hue: PerSample[float | list[float]] = 0.0,
+    hue: PerSampleOrFrame[float] = 0.0,
     image_type: DALIImageType = DALIImageType.RGB,
 ) -> Spec:
     """Rotate the hue of images by an angle.

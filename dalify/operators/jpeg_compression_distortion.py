@@ -14,14 +14,14 @@ from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.kernels.images.jpeg_torch import jpeg_artifacts_torch
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 _LAYOUTS = ("HWC", "FHWC")
 _MAX_EXTENT = 65_500  # of libjpeg
 
 
 @operator
-def jpeg_compression_distortion(x: Spec, /, *, quality: PerSample[int | list[int]] = 50) -> Spec:
+def jpeg_compression_distortion(x: Spec, /, *, quality: PerSampleOrFrame[int] = 50) -> Spec:
     """Add JPEG compression artifacts to images by compressing and decompressing them.
 
     Args:

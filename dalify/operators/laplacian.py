@@ -12,8 +12,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data import DALIDataType, Samples, Spec
 from dalify.kernels.images.convolve import data_axes, sum_convolutions, sum_convolutions_torch
-from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
-from dalify.registry import AnySamples, PerSample, Vectors, operator
+from dalify.kernels.images.frames import leading_axes, per_axis_of_samples
+from dalify.registry import AnySamples, PerSampleOrFrame, Vectors, operator
 
 _MAX_WINDOW = 31
 
@@ -25,9 +25,9 @@ def laplacian(
     *,
     dtype: DALIDataType | None = None,
     normalized_kernel: bool = False,
-    scale: PerSample[float | list[float]] | None = None,
-    smoothing_size: PerSample[int | list[int]] | None = None,
-    window_size: PerSample[int | list[int]] = 3,
+    scale: PerSampleOrFrame[float | list[float]] | None = None,
+    smoothing_size: PerSampleOrFrame[int | list[int]] | None = None,
+    window_size: PerSampleOrFrame[int | list[int]] = 3,
 ) -> Spec:
     """Compute the Laplacian: the sum of the second derivatives along all data axes.
 
@@ -119,7 +119,8 @@ def _(
 ) -> None:
     layout = spec.layout or ""
     first, axes = data_axes(layout, x.ndim)
-    source, owners = x.folded(int(layout.startswith("F")))
+    leading = leading_axes(layout)
+    source, owners = x.folded(leading)
     windows = per_axis_of_samples(window_size, x, layout, "window_size", axes).tolist()
     factors, sizes = [[1.0] * axes] * len(source), [[]] * len(source)
     if scale is not None:
@@ -137,4 +138,4 @@ def _(
                 raise
     terms = list(zip(*(found[row] for row in rows), strict=True))
     fill: Any = sum_convolutions if isinstance(x, Samples) else sum_convolutions_torch
-    fill(folded_frames(out, layout), source, terms, first - layout.startswith("F"))
+    fill(out.folded(leading)[0], source, terms, first - leading)

@@ -15,9 +15,9 @@ from dalify.base.wording import counted
 from dalify.data import Batch, DALIDataType, DeviceSamples, torch_dtype
 from dalify.data.origin import joined_origin
 from dalify.kernels.arrays.convert import saturate_cast
-from dalify.kernels.images.frames import visual_layout
+from dalify.kernels.images.frames import flat_matrices, visual_layout
 from dalify.kernels.images.paste_regions import paste_regions, paste_regions_torch
-from dalify.registry import Memory, Parameters, PerSample, Spec, Vectors, argument_names, operator
+from dalify.registry import Matrix, Memory, Parameters, PerSample, Spec, Vectors, argument_names, operator
 
 _IMAGE_DIMENSIONS = 3
 _LAYOUTS = ("HWC", "FHWC")
@@ -36,12 +36,12 @@ class Regions(Parameters):
         shapes_rel: the same as fractions of the extents of the source image.
     """
 
-    in_anchors: PerSample[list[int]] | None = None
-    in_anchors_rel: PerSample[list[float]] | None = None
-    out_anchors: PerSample[list[int]] | None = None
-    out_anchors_rel: PerSample[list[float]] | None = None
-    shapes: PerSample[list[int]] | None = None
-    shapes_rel: PerSample[list[float]] | None = None
+    in_anchors: PerSample[Matrix[list[int]]] | None = None
+    in_anchors_rel: PerSample[Matrix[list[float]]] | None = None
+    out_anchors: PerSample[Matrix[list[int]]] | None = None
+    out_anchors_rel: PerSample[Matrix[list[float]]] | None = None
+    shapes: PerSample[Matrix[list[int]]] | None = None
+    shapes_rel: PerSample[Matrix[list[float]]] | None = None
 
     def check(self) -> None:
         """Raise ArgumentValueError for an argument together with its relative counterpart."""
@@ -106,14 +106,15 @@ def _numbers(values: Vectors | None, owners: np.ndarray, count: int, name: str) 
     """Return an argument as [regions, 2] for all regions of the batch, or None. `owners`: the sample of each region."""
     if values is None:
         return None
+    rows: Vectors = flat_matrices(values, 2, name)
     expected = 2 * np.bincount(owners, minlength=count)
-    sizes = np.full(count, values[0].size) if isinstance(values, np.ndarray) else np.array([row.size for row in values])
+    sizes = np.full(count, rows[0].size) if isinstance(rows, np.ndarray) else np.array([row.size for row in rows])
     if (sizes != expected).any():
         sample = int((sizes != expected).argmax())
         raise ShapeError(
             f"{name} must have {counted(expected[sample], 'number')} (y and x of each region); got {sizes[sample]}."
         )
-    return _concatenated(values).reshape(-1, 2)
+    return _concatenated(rows).reshape(-1, 2)
 
 
 def _concatenated(values: Vectors) -> np.ndarray:

@@ -22,7 +22,7 @@ from dalify.kernels.arrays.normalize import (
 from dalify.kernels.arrays.normalize import normalize as normalize_cpu
 from dalify.kernels.arrays.reduce import result_counts
 from dalify.parameter_groups.normalization import Standardization
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, AnyShape, PerSample, Spec, Vectors, operator
 
 
 @operator(alphabetical=True, whole_batch=lambda arguments: arguments.get("batch", False))
@@ -32,9 +32,9 @@ def normalize(
     *,
     batch: bool = False,
     dtype: DALIDataType = DALIDataType.FLOAT,
-    mean: PerSample[list[float]] | None = None,
+    mean: PerSample[AnyShape[list[float]]] | None = None,
     standardization: Standardization,
-    stddev: PerSample[list[float]] | None = None,
+    stddev: PerSample[AnyShape[list[float]]] | None = None,
 ) -> Spec:
     """Normalize data by mean and standard deviation: (x - mean) / sqrt(stddev**2 + epsilon) * scale + shift.
 

@@ -13,7 +13,7 @@ from dalify.kernels.images.rotation import about_centers, canvas_sizes, rotation
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, sized_shapes, with_size
 from dalify.kernels.images.warp_torch import warp_samples_torch
-from dalify.registry import AnySamples, Canvas, PerSample, Vectors, operator
+from dalify.registry import AnySamples, AnyShape, Canvas, PerSampleOrFrame, Vectors, operator
 
 
 @operator
@@ -21,8 +21,8 @@ def rotate(
     x: Spec,
     /,
     *,
-    angle: PerSample[float | list[float]],
-    axis: PerSample[list[float]] | None = None,
+    angle: PerSampleOrFrame[float],
+    axis: PerSampleOrFrame[AnyShape[list[float]]] | None = None,
     dtype: DALIDataType | None = None,
     fill_value: float | None = None,
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,

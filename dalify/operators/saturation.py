@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dalify.data import DALIDataType, DALIImageType
 from dalify.kernels.images.color_twist import twist, twist_rule
-from dalify.registry import AnySamples, PerSample, Spec, Vectors, operator
+from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 
 @operator
@@ -14,7 +14,7 @@ def saturation(
     *,
     dtype: DALIDataType | None = None,
     image_type: DALIImageType = DALIImageType.RGB,
-    saturation: PerSample[float | list[float]] = 1.0,
+    saturation: PerSampleOrFrame[float] = 1.0,
 ) -> Spec:
     """Scale the saturation of images.
 

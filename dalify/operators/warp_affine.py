@@ -8,18 +8,21 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch, DALIDataType, DALIInterpType, DeviceSamples, Samples, Spec
-from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
+from dalify.kernels.images.frames import per_frame_of_samples, visual_layout
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import (
     LAYOUTS,
     check_interpolation,
+    framed_images,
+    framed_shapes,
+    framed_spec,
     given_matrices,
     inverted,
     sized_shapes,
     with_size,
 )
 from dalify.kernels.images.warp_torch import inverted_torch, matrices_torch, warp_samples_torch
-from dalify.registry import Canvas, PerSample, Vectors, operator
+from dalify.registry import Canvas, Matrix, PerSampleOrFrame, Vectors, operator
 
 
 @operator
@@ -32,7 +35,7 @@ def warp_affine(
     fill_value: float | None = None,
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     inverse_map: bool = True,
-    matrix: PerSample[list[float]] | None = None,
+    matrix: PerSampleOrFrame[Matrix[list[float]]] | None = None,
     size: Canvas[list[float]] | None = None,
 ) -> Spec:
     """Warp images and volumes with an affine matrix.
@@ -53,7 +56,7 @@ def warp_affine(
             are rounded to at least 1, graph values are truncated.
 
     Returns:
-        Same layout, elements of `dtype`.
+        Same layout, elements of `dtype`; a sequence, if `mtx` has one matrix for each frame (layout F…).
 
     Raises:
         LayoutError: the layout is not supported.
@@ -69,12 +72,17 @@ def warp_affine(
     check_interpolation(interp_type)
     if (mtx is None) == (matrix is None or matrix == ()):
         raise ArgumentValueError("specify the matrix either as the second input or as the argument matrix.")
-    return with_size(data.replace(dtype=data.dtype if dtype is None else dtype), layout, size)
+    data = framed_spec(data, mtx, LAYOUTS)
+    return with_size(data.replace(dtype=data.dtype if dtype is None else dtype), data.layout or "", size)
 
 
 @warp_affine.geometry
 def _(data: Batch, mtx: Batch | None, *, size: Vectors | None, spec: Spec) -> dict[str, Any]:
-    return {} if size is None else sized_shapes(data.shape_array(), visual_layout(spec, LAYOUTS), size)
+    given = data.shape_array()
+    shapes, layout = framed_shapes(given, visual_layout(spec, LAYOUTS), mtx)
+    if size is not None:
+        return sized_shapes(shapes, layout, size)
+    return {} if shapes is given else {"out_shapes": shapes}
 
 
 def _maps(rows: np.ndarray, inverse_map: bool, axes: int) -> np.ndarray:
@@ -96,11 +104,12 @@ def _(
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
-    rows = per_frame_of_samples(given_matrices(mtx, matrix), data, layout, "matrix", axes * (axes + 1))
+    target, source, out_layout = framed_images(out, data, layout)
+    rows = per_frame_of_samples(given_matrices(mtx, matrix, axes + 1), out, out_layout, "matrix", axes * (axes + 1))
     warp = warp_3d if "D" in layout else warp_2d
     warp(
-        folded_frames(out, layout),
-        folded_frames(data, layout),
+        target,
+        source,
         _maps(rows, inverse_map, axes),
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill_value=fill_value,
@@ -121,15 +130,17 @@ def _(
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
+    target, source, out_layout = framed_images(out, data, layout)
     if mtx is None:
-        rows = per_frame_of_samples(matrix, data, layout, "matrix", axes * (axes + 1))
+        given = given_matrices(None, matrix, axes + 1)
+        rows = per_frame_of_samples(given, data, layout, "matrix", axes * (axes + 1))
         maps: Any = _maps(rows, inverse_map, axes)
     else:
-        maps = matrices_torch(mtx, data, layout, axes, axes + 1)
+        maps = matrices_torch(mtx, out, out_layout, axes, axes + 1)
         maps = maps if inverse_map else inverted_torch(maps)
     warp_samples_torch(
-        folded_frames(out, layout),
-        folded_frames(data, layout),
+        target,
+        source,
         maps,
         nearest=interp_type == DALIInterpType.INTERP_NN,
         fill_value=fill_value,

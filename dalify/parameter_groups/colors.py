@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dalify.registry import Parameters, PerSample
+from dalify.registry import Parameters, PerSampleOrFrame
 
 __all__ = ["Colors"]
 
@@ -22,10 +22,10 @@ class Colors(Parameters):
         saturation: multiplier; 0 gives gray, 1 leaves the image unchanged; one value per sample or per frame.
     """
 
-    brightness: PerSample[float | list[float]] = 1.0
-    contrast: PerSample[float | list[float]] = 1.0
-    hue: PerSample[float | list[float]] = 0.0
-    saturation: PerSample[float | list[float]] = 1.0
+    brightness: PerSampleOrFrame[float] = 1.0
+    contrast: PerSampleOrFrame[float] = 1.0
+    hue: PerSampleOrFrame[float] = 0.0
+    saturation: PerSampleOrFrame[float] = 1.0
 
     @property
     def values(self) -> dict[str, Any]:

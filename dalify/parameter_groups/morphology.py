@@ -8,7 +8,7 @@ from typing import Any
 from dalify.data import Samples
 from dalify.kernels.images.image_planes import filter_layout
 from dalify.kernels.images.morphology import min_max_filter_samples, min_max_filter_samples_torch, morphology_spec
-from dalify.registry import AnySamples, Parameters, PerSample, Spec
+from dalify.registry import AnySamples, Parameters, PerSampleOrFrame, Spec
 
 __all__ = ["Mask"]
 
@@ -26,10 +26,10 @@ class Mask(Parameters):
         mask_size: width and height, or one number for both. Can be per frame.
     """
 
-    anchor: PerSample[int | list[int]] = field(default_factory=lambda: [-1, -1])
+    anchor: PerSampleOrFrame[int | list[int]] = field(default_factory=lambda: [-1, -1])
     border_mode: str = "constant"
     iterations: int = 1
-    mask_size: PerSample[int | list[int]] = field(default_factory=lambda: [3, 3])
+    mask_size: PerSampleOrFrame[int | list[int]] = field(default_factory=lambda: [3, 3])
 
     def result(self, x: Spec) -> Spec:
         """Return the output spec; see `morphology_spec`."""

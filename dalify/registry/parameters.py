@@ -23,10 +23,13 @@ __all__ = [
     "NO_DEFAULT",
     "VARIES",
     "VARIES_BY_FRAME",
+    "AnyShape",
     "Canvas",
+    "Matrix",
     "Parameter",
     "PerFrame",
     "PerSample",
+    "PerSampleOrFrame",
     "Shaping",
     "parameter_of",
 ]
@@ -48,11 +51,26 @@ Canvas = Annotated[T, "shaping", "rounded"]
 The rule truncates what it receives, and thus the values of graph nodes, as DALI does.
 """
 
-PerFrame = Annotated[T, "per_sample", "frames"]
-"""Like PerSample, and the result is a sequence if the argument has one entry per frame.
+PerSampleOrFrame = Annotated[T, "per_sample", "frames"]
+"""Like PerSample, and a graph node whose layout starts with F has one entry for each frame of a sequence.
+
+Kernels receive ``[N, k]``, or ``[N, F, k]`` for entries by frame, also for single values, with k = 1.
+"""
+
+PerFrame = Annotated[T, "per_sample", "frames", "sequences"]
+"""Like PerSampleOrFrame, and entries by frame make the result a sequence.
 
 The rule receives VARIES_BY_FRAME for a graph node whose layout starts with F.
 """
+
+Matrix = Annotated[T, "matrix"]
+"""Numbers that form a matrix. A graph node has its rows and columns, or is a single number, if T includes numbers.
+
+Constants are in row-major order. Kernels receive constants as ``[N, k]``, and nodes as ``[N, rows, columns]``.
+"""
+
+AnyShape = Annotated[T, "any_shape"]
+"""A list for which a graph node may have any number of axes. The nodes of other lists have one axis at most."""
 
 
 class _Varies:
@@ -75,6 +93,14 @@ NO_DEFAULT: Any = object()
 _BOOLEANS = {"": False, "1": True, "true": True, "yes": True, "on": True}
 
 Kind = Literal["static", "per_sample", "shaping"]
+# The field of Parameter that a note of an annotation sets.
+_NOTES = {
+    "frames": "accepts_frames",
+    "sequences": "makes_sequences",
+    "rounded": "is_rounded",
+    "matrix": "is_matrix",
+    "any_shape": "has_any_shape",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +117,11 @@ class Parameter:
         default: the default value; NO_DEFAULT if the argument is required.
         annotation: annotation as a string, for the documentation.
         is_positional: can be passed by position, like ``source`` of ``external_source``.
+        accepts_frames: annotated ``PerSampleOrFrame`` or ``PerFrame``: can have per-frame entries.
         makes_sequences: annotated ``PerFrame``: with per-frame entries, the result is a sequence.
         is_rounded: annotated ``Canvas``: constants are rounded half up to integers, and fractions of one to one.
+        is_matrix: annotated ``Matrix``: the samples of a graph node are matrices.
+        has_any_shape: annotated ``AnyShape``: the samples of a graph node may have any number of axes.
     """
 
     name: str
@@ -103,8 +132,11 @@ class Parameter:
     default: Any
     annotation: str
     is_positional: bool = False
+    accepts_frames: bool = False
     makes_sequences: bool = False
     is_rounded: bool = False
+    is_matrix: bool = False
+    has_any_shape: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -259,23 +291,21 @@ def parameter_of(name: str, annotation: Any, default: Any, *, is_positional: boo
             # `float | list[float]` is a list; every list can be a single number.
             annotation = next((member for member in members if typing.get_origin(_inner(member)) is list), object)
     kind: Kind = "static"
-    makes_sequences = is_rounded = False
+    noted: dict[str, bool] = {}
     if typing.get_origin(annotation) is Annotated:
-        annotation, kind, *notes = typing.get_args(annotation)
-        makes_sequences = "frames" in notes
-        is_rounded = "rounded" in notes
+        annotation, *notes = typing.get_args(annotation)
+        kind = "shaping" if "shaping" in notes else "per_sample"
+        noted = {field: note in notes for note, field in _NOTES.items()}
         if typing.get_origin(annotation) in (typing.Union, python_types.UnionType):
             inner = parameter_of(name, annotation, default, is_positional=is_positional)
-            return replace(inner, kind=kind, annotation=annotation_text, makes_sequences=makes_sequences)
+            return replace(inner, kind=kind, annotation=annotation_text, **noted)
     is_list = typing.get_origin(annotation) is list
     element = typing.get_args(annotation)[0] if is_list else annotation
     if not isinstance(element, type):
         element = object
     if default is None:
         is_optional = True
-    parameter = Parameter(
-        name, kind, element, is_list, is_optional, default, annotation_text, is_positional, makes_sequences, is_rounded
-    )
+    parameter = Parameter(name, kind, element, is_list, is_optional, default, annotation_text, is_positional, **noted)
     if default is NO_DEFAULT or default is None:
         return parameter
     return replace(parameter, default=parameter.normalize(default, name))
@@ -289,8 +319,8 @@ def _to_string(annotation: Any) -> str:
     """Return an annotation for the documentation: ``float``, ``list[int]``, ``per sample float``."""
     origin = typing.get_origin(annotation)
     if origin is Annotated:
-        inner, marker = typing.get_args(annotation)[:2]
-        return _to_string(inner) + (" or node" if marker in ("per_sample", "shaping") else "")
+        inner, *notes = typing.get_args(annotation)
+        return _to_string(inner) + (" or node" if "per_sample" in notes or "shaping" in notes else "")
     if origin in (typing.Union, python_types.UnionType):
         return " or ".join(_to_string(member) for member in typing.get_args(annotation) if member is not type(None))
     if origin is list:

@@ -213,7 +213,7 @@ class OpSchema:
 
     def ArgSupportsPerFrameInput(self, name: str) -> bool:
         """Return whether an argument can vary per frame."""
-        return self.HasArgument(name) and self._parameter(name).makes_sequences
+        return self.HasArgument(name) and self._parameter(name).accepts_frames
 
     def IsDeprecatedArg(self, name: str) -> bool:
         """Return whether an argument name is deprecated."""

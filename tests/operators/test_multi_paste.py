@@ -80,7 +80,11 @@ def test_mistakes():
     with pytest.raises(ShapeError, match="must have the same number of channels"):
         run_dalify("multi_paste", [ROW, np.repeat(ROW, 3, 2)], layouts="HWC", in_ids=[1], output_size=[1, 10])
     with pytest.raises(ShapeError, match=r"shapes must have 2 numbers \(y and x of each region\); got 3"):
-        run_dalify("multi_paste", [ROW], layouts="HWC", shapes=regions([1, 2, 3]))
+        run_dalify("multi_paste", [ROW], layouts="HWC", shapes=[1, 2, 3])
+    with pytest.raises(ShapeError, match="shapes must have 2 columns; got 1 x 3"):
+        run_dalify("multi_paste", [ROW], layouts="HWC", shapes=regions([[1, 2, 3]]))
+    with pytest.raises(ShapeError, match=r"shapes needs a matrix per sample; the graph value has shape \(2,\)"):
+        run_dalify("multi_paste", [ROW], layouts="HWC", shapes=regions([1, 2]))
     with pytest.raises(ArgumentValueError, match="specify either shapes"):
         run_dalify("multi_paste", [ROW], layouts="HWC", shapes=[1, 1], shapes_rel=[1.0, 1.0])
     with pytest.raises(ArgumentValueError, match="in_ids requires a single input"):

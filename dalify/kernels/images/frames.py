@@ -1,4 +1,8 @@
-"""Sequences of frames for operators on single images: each frame is a sample with its own arguments."""
+"""Sequences of frames for operators on single images: each frame is a sample with its own arguments.
+
+The arguments of many operators have either one entry per sample, [N, k], or one per frame, [N, F, k], if the layout of
+the argument starts with F. For single images, that F has no meaning.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,10 @@ from dalify.data import DALIDataType, Spec
 __all__ = [
     "default_layout",
     "flat_frames",
+    "flat_matrices",
     "folded_frames",
     "frame_counts",
-    "per_axis",
+    "leading_axes",
     "per_axis_of_samples",
     "per_frame",
     "per_frame_of_samples",
@@ -85,15 +90,49 @@ def folded_frames(x: Any, layout: str) -> Any:
     return x.folded(1)[0] if layout.startswith("F") else x
 
 
-def per_axis(values: Any, axes: int = 2) -> Any:
-    """Return an argument, an array or a list of vectors, with single numbers repeated for each axis."""
+def leading_axes(layout: str) -> int:
+    """Return the number of axes up to that of the frames; 0 without frames. Each index along them is an image."""
+    return layout.find("F") + 1
+
+
+def _per_sample(values: Any) -> Any:
+    """Return an argument of single images, [N, k] or N vectors: an axis F of the argument has no meaning for them."""
     if isinstance(values, np.ndarray):
-        return values.repeat(axes, -1) if values.shape[-1] == 1 else values
-    return [np.repeat(value, axes, axis=-1) if value.shape[-1] == 1 else value for value in values]
+        return values.reshape(len(values), -1)
+    return [value.reshape(-1) for value in values]
+
+
+def flat_matrices(values: Any, columns: Any, name: str) -> Any:
+    """Return matrices row by row: [N, k] or [N, F, k], or N such arrays.
+
+    Args:
+        values: constants [N, k], numbers [N, 1] or [N, F, 1, 1], or matrices [N, ..., rows, columns], or a list of N of
+            them.
+        columns: of the matrices, or of those of each sample; None for one more than rows.
+        name: name of the argument, for the error.
+
+    Raises:
+        ShapeError: a matrix has another number of columns.
+    """
+    if isinstance(values, np.ndarray) and values.ndim <= 2:
+        return values
+    for n, value in enumerate(values):
+        if value.ndim < 2 or (value.ndim > 2 and value.shape[-2:] == (1, 1)):  # a number, or one for each frame
+            continue
+        expected = value.shape[-2] + 1 if columns is None else columns if isinstance(columns, int) else columns[n]
+        if value.shape[-1] != expected:
+            raise ShapeError(
+                f"{name} must have {counted(expected, 'column')}; got {value.shape[-2]} x {value.shape[-1]}.", sample=n
+            )
+    if isinstance(values, np.ndarray):
+        return values.reshape(*values.shape[:-2], values.shape[-2] * values.shape[-1])
+    return [value if value.ndim < 2 else value.reshape(*value.shape[:-2], -1) for value in values]
 
 
 def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) -> np.ndarray:
     """Return an argument with one number per axis for each frame of each sample of a chunk, [frames, axes].
+
+    Frames are all images along the axes up to F: in CFHW, those of all channels.
 
     Args:
         values: [N, 1 or axes] or [N, F, 1 or axes], or a list of N such entries; a single frame is broadcast.
@@ -105,19 +144,21 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
     Raises:
         ShapeError: the number of values or of frames is wrong; with the sample.
     """
+    leading = leading_axes(layout)
+    values = values if leading else _per_sample(values)
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] in (1, axes):
-        rows = per_axis(values, axes)
-        return np.repeat(rows, x.shapes[:, 0], axis=0) if layout.startswith("F") else rows
-    counts = frame_counts(x.shapes, layout)
+        rows = values.repeat(axes, -1) if values.shape[-1] == 1 else values
+        return np.repeat(rows, x.shapes[:, :leading].prod(1), axis=0) if leading else rows
     found: list[np.ndarray] = []
-    for n, (given, count) in enumerate(zip(values, counts.tolist(), strict=True)):
+    for n, given in enumerate(values):
+        repeats, count = (math.prod(x.shapes[n, : leading - 1]), x.shapes[n, leading - 1]) if leading else (1, 1)
         size = given.shape[-1]
         if size not in (1, axes) or (given.ndim > 1 and len(given) not in (1, count)):
             what = f"{counted(len(given), 'frame')} of {size}" if given.ndim > 1 else str(size)
             raise ShapeError(
                 f"{name} must have one value or one for each of the {axes} data axes; got {what}.", sample=n
             )
-        found.append(np.broadcast_to(given, (count, axes)))
+        found.append(np.tile(np.broadcast_to(given, (count, axes)), (repeats, 1)))
     return np.concatenate(found)
 
 
@@ -126,7 +167,7 @@ def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int
     if not layout.startswith("F") and isinstance(values, np.ndarray):  # does not list the shapes, which takes time
         if width is None and values.ndim == 2 and values.shape[1] == 1:
             return values[:, 0]
-        return per_frame(values, 1, name, width)
+        return per_frame(_per_sample(values), 1, name, width)
     return per_frame_of_shapes(values, x.shapes, layout, name, width)
 
 
@@ -136,7 +177,7 @@ def per_frame_of_shapes(
     """Return an argument with one entry per frame of each sample of a chunk.
 
     Args:
-        values: [N, k] or [N, F, k], or a list of N vectors.
+        values: one entry per sample, [N, k], or one per frame, [N, F, k], or a list of N of them.
         shapes: shapes of the samples, int64 [N, ndim].
         layout: layout of a sample.
         name: name of the argument, for the error.
@@ -149,6 +190,8 @@ def per_frame_of_shapes(
         ShapeError: as in `per_frame`, with the sample.
     """
     counts, size = frame_counts(shapes, layout), width or 1
+    values = values if layout.startswith("F") else _per_sample(values)
+    _check_entries(values, size, name, width)
     if not isinstance(values, list) and (counts == counts[0]).all():
         return per_frame(values, int(counts[0]), name, width)
     if not isinstance(values, list) and math.prod(values.shape[1:]) == size:
@@ -164,6 +207,22 @@ def per_frame_of_shapes(
             error.sample = n
             raise
     return np.concatenate(rows)
+
+
+def _check_entries(values: Any, size: int, name: str, width: int | None) -> None:
+    """Raise a ShapeError if an entry does not have `size` numbers."""
+    if isinstance(values, np.ndarray) and values.shape[-1] == size:
+        return
+    for n, value in enumerate(values):
+        if value.shape[-1] == size:
+            continue
+        what = "value" if width is None else f"list of {counted(width, 'value')}"
+        is_scalar = width is None and value.ndim == 1
+        raise ShapeError(
+            f"{name} takes one {what} per {'sample' if value.ndim == 1 else 'frame'}; got {value.shape[-1]} values.",
+            hint=f"For one value per frame: {name}=fn.per_frame(value)." if is_scalar else "",
+            sample=n,
+        )
 
 
 def per_frame(values: Any, frames: int, name: str, width: int | None = None) -> np.ndarray:

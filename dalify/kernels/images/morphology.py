@@ -21,7 +21,7 @@ from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
-from dalify.kernels.images.frames import folded_frames, per_axis, per_frame_of_samples
+from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
 from dalify.kernels.images.image_planes import filter_layout, single_images
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def _reaches_of_frames(
     x: Samples | DeviceSamples, layout: str, mask_size: Any, anchor: Any, iterations: int
 ) -> np.ndarray:
     """Return the result of `_reaches` for the frames of all samples."""
-    sizes = per_frame_of_samples(per_axis(mask_size), x, layout, "mask_size", 2)
-    anchors = per_frame_of_samples(per_axis(anchor), x, layout, "anchor", 2)
+    sizes = per_axis_of_samples(mask_size, x, layout, "mask_size", 2)
+    anchors = per_axis_of_samples(anchor, x, layout, "anchor", 2)
     frames, owners = x.folded(int(layout.startswith("F")))
     height = layout.index("H") - layout.startswith("F")
     owners = counting(len(x)) if owners is None else owners

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.joined import joined
+from dalify.kernels.images.frames import flat_matrices, folded_frames, visual_layout
 
 __all__ = [
     "LARGEST_SIZE",
     "LAYOUTS",
     "check_interpolation",
+    "framed_images",
+    "framed_shapes",
+    "framed_spec",
     "given_matrices",
     "inverted",
     "rounded_extent",
@@ -35,13 +41,48 @@ def check_interpolation(interp_type: DALIInterpType) -> None:
         raise ArgumentValueError(option_error_text("interp_type", interp_type, options))
 
 
-def given_matrices(matrix_input: Samples | None, matrix: Any) -> Any:
-    """Return the matrices of the input, or of the argument if there is no input: [N, k] or a list of N vectors."""
-    if matrix_input is None:
-        return matrix
-    if matrix_input.is_uniform:
-        return joined(matrix_input).astype(np.float32)
-    return [np.asarray(one, np.float32).reshape(-1) for one in matrix_input.arrays()]
+def given_matrices(matrix_input: Samples | None, matrix: Any, columns: int) -> Any:
+    """Return the matrices of samples, of an input or else of an argument; see `flat_matrices`."""
+    given = matrix
+    if matrix_input is not None and matrix_input.is_uniform:
+        given = joined(matrix_input).astype(np.float32).reshape(len(matrix_input), *matrix_input.shapes[0])
+    elif matrix_input is not None:
+        given = [np.asarray(one, np.float32) for one in matrix_input.arrays()]
+    return flat_matrices(given, columns, "matrix")
+
+
+def framed_spec(x: Spec, matrices: Spec | None, layouts: Sequence[str]) -> Spec:
+    """Return the spec of images; of sequences if the matrices are an input with one for each frame.
+
+    Raises:
+        LayoutError: there is no such sequence among `layouts`.
+    """
+    if matrices is None or not (matrices.layout or "").startswith("F") or (x.layout or "").startswith("F"):
+        return x
+    framed = Spec(x.dtype, None if x.ndim is None else x.ndim + 1, f"F{x.layout}", None, x.device)
+    visual_layout(framed, layouts)
+    return framed
+
+
+def framed_shapes(shapes: np.ndarray, layout: str, matrices: Batch | None) -> tuple[np.ndarray, str]:
+    """Return shapes int64 [N, ndim] and layout of the images that `framed_spec` describes."""
+    if matrices is None or not matrices.layout.startswith("F") or layout.startswith("F"):
+        return shapes, layout
+    return np.concatenate([matrices.shape_array()[:, :1], shapes], axis=1), f"F{layout}"
+
+
+def framed_images(out: Any, x: Any, layout: str) -> tuple[Any, Any, str]:
+    """Return the frames of results and inputs, and the layout of the results; see `framed_spec`.
+
+    Args:
+        out: `Samples` or `DeviceSamples`.
+        x: the same; single images are repeated for the frames of their results.
+        layout: of `x`.
+    """
+    if out.ndim > x.ndim:
+        target, owners = out.folded(1)
+        return target, x.take(owners), f"F{layout}"
+    return folded_frames(out, layout), folded_frames(x, layout), layout
 
 
 def with_size(x: Spec, layout: str, size: Any) -> Spec:

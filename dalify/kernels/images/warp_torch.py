@@ -18,7 +18,7 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 from dalify.kernels.dispatch import prefer_triton
-from dalify.kernels.images.frames import per_frame_of_samples
+from dalify.kernels.images.frames import flat_matrices, per_frame_of_samples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -267,9 +267,11 @@ def matrices_torch(mtx: DeviceSamples, x: DeviceSamples, layout: str, rows: int,
     Raises:
         ShapeError: a sample has neither one matrix nor one for each frame.
     """
-    counts = mtx.shapes.prod(1).tolist()
-    places = [start + np.arange(count) for start, count in zip(mtx.offsets.tolist(), counts, strict=True)]
-    chosen = per_frame_of_samples(places, x, layout, "matrix", rows * columns)
+    shapes = mtx.shapes.tolist()
+    places = [
+        start + np.arange(math.prod(shape)).reshape(shape) for start, shape in zip(mtx.offsets, shapes, strict=True)
+    ]
+    chosen = per_frame_of_samples(flat_matrices(places, columns, "matrix"), x, layout, "matrix", rows * columns)
     return mtx.block.float().index_select(0, uploaded(chosen.reshape(-1), mtx.device)).reshape(-1, rows, columns)
 
 

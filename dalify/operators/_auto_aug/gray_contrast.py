@@ -52,7 +52,7 @@ def gray_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
 @gray_contrast.cpu_samples
 def _(out: Samples, x: Samples, *, contrast: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    factor = np.ascontiguousarray(per_frame_of_samples(contrast, x, layout, "contrast"), np.float32)
+    factor = np.ascontiguousarray(per_frame_of_samples(contrast[:, None], x, layout, "contrast"), np.float32)
     source = folded_frames(x, layout)
     means = channel_means(source)
     gray = means[:, 0]
@@ -64,7 +64,7 @@ def _(out: Samples, x: Samples, *, contrast: np.ndarray, spec: Spec) -> None:
 @gray_contrast.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, contrast: np.ndarray, spec: Spec) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    factor = per_frame_of_samples(contrast, x, layout, "contrast")
+    factor = per_frame_of_samples(contrast[:, None], x, layout, "contrast")
     _change(folded_frames(out, layout), folded_frames(x, layout), contrast=factor)
 
 

@@ -19,9 +19,9 @@ from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import bordered_indices
-from dalify.kernels.images.frames import folded_frames, per_axis, per_frame_of_samples
+from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
 from dalify.kernels.images.image_planes import filter_layout, single_images
-from dalify.registry import PerSample, Spec, Vectors, operator
+from dalify.registry import PerSampleOrFrame, Spec, Vectors, operator
 
 _MAX_WINDOW = 255
 _CV_CHANNELS = (1, 3, 4)
@@ -35,7 +35,7 @@ def median_blur(
     x: Spec,
     /,
     *,
-    window_size: PerSample[int | list[int]] = [3, 3],  # noqa: B006 -- the signature is the schema; the list is never mutated
+    window_size: PerSampleOrFrame[int | list[int]] = [3, 3],  # noqa: B006 -- the signature is the schema; the list is never mutated
 ) -> Spec:
     """Replace each pixel by the median of a window around it, per channel. The border is replicated.
 
@@ -152,7 +152,7 @@ def _each(out: Samples, x: Samples, windows: np.ndarray, numbers: np.ndarray) ->
 
 def _windows(window_size: Vectors, x: Samples | DeviceSamples, layout: str) -> np.ndarray:
     """Return the width and height of the window for each frame of all samples."""
-    rows = per_frame_of_samples(per_axis(window_size), x, layout, "window_size", 2)
+    rows = per_axis_of_samples(window_size, x, layout, "window_size", 2)
     owners = x.folded(int(layout.startswith("F")))[1]
     _check_windows(rows, counting(len(x)) if owners is None else owners)
     return rows

@@ -14,18 +14,26 @@ from dalify.kernels.arrays.grid_torch import common_unit
 from dalify.kernels.arrays.joined import blocks
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
-from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
+from dalify.kernels.images.frames import per_frame_of_samples, visual_layout
 from dalify.kernels.images.projection import projected_points
 from dalify.kernels.images.warp import sample_2d, warp_2d
 from dalify.kernels.images.warp_cubic import warp_cubic, warp_cubic_torch
-from dalify.kernels.images.warp_rules import LARGEST_SIZE, given_matrices, inverted, rounded_extent
+from dalify.kernels.images.warp_rules import (
+    LARGEST_SIZE,
+    framed_images,
+    framed_shapes,
+    framed_spec,
+    given_matrices,
+    inverted,
+    rounded_extent,
+)
 from dalify.kernels.images.warp_torch import (
     inverted_torch,
     matrices_torch,
     warp_folded_torch,
     warp_samples_torch,
 )
-from dalify.registry import Parameters, PerSample, Shaping, Vectors, operator
+from dalify.registry import Matrix, Parameters, PerSampleOrFrame, Shaping, Vectors, operator
 
 _LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 _BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
@@ -55,7 +63,7 @@ class _Warp(Parameters):
     fill_value: list[float] | None = None
     interp_type: DALIInterpType = DALIInterpType.INTERP_LINEAR
     inverse_map: bool = True
-    matrix: PerSample[list[float]] | None = None
+    matrix: PerSampleOrFrame[Matrix[list[float]]] | None = None
     pixel_origin: str = "corner"
 
     def check(self) -> None:
@@ -143,6 +151,7 @@ def warp_perspective(
         raise ArgumentValueError(
             f"fill_value must be one number or one for each of the {channels} channels; got {len(warp.fill_value)}."
         )
+    x = framed_spec(x, matrix_input, _LAYOUTS)
     if not isinstance(size, tuple) or not size:
         return x
     if len(size) > 2 or min(size) < 0:
@@ -155,9 +164,12 @@ def warp_perspective(
 def _(
     x: Batch, matrix_input: Batch | None, *, fill_value: tuple[float, ...] | None, size: Vectors | None, spec: Spec
 ) -> dict[str, Any]:
-    layout, shapes = visual_layout(spec, _LAYOUTS), x.shape_array()
+    given, in_layout = x.shape_array(), visual_layout(spec, _LAYOUTS)
+    shapes, layout = framed_shapes(given, in_layout, matrix_input)
+    if size is None:
+        return {} if shapes is given else {"out_shapes": shapes}
     # The rule runs, and raises its error, for what it refuses.
-    if size is None or isinstance(size, list) or size.shape[1] not in (1, 2):
+    if isinstance(size, list) or size.shape[1] not in (1, 2):
         return {}
     if not ((size >= 0) & (size < LARGEST_SIZE)).all():
         return {}
@@ -182,9 +194,9 @@ def _(
     out: Samples, x: Samples, matrix_input: Samples | None, *, warp: _Warp, matrix: Vectors | None, spec: Spec
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
-    rows = per_frame_of_samples(given_matrices(matrix_input, matrix), x, layout, "matrix", 9)
+    target, source, out_layout = framed_images(out, x, layout)
+    rows = per_frame_of_samples(given_matrices(matrix_input, matrix, 3), out, out_layout, "matrix", 9)
     maps, fills = warp.oriented(rows), warp.fills(spec)
-    source, target = folded_frames(x, layout), folded_frames(out, layout)
     if layout == "HW":
         _warp(target.with_axis(2), source.with_axis(2), maps, warp, fills)
     elif layout.endswith("CHW"):
@@ -231,15 +243,15 @@ def _(
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
+    target, source, out_layout = framed_images(out, x, layout)
     if matrix_input is None:
-        maps: Any = warp.oriented(per_frame_of_samples(matrix, x, layout, "matrix", 9))
+        maps: Any = warp.oriented(per_frame_of_samples(given_matrices(None, matrix, 3), x, layout, "matrix", 9))
     else:
-        maps = matrices_torch(matrix_input, x, layout, 3, 3)
+        maps = matrices_torch(matrix_input, out, out_layout, 3, 3)
         maps = maps if warp.inverse_map else inverted_torch(maps)
         if warp.pixel_origin == "center":
             corner = uploaded(_TO_CORNER, x.device, np.float32)
             maps = corner @ maps @ uploaded(_TO_CENTER, x.device, np.float32)
-    source, target = folded_frames(x, layout), folded_frames(out, layout)
     fills = warp.fills(spec)
     if layout == "HW":
         _warp_samples(target.with_axis(2), source.with_axis(2), maps, warp, fills)

@@ -17,7 +17,7 @@ def rotation(
     x: Spec | None = None,
     /,
     *,
-    angle: PerFrame[float | list[float]],
+    angle: PerFrame[float],
     axis: PerFrame[list[float]] | None = None,
     center: PerFrame[list[float]] | None = None,
     reverse_order: bool = False,

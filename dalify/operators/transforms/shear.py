@@ -10,7 +10,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch
 from dalify.kernels.images.affine import fill_shears, fill_transforms
 from dalify.kernels.images.affine_rules import matrix_spec, result_shape, shear_size
-from dalify.registry import VARIES_BY_FRAME, PerFrame, Spec, Vectors, on_groups, operator
+from dalify.registry import VARIES_BY_FRAME, AnyShape, PerFrame, Spec, Vectors, on_groups, operator
 
 
 @operator
@@ -18,10 +18,10 @@ def shear(
     x: Spec | None = None,
     /,
     *,
-    angles: PerFrame[list[float]] | None = None,
+    angles: PerFrame[AnyShape[list[float]]] | None = None,
     center: PerFrame[list[float]] | None = None,
     reverse_order: bool = False,
-    shear: PerFrame[list[float]] | None = None,
+    shear: PerFrame[AnyShape[list[float]]] | None = None,
 ) -> Spec:
     """Create the transform that shears points about a center.
 

@@ -126,7 +126,7 @@ def test_mistakes(name):
         run(mask_size=[3, 5], anchor=[3, 0])
     with pytest.raises(ArgumentValueError, match="iterations must not be negative; got -1"):
         run(iterations=-1)
-    with pytest.raises(ShapeError, match="mask_size takes one list of 2 values"):
+    with pytest.raises(ShapeError, match="mask_size must have one value or one for each of the 2 data axes; got 3"):
         run(mask_size=[3, 3, 3])
     with pytest.raises(DTypeError, match="64-bit integers are not supported"):
         run(IMAGES[0].astype(np.int64))
