@@ -39,6 +39,7 @@ __all__ = ["AwaitedThreads", "HelperThreads", "ThreadPool", "ends_with_program",
 
 _T = TypeVar("_T")
 Task = Callable[[], None]
+OnFailure = Callable[[BaseException], None]
 
 # Opening a remote file is mostly waiting, so there are several threads on small machines, too.
 _MIN_SHARED_THREADS = 16
@@ -65,21 +66,27 @@ class _Queue:
 
     def __init__(self) -> None:
         self.condition = threading.Condition()  # reentrant: garbage collection may end a pool while its lock is held
-        self.heap: list[tuple[int, int, int, Task]] = []
+        self.heap: list[tuple[int, int, int, Task, OnFailure]] = []
         self.closed = False
 
 
 def _work(queue: _Queue) -> None:
     condition, heap = queue.condition, queue.heap
     while True:
-        with condition:
-            while not heap:
-                if queue.closed:
-                    return
-                condition.wait()
-            task = heapq.heappop(heap)[-1]
-        task()
-        del task  # free its data before waiting for the next task
+        task = on_failure = None
+        try:
+            with condition:
+                while not heap:
+                    if queue.closed:
+                        return
+                    condition.wait()
+                *_, task, on_failure = heapq.heappop(heap)
+            task()
+            # Free its data before waiting for the next task.
+            del task, on_failure
+        except BaseException as error:  # out of memory, for example; the thread continues with the next task
+            if on_failure is not None:
+                on_failure(error)
 
 
 class ThreadPool:
@@ -116,13 +123,15 @@ class ThreadPool:
         """Return an equal pool for a process that was forked from this one: threads do not survive a fork."""
         return type(self)(self.size, self.name)
 
-    def submit(self, batch: int, stage: int, tasks: list[Task]) -> None:
-        """Queue tasks; a task must not raise.
+    def submit(self, batch: int, stage: int, tasks: list[Task], on_failure: OnFailure) -> None:
+        """Queue tasks.
 
         Args:
             batch: number of the batch.
             stage: number of the stage in the plan.
             tasks: functions to run, in any order and in parallel.
+            on_failure: called in the thread of a task that raises, which no task does except in an emergency: the
+                caller waits for it, and must be released.
 
         Raises:
             PipelineStateError: the threads have ended.
@@ -131,7 +140,7 @@ class ThreadPool:
         queue = self._queue
         with deferred_interrupts(), queue.condition:
             for task in tasks:
-                heapq.heappush(queue.heap, (batch, stage, next(self._numbers), task))
+                heapq.heappush(queue.heap, (batch, stage, next(self._numbers), task, on_failure))
             queue.condition.notify(len(tasks))
 
     def check_open(self) -> None:
@@ -213,10 +222,10 @@ class AwaitedThreads(ThreadPool):
         self.size = size
         self._here = threading.local()
 
-    def submit(self, batch: int, stage: int, tasks: list[Task]) -> None:
+    def submit(self, batch: int, stage: int, tasks: list[Task], on_failure: OnFailure) -> None:
         """Queue several tasks, or run them here."""
         if self.size > 1 and len(tasks) > 1:
-            super().submit(batch, stage, tasks)
+            super().submit(batch, stage, tasks, on_failure)
             return
         waiting: deque[Task] | None = getattr(self._here, "waiting", None)
         if waiting is not None:  # a task of this thread submits: the outer loop runs these
@@ -290,10 +299,17 @@ class HelperThreads:
                 finally:
                     ended[number].set()
 
+        def release_caller(error: BaseException) -> None:
+            with lock:
+                failure.record(error)
+            for completion in ended:
+                completion.set()
+
         helpers = min(self.count, len(tasks)) - 1
         if helpers > 0:
             with suppress(WorkerError):  # without threads, the caller runs all tasks
-                self._started().submit(0, 0, [partial(copy_context().run, work) for _ in range(helpers)])
+                helps = [partial(copy_context().run, work) for _ in range(helpers)]
+                self._started().submit(0, 0, helps, release_caller)
         try:
             work()
             for completion in ended:

@@ -75,6 +75,7 @@ class BatchWorker:
 
         Raises:
             Exception: the error of the batch.
+            SystemExit: a thread of this process failed: the process must be replaced.
         """
         if self._runs_user_code:  # the same numbers in every process
             seed_generators(mixed_key(self._seed, request.number))
@@ -87,8 +88,13 @@ class BatchWorker:
             rows=request.rows,
             memory=memory,
         )
-        self._engine.start_iteration(iteration, list(request.inputs.items()))
-        self._engine.finished()
+        try:
+            self._engine.start_iteration(iteration, list(request.inputs.items()))
+            self._engine.finished()
+        except Exception as error:
+            if self._engine.has_failed:  # other threads may continue to write into the memory of the batch
+                raise SystemExit(f"dalify: this worker process ends: {error}") from error
+            raise
         return Reply(
             {slot: iteration.values[slot] for slot in self._plan.outputs},
             {self._branch_numbers[branch]: positions for branch, positions in iteration.positions.items()},

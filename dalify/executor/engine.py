@@ -3,7 +3,7 @@
 Several batches are in progress at the same time. Each is an Iteration that moves from stage to stage. The thread that
 finishes the last chunk of a stage starts the next stage, so no thread waits for another. Threads that would be idle at
 the end of a batch compute chunks of the next batch. An error ends only its iteration: the engine and later iterations
-continue.
+continue. Only an error between the stages ends all of them (`_fail`), so that nothing waits for them forever.
 
 The states of an iteration, and the methods between them::
 
@@ -34,6 +34,7 @@ A brief stage has its chunk computed in the thread that enters it.
 from __future__ import annotations
 
 import threading
+import traceback
 import weakref
 from collections import deque
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, NoBatchError, PipelineStateError
+from dalify.base.errors import DalifyError, NoBatchError, PipelineStateError, WorkerError
 from dalify.base.exit_hook import at_exit
 from dalify.base.fork_gate import is_clean_fork
 from dalify.base.fork_hook import Owner
@@ -183,6 +184,7 @@ class Engine:
         self.next_rows: np.ndarray[Any, Any] | None = None
         self._scheduled: deque[Iteration] = deque()
         self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
+        self._failure = ""
         self._copies = PendingCopies()
         has_streams = (torch_device or "").startswith("cuda")
         # If the device copies from outputs on the CPU, `collect` waits for the copies: the user may change the outputs.
@@ -209,6 +211,11 @@ class Engine:
         """Number of iterations that were scheduled and not collected."""
         self._reset_after_fork()
         return len(self._scheduled)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an error outside of the computation of samples has ended all iterations; see ``_fail``."""
+        return bool(self._failure)
 
     def depth_for_threads(self, depth: int) -> int:
         """Return the number of batches that should be in progress, at least ``depth``.
@@ -238,8 +245,13 @@ class Engine:
 
         Raises:
             StopIteration: a source has ended.
-            PipelineStateError: the program is ending.
+            PipelineStateError: the program is ending, or a thread of the engine has failed.
         """
+        if self._failure:
+            raise PipelineStateError(
+                f"the pipeline cannot continue, because one of its threads failed: {self._failure}.",
+                hint="Close the pipeline and build it again.",
+            )
         self._reset_after_fork()
         self._threads.check_open()  # otherwise, ended workers of sources would look like the end of their data
         before = self._state_before_call = self._sources_state()
@@ -272,17 +284,23 @@ class Engine:
         event = None if self._stream is None else share_fed([batch for _, batch in given], self._stream)
         iteration.begin(self._started, given, event)
         self._started += 1
-        self._scheduled.append(iteration)
-        self._state_before_call = None
-        for slot, step, _ in self._read_ahead:
-            try:
-                step.begin(iteration.number, iteration.entries[slot])
-            except Exception as error:  # an error of this batch, whose consumer would wait for it
-                iteration.record_error(error)
-        if self.remote is None:
-            self._enter_stage(iteration)
-        else:
-            self.remote.submit(iteration, self._enter_stage)
+        try:
+            self._scheduled.append(iteration)
+            self._state_before_call = None
+            for slot, step, _ in self._read_ahead:
+                try:
+                    step.begin(iteration.number, iteration.entries[slot])
+                except Exception as error:  # an error of this batch, whose consumer would wait for it
+                    iteration.record_error(error)
+            if self.remote is None:
+                self._enter_stage(iteration)
+            else:
+                self.remote.submit(iteration, self._continue)
+        except BaseException as error:
+            self._fail(error)
+            raise
+        if self._failure:  # before the iteration was in the list of those to end
+            self._end_failed(iteration)
 
     def collect(self) -> tuple[Batch, ...]:
         """Wait for the oldest scheduled iteration and return its outputs.
@@ -427,6 +445,33 @@ class Engine:
 
     # -- in the worker threads
 
+    def _continue(self, iteration: Iteration) -> None:
+        """Enter the next stage in a thread of others, which continues after an error."""
+        try:
+            if not self._failure:  # otherwise it has been ended
+                self._enter_stage(iteration)
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Let all iterations fail, which would otherwise be waited for forever; none can be started afterwards.
+
+        Called after an error between the stages, such as one for lack of memory. Errors of samples, operators and
+        sources belong to their iterations.
+        """
+        self._failure = "".join(traceback.format_exception_only(error)).strip()
+        for iteration in list(self._scheduled):
+            self._end_failed(iteration, error)
+
+    def _end_failed(self, iteration: Iteration, cause: BaseException | None = None) -> None:
+        failure = WorkerError(
+            f"batch {iteration.number} is lost, because a thread of the pipeline failed: {self._failure}.",
+            hint="Close the pipeline and build it again.",
+        )
+        failure.__cause__ = cause
+        iteration.record_error(failure)
+        iteration.finish()
+
     def _enter_stage(self, iteration: Iteration) -> None:
         """Start the current stage of the iteration, or defer it until earlier iterations have finished the stage."""
         while True:
@@ -444,7 +489,7 @@ class Engine:
                 # The time of the stage may have been measured after the batch was divided, by another iteration.
                 if len(chunks) > 1 or not state.is_brief(iteration.size):
                     tasks = [partial(self._chunk_task, iteration, state, start, stop) for start, stop in chunks]
-                    self._threads.submit(iteration.number, iteration.stage, tasks)
+                    self._threads.submit(iteration.number, iteration.stage, tasks, self._fail)
                     return
                 self._compute_chunk(iteration, state.stage, *chunks[0])
                 self._finish_stage(iteration, state)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Self
 
-from dalify.base.errors import DalifyError, PipelineStateError, WorkerError
+from dalify.base.errors import WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.executor.batch_source import Reply
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
@@ -97,7 +97,7 @@ class ProcessStages:
             return
         try:
             self._workers.collect_in_background()
-        except DalifyError as error:  # an error of this batch, whose consumer would wait for it
+        except Exception as error:  # an error of this batch, whose consumer would wait for it
             iteration.record_error(error)
             done(iteration)
             return
@@ -116,8 +116,8 @@ class ProcessStages:
             except IndexError:
                 self._free.append(slot)
                 continue
-            self._computing[order] = slot
             try:
+                self._computing[order] = slot
                 write_request(self._slots[slot], self._replies.request(order.iteration))
                 self._send(order)
             except Exception as error:  # an error of this batch, not of the current thread
@@ -135,8 +135,7 @@ class ProcessStages:
         self._workers.skip_before(0, self._generation)
         while self._waiting:
             with suppress(IndexError):
-                order = self._waiting.popleft()
-                order.done(order.iteration)
+                self._waiting.popleft().finish()
 
     def close(self) -> None:
         """End the workers. Their results remain readable."""
@@ -186,8 +185,10 @@ class ProcessStages:
         # Errors at the start, such as import errors, occur again; signals come from outside.
         is_hopeless = bool(death.reason) or (death.call is None and (death.code or 0) > 0)
         if token.deaths < most and not is_hopeless:
-            with suppress(WorkerError, PipelineStateError):  # closed in the meantime: no thread waits
+            try:
                 self._send(token)
+            except Exception as error:  # closed in the meantime, or no process can be started
+                self._fail(token, error)
             return
         tries = f"batch {number}" if token.deaths == 1 else f"batch {number}, tried {token.deaths} times"
         self._fail(token, death.error("the pipeline", tries, None, ""))
@@ -198,12 +199,13 @@ class ProcessStages:
 
     def _finish(self, order: Order) -> None:
         """Release the slot of a batch without a result."""
-        slot = self._computing.pop(order)
-        self._free.append(slot)
+        slot = self._computing.pop(order, None)
+        if slot is not None:
+            self._free.append(slot)
         self._finish_order(order)
 
     def _finish_order(self, order: Order) -> None:
-        order.done(order.iteration)
+        order.finish()
         self._send_requests()
 
     def _take(self, order: Order, reply: Reply) -> None:

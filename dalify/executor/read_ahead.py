@@ -128,12 +128,13 @@ def _submit(function: Callable[[], Any]) -> Future[Any]:
 
 def _work(tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]]) -> None:
     while True:
-        future, function = tasks.get()
-        if not future.set_running_or_notify_cancel():
-            continue
-        with suppress(InvalidStateError):  # no thread waits any longer
-            try:
+        future = function = None
+        try:
+            future, function = tasks.get()
+            if future.set_running_or_notify_cancel():
                 future.set_result(function())
-            except BaseException as error:
-                future.set_exception(error)
+        except BaseException as error:  # also one for lack of memory, after which the thread must continue
+            if future is not None:
+                with suppress(InvalidStateError):  # no thread waits any longer
+                    future.set_exception(error)
         del future, function  # free the data: the requester owns the result

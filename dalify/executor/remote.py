@@ -41,9 +41,16 @@ class Order:
 
     def __init__(self, iteration: Iteration, done: Callable[[Iteration], None], generation: int) -> None:
         self.iteration = iteration
-        self.done = done
+        self._done = done
+        self._is_finished = False
         self.generation = generation
         self.deaths = 0
+
+    def finish(self) -> None:
+        """Report the batch as done. A batch that failed while it was received may be reported as lost, too."""
+        if not self._is_finished:
+            self._done(self.iteration)
+            self._is_finished = True
 
 
 class RemoteParts(NamedTuple):

@@ -46,7 +46,7 @@ class _PendingBatch:
     def __init__(self, slot: int, chunks: int, generation: int, expected: Expected) -> None:
         self.slot = slot
         self.outcomes: list[SourceOutcome] = [SourceOutcome()] * chunks
-        self.missing = chunks
+        self.missing = set(range(chunks))
         self.death: WorkerDeath | None = None  # of a worker while it processed a chunk of the batch
         self.is_dropped = False
         self.generation = generation
@@ -129,16 +129,27 @@ class ParallelSource(UserSource):
         """Submit the next batches to the workers."""
         with deferred_interrupts():
             while len(self._pending) < self.prefetch_queue_depth and self._free:
-                slot = self._free.popleft()
-                pending = _PendingBatch(slot, len(self._chunks), self._generation, self._expected)
-                self._slots[slot].write_header(pickle.dumps(self._expected))
-                self._by_slot[slot] = pending
-                self._pending.append(pending)
-                worker = None if self._is_callable else self._number
-                for number, (first, count) in enumerate(self._chunks):
-                    chunk = Chunk(slot, number, first, count, self._scheduled, self.epoch)
-                    self._pool.submit(self._number, self._generation, chunk, (pending, number), worker)
-                self._scheduled += 1
+                self._request_batch(self._free.popleft())
+
+    def _request_batch(self, slot: int) -> None:
+        pending = _PendingBatch(slot, len(self._chunks), self._generation, self._expected)
+        number = -1
+        try:
+            self._by_slot[slot] = pending
+            self._slots[slot].write_header(pickle.dumps(self._expected))
+            worker = None if self._is_callable else self._number
+            for number, (first, count) in enumerate(self._chunks):
+                chunk = Chunk(slot, number, first, count, self._scheduled, self.epoch)
+                self._pool.submit(self._number, self._generation, chunk, (pending, number), worker)
+            self._pending.append(pending)
+            self._scheduled += 1
+        except BaseException:  # the workers cannot be started, for example: the batch will be requested again
+            pending.is_dropped = True
+            if self._pending and self._pending[-1] is pending:
+                self._pending.pop()
+            for unsent in range(max(0, number), len(self._chunks)):
+                self._chunk_done(pending, unsent)
+            raise
 
     def is_wanted(self, token: tuple[_PendingBatch, int]) -> bool:
         """Return True, because the slot of a batch is released only after all its chunks; see ``Receiver``."""
@@ -152,22 +163,20 @@ class ParallelSource(UserSource):
         if pending.generation == self._generation:
             self._iterated_items = outcome.taken
         pending.outcomes[number] = outcome
-        self._chunk_done(pending)
+        self._chunk_done(pending, number)
 
     def task_lost(self, token: tuple[_PendingBatch, int], death: WorkerDeath) -> None:
         """Record that a worker died while it processed a chunk; see ``Receiver``."""
-        pending, _ = token
+        pending, number = token
         if pending.generation == self._generation:
             self._iterated_items += self._items_per_batch
         pending.death = death
-        self._chunk_done(pending)
+        self._chunk_done(pending, number)
 
-    def _chunk_done(self, pending: _PendingBatch) -> None:
-        pending.missing -= 1
-        if not pending.missing:
-            del self._by_slot[pending.slot]
-            if pending.is_dropped:
-                self._free.appendleft(pending.slot)
+    def _chunk_done(self, pending: _PendingBatch, number: int) -> None:
+        pending.missing.discard(number)  # a chunk may also be lost after an error while it was received
+        if not pending.missing and self._by_slot.pop(pending.slot, None) is not None and pending.is_dropped:
+            self._free.appendleft(pending.slot)
 
     def _drop(self, pending: _PendingBatch) -> None:
         """Drop a batch; its slot is free once no worker writes into it."""

@@ -20,7 +20,7 @@ class WorkerDeath(NamedTuple):
         code: exit code, or the negative number of a signal; None if other code in this program reaped the process.
         call: index of the call in the task, -1 before the first one; None if the worker was not ready yet.
         timeout_s: time limit that a call exceeded; None for another reason.
-        reason: why a worker could not be started; "" if it ran.
+        reason: why no worker could compute the task; "" if one died.
     """
 
     process_id: int
@@ -40,7 +40,7 @@ class WorkerDeath(NamedTuple):
         """
         process = f"a worker process (pid {self.process_id})"
         if self.reason:
-            text = f"{request} is lost: a worker process cannot be started: {self.reason}."
+            text = f"{request} is lost: {self.reason}."
             hint = "The next batch is attempted again."
         elif self.call is None:
             text = f"{request} is lost: {process} {self._end()} before it was ready."

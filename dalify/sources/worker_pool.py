@@ -12,6 +12,7 @@ import pickle
 import signal
 import threading
 import time
+import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -169,8 +170,10 @@ class WorkerPool:
         self._progress: NDArray[Any] = np.zeros((0, 2), np.int64)
         self._waiting: deque[_Job] = deque()
         self._out: dict[int, _Job] = {}
+        self._delivering: dict[int, _Job] = {}  # their receivers have not received them completely
         self._next_number = 0
         self._closed = False
+        self._failure = ""
         self._owner = Owner()
         # Two locks, so that one thread can submit tasks while another waits for results. Acquired in this order.
         self._collecting = threading.RLock()
@@ -326,24 +329,28 @@ class WorkerPool:
             task = Task(self._next_number, receiver, generation, details)
             self._next_number += 1
             self._waiting.append(_Job(task, None if worker is None else worker % self.num_workers, token))
-            self._assign_tasks()
+            try:
+                self._assign_tasks()
+            except BaseException as error:  # collect() ends the workers: this thread must not wait for its lock
+                self._failure = _text_of(error)
 
     def _assign_tasks(self) -> None:
         if self._waiting or self._out:
             self._replace_missing()
         while self._waiting and len(self._out) < self._max_tasks_out:
-            job = self._waiting.popleft()
+            job = self._waiting[0]
             if not self._receivers[job.task.receiver].is_wanted(job.token):
+                self._waiting.popleft()
                 continue
             pipe = self._shared_tasks
             if job.worker is not None:
                 worker = self._workers[job.worker]
                 if worker is None:  # starting a replacement failed
-                    self._waiting.appendleft(job)
                     return
                 pipe = worker.own_tasks
             assert pipe is not None, "dalify bug: a task before the workers are started"
             self._out[job.task.number] = job
+            self._waiting.popleft()  # now, so that an error at any point leaves the task in one of the two
             # A worker that has just died is detected by the next collect(), which reassigns its tasks.
             with suppress(BrokenPipeError):
                 os.write(pipe.fileno(), job.task.packed())
@@ -353,10 +360,11 @@ class WorkerPool:
             if worker is None:
                 try:
                     self._workers[number] = self._start_worker(number)
-                except OSError as error:  # no process, file or memory left
+                except Exception as error:  # no process, file or memory left
                     self._requeue(self._unstarted_jobs())
                     if self._waiting:
-                        self._report_lost(self._waiting.popleft(), WorkerDeath(0, None, None, reason=str(error)))
+                        reason = f"a worker process cannot be started: {error or type(error).__name__}"
+                        self._report_lost(self._waiting.popleft(), WorkerDeath(0, None, None, reason=reason))
                     return
 
     def skip_before(self, receiver: int, generation: int) -> None:
@@ -378,26 +386,53 @@ class WorkerPool:
             self._check_usable()
             if is_done():
                 return
+            if self._failure:
+                self._restart(self._failure)
+                return
             workers = [worker for worker in self._workers if worker is not None]
             pipes: list[Any] = [worker.results for worker in workers]
             ends: list[Any] = [worker.process.sentinel for worker in workers]
-            ready = connection.wait([*pipes, *ends, self._wake_reader], _LIFE_CHECK_S if workers else 0)
+            must_start = not workers and (self._waiting or self._out)
+            ready = connection.wait([*pipes, *ends, self._wake_reader], 0 if must_start else _LIFE_CHECK_S)
             with deferred_interrupts():
-                got_results = False
-                for worker in workers:
-                    if worker.results in ready:
-                        if self._take_result(worker):
-                            got_results = True
-                        else:  # it is ending, or the user's code has closed its pipe, so it can send no results
-                            worker.process.kill()
-                self._end_overdue(workers)
-                # Dead workers are also replaced if the others could execute all tasks.
-                if not got_results or any(end in ready for end in ends):
-                    for worker in workers:
-                        if worker.has_ended:
-                            self._remove_dead(worker)
-                with self._submitting:
-                    self._assign_tasks()
+                try:
+                    self._handle(workers, ready)
+                except BaseException as error:  # no memory for a result, for example
+                    self._restart(_text_of(error))
+
+    def _handle(self, workers: list[_Worker], ready: list[Any]) -> None:
+        """Deliver results, replace ended workers, and assign tasks; see ``collect``."""
+        got_results = False
+        for worker in workers:
+            if worker.results in ready:
+                if self._take_result(worker):
+                    got_results = True
+                else:  # it is ending, or the user's code has closed its pipe, so it can send no results
+                    worker.process.kill()
+        self._end_overdue(workers)
+        # Dead workers are also replaced if the others could execute all tasks.
+        if not got_results or any(worker.process.sentinel in ready for worker in workers):
+            for worker in workers:
+                if worker.has_ended:
+                    self._remove_dead(worker)
+        with self._submitting:
+            self._assign_tasks()
+
+    def _restart(self, reason: str) -> None:
+        """End all workers and report their tasks as lost; the next task starts new workers.
+
+        Called after an unexpected error: a result may have been read and not delivered, so it is unknown which tasks
+        are lost.
+        """
+        with self._collecting, self._submitting:
+            lost = {**self._delivering, **self._out, **{job.task.number: job for job in self._waiting}}
+            try:
+                self._discard_tasks()
+                self._failure = ""
+            finally:
+                death = WorkerDeath(0, None, None, reason=f"a result of a worker process could not be read: {reason}")
+                for job in lost.values():
+                    self._report_lost(job, death)
 
     def collect_in_background(self) -> None:
         """Deliver results in a thread until the pool is closed, so that full pipes do not block the workers.
@@ -408,13 +443,22 @@ class WorkerPool:
         if self._collector is None:
             self.start()  # the workers must be forked before the thread exists
             collector = threading.Thread(target=self._collect_all, name="dalify-collect", daemon=True)
-            start_thread(collector)
             self._collector = collector
+            try:
+                start_thread(collector)
+            except BaseException:
+                self._collector = None
+                raise
 
     def _collect_all(self) -> None:
-        with suppress(PipelineStateError, WorkerError):  # the pool was closed
-            while True:
+        while True:
+            try:
+                if self._closed:
+                    return
                 self.collect(lambda: False)
+            except BaseException as error:  # the owners of the tasks wait for this thread
+                if not self._closed:
+                    self._restart(_text_of(error))
 
     def _end_overdue(self, workers: list[_Worker]) -> None:
         """End workers that have exceeded the time limit of a call without ending, for example after SIGSTOP."""
@@ -436,8 +480,10 @@ class WorkerPool:
             return False
         worker.call = None  # it may have been blocked until this was read
         with self._submitting:
-            job = self._out.pop(result.number)
+            self._delivering[result.number] = job = self._out[result.number]
+            del self._out[result.number]
         self._receivers[job.task.receiver].receive(job.token, result.outcome)
+        del self._delivering[result.number]
         return True
 
     def _take_results(self, worker: _Worker) -> None:
@@ -518,6 +564,7 @@ class WorkerPool:
     def _discard_tasks(self) -> None:
         self._waiting.clear()
         self._out.clear()
+        self._delivering.clear()
         _end_workers(self._workers, self._owner)
         for pipe in (self._shared_tasks, self._shared_out):
             if pipe is not None:
@@ -540,6 +587,10 @@ class WorkerPool:
             # At its end, multiprocessing would terminate or join them, although they are not its children.
             multiprocessing_process._children.discard(worker.process)  # pyright: ignore[reportAttributeAccessIssue]
         self._workers.clear()
+
+
+def _text_of(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def _cannot_start(error: OSError) -> WorkerError:
@@ -572,7 +623,7 @@ def _end_workers(workers: list[_Worker | None], owner: Owner) -> None:
             if worker.results in ready:
                 try:
                     worker.results.recv_bytes()
-                except (EOFError, OSError):
+                except (EOFError, OSError, MemoryError):
                     worker.process.join(max(0.0, deadline - time.monotonic()))
                     break
     for end_process in ("terminate", "kill"):

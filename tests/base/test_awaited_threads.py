@@ -9,6 +9,10 @@ import pytest
 from dalify.base.threads import AwaitedThreads
 
 
+def _no_failure(error: BaseException) -> None:
+    raise AssertionError("a task failed in a thread") from error
+
+
 @pytest.mark.parametrize(("size", "count", "is_here"), [(1, 1, True), (1, 5, True), (3, 1, True), (3, 5, False)])
 def test_where_tasks_run(size, count, is_here):
     threads = AwaitedThreads(size, "awaited")
@@ -19,7 +23,7 @@ def test_where_tasks_run(size, count, is_here):
         names.append(threading.current_thread().name)
         done.release()
 
-    threads.submit(0, 0, [task] * count)
+    threads.submit(0, 0, [task] * count, _no_failure)
     for _ in range(count):
         assert done.acquire(timeout=20)
     assert len(names) == count
@@ -36,10 +40,10 @@ def test_tasks_that_submit_tasks():
     def task(depth: int) -> None:
         events.append(("begin", depth))
         if depth < 5000:
-            threads.submit(0, 0, [lambda: task(depth + 1)])
+            threads.submit(0, 0, [lambda: task(depth + 1)], _no_failure)
         events.append(("end", depth))
 
-    threads.submit(0, 0, [lambda: task(0)])
+    threads.submit(0, 0, [lambda: task(0)], _no_failure)
     assert events == [(what, depth) for depth in range(5001) for what in ("begin", "end")]
 
 
@@ -47,6 +51,6 @@ def test_after_an_error():
     threads = AwaitedThreads(1, "awaited")
     done: list[int] = []
     with pytest.raises(ZeroDivisionError):
-        threads.submit(0, 0, [lambda: 1 // 0, lambda: done.append(1)])
-    threads.submit(0, 0, [lambda: done.append(2)])
+        threads.submit(0, 0, [lambda: 1 // 0, lambda: done.append(1)], _no_failure)
+    threads.submit(0, 0, [lambda: done.append(2)], _no_failure)
     assert done == [2]

@@ -9,6 +9,7 @@ import itertools
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from dalify.base.errors import DalifyError
@@ -92,7 +93,8 @@ class CompiledGraph:
         threads = _threads_of(structure.num_threads)
         pinned_pool = BufferPool(pinned) if plan.pinned else None
         resources = Resources(threads=threads, pool=_pool, pinned_pool=pinned_pool, arenas=_arenas, torch_device=device)
-        self._engine = Engine(plan, Feeds((), readers), recovery, 1, resources)
+        self._new_engine = partial(Engine, plan, Feeds((), readers), recovery, 1, resources)
+        self._engine = self._new_engine()
         self._lock = threading.Lock()
 
     def compute(self, calls: Sequence[Call], feeds: Sequence[Batch], count: int) -> list[Batch]:
@@ -106,6 +108,8 @@ class CompiledGraph:
         Raises:
             DalifyError: an operator does not accept the data; with the line of its call.
         """
+        if self._engine.has_failed:  # by an error between its stages, for example Ctrl-C
+            self._engine = self._new_engine()
         drawing = {number: (*calls[index].drawing, calls[index].number) for number, index in self._indices.items()}
         values: list[Batch | None] = [None] * self._engine.plan.slot_count
         iteration = Iteration(

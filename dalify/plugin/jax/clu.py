@@ -74,11 +74,11 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
         future: Future[dict[str, Any]] = Future()
 
         def look() -> None:
-            if future.set_running_or_notify_cancel():
-                try:
+            try:
+                if future.set_running_or_notify_cancel():
                     future.set_result(self.peek())
-                except BaseException as error:
-                    future.set_exception(error)
+            except BaseException as error:
+                future.set_exception(error)
 
         start_thread(threading.Thread(target=look, daemon=True, name="dalify-peek"))
         return future

@@ -91,7 +91,7 @@ class RayStages:
         self._waiting: deque[_Order] = deque()
         self._fetching: dict[Any, tuple[_Order, Member]] = {}
         self._finished: list[_Order] = []  # their callbacks are called without the lock
-        self._outstanding = 0
+        self._outstanding: set[_Order] = set()
         self._generation = 0
         self._seconds: deque[float] = deque(maxlen=32)  # computing times of the last batches
         self._viewed = 0
@@ -149,10 +149,11 @@ class RayStages:
             done(iteration)
             return
         with self._lock:
-            self._group.note_demand(is_starved=self._outstanding >= self.in_progress)
+            self._group.note_demand(is_starved=len(self._outstanding) >= self.in_progress)
             self._group.retry_now()
-            self._waiting.append(_Order(iteration, done, self._generation))
-            self._outstanding += 1
+            order = _Order(iteration, done, self._generation)
+            self._outstanding.add(order)
+            self._waiting.append(order)
             self._dispatch()
         self._call_done()
 
@@ -203,14 +204,14 @@ class RayStages:
         member.orders.append(order)
         watch(meta, partial(self._post, self._receive, member, order, order.attempt))
 
-    def _fail(self, order: _Order, error: Exception) -> None:
+    def _fail(self, order: _Order, error: BaseException) -> None:
         order.iteration.record_error(error)
         self._finish(order)
 
     def _finish(self, order: _Order) -> None:
         order.references = order.reply = None
-        self._outstanding -= 1
         self._finished.append(order)
+        self._outstanding.discard(order)
 
     def _is_wanted(self, order: _Order) -> bool:
         return order.generation == self._generation and not order.iteration.discarded
@@ -259,18 +260,17 @@ class RayStages:
     def _call_done(self) -> None:
         while self._finished:
             with suppress(IndexError):  # another thread took it
-                order = self._finished.pop(0)
-                order.done(order.iteration)
+                self._finished.pop(0).finish()
 
     def _receive_results(self) -> None:
         checked = time.monotonic()
         while not self._closed:
-            event = None
-            with suppress(queue.Empty):
-                event = self._events.get(timeout=0 if self._fetching else _TICK_S)
-                if event is None:
-                    return
             try:
+                event = None
+                with suppress(queue.Empty):
+                    event = self._events.get(timeout=0 if self._fetching else _TICK_S)
+                    if event is None:
+                        return
                 if event is not None:
                     with self._lock:
                         event()
@@ -280,10 +280,11 @@ class RayStages:
                     checked = time.monotonic()
                     with self._lock:
                         self._check_all()
-            except Exception as error:  # Ray was shut down, for instance
+                self._call_done()
+            except BaseException as error:  # Ray was shut down, or there is no memory, for instance
                 with self._lock:
                     self._fail_all(error)
-            self._call_done()
+                self._call_done()
 
     def _receive(
         self,
@@ -423,15 +424,13 @@ class RayStages:
                 usual_s,
             )
 
-    def _fail_all(self, error: Exception) -> None:
+    def _fail_all(self, error: BaseException) -> None:
         """Let all batches in progress fail."""
-        orders = [*self._waiting, *(order for order, _ in self._fetching.values())]
         for member in self._group.members.values():
-            orders += member.orders
             member.orders.clear()
         self._waiting.clear()
         self._fetching.clear()
-        for order in orders:
+        for order in list(self._outstanding):
             order.attempt += 1
             self._fail(order, error)
 

@@ -60,6 +60,7 @@ class _Task:
         self.indices = indices
         self.worker = worker
         self.data: Any = None
+        self.failure: BaseException | None = None  # an error that could not be stored as data
         self.is_computed = Completion()
         self.is_collated = Completion()
 
@@ -85,16 +86,28 @@ class _Worker:
         """Compute batches until the queue ends; the function of the thread."""
         # A collate function may draw from the generators, so the samples of the next batch must wait for it.
         waits = self.fetcher.collate is not None and self.fetcher.is_random
-        while (task := self.tasks.get()) is not None and not self.is_closed:
+        while not self.is_closed:
+            task = None
             try:
-                with working():
-                    task.data = self.fetcher.fetch(task.indices, self.draws)
-            except BaseException:  # also of sys.exit(); it is raised when the batch is requested
-                task.data = self.wrapped_error()
-            task.is_computed.set()
-            if waits and not self.is_closed:
-                task.is_collated.wait()
+                task = self.tasks.get()
+                if task is None or self.is_closed:
+                    return
+                task.data = self._computed(task)
+                task.is_computed.set()
+                if waits and not self.is_closed:
+                    task.is_collated.wait()
+            except BaseException as error:  # no memory for a traceback, for example; the next batch is computed
+                if task is not None:
+                    task.failure = error
+                    task.is_computed.set()
             del task
+
+    def _computed(self, task: _Task) -> Any:
+        try:
+            with working():
+                return self.fetcher.fetch(task.indices, self.draws)
+        except BaseException:  # also of sys.exit(); it is raised when the batch is requested
+            return self.wrapped_error()
 
     def wrapped_error(self) -> Any:
         """Return the current exception in torch's wrapper; the caller's thread raises it."""
@@ -184,6 +197,9 @@ class ThreadIterator(_BaseDataLoaderIter):
         if not task.is_computed.wait(self._timeout or None):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         data = task.data
+        if task.failure is not None:
+            task.is_collated.set()
+            raise RuntimeError(f"a thread of the DataLoader failed: {task.failure!r}") from task.failure
         if self._fetcher.collate is not None and not isinstance(data, ExceptionWrapper):
             try:
                 with task.worker.active_generators():
