@@ -21,7 +21,7 @@ The states of an iteration, and the methods between them::
                    |   +-- _start_stage: n chunks                                  |
                    |          |  each in a worker thread: _chunk_task              |
                    |          v                                                    |
-                   |       _compute_chunk --> _run_on_chunk or _run_on_batch       |
+                   |       StageRunner.compute                                    |
                    |          |  after the last chunk                              |
                    |          v                                                    |
                    |       _finish_stage: _repeat_open_chunks, join ---------------+
@@ -38,9 +38,6 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from contextvars import Context
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -51,27 +48,23 @@ from dalify.base.exit_hook import at_exit
 from dalify.base.fork_gate import is_clean_fork
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts, is_main_thread
-from dalify.base.limits import Limits, applied
-from dalify.base.optional import torch
-from dalify.base.processors import UsingDevice, available_processors, thread_seconds
-from dalify.base.threads import ThreadPool
-from dalify.data import Batch, BufferPool
-from dalify.executor.agreement import NotDecided
-from dalify.executor.arena import Arenas, NewMemory
+from dalify.base.limits import applied
+from dalify.base.processors import UsingDevice, available_processors
+from dalify.data import Batch
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
-from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
+from dalify.executor.device_steps import share_fed, synchronize_consumer
 from dalify.executor.feeds import Feeds, common_size
 from dalify.executor.frame import Collector
 from dalify.executor.iteration import BadRecord, Iteration
 from dalify.executor.meter import Meter
-from dalify.executor.plan import Plan, Stage
+from dalify.executor.plan import Plan
 from dalify.executor.recovery import Recovery, valid_samples
+from dalify.executor.stage_runner import Resources, StageRunner
 from dalify.executor.stage_state import StageState
-from dalify.executor.steps import device_error, run_steps
 from dalify.graph import Node
 
-__all__ = ["Engine", "Resources"]
+__all__ = ["Engine"]
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _program_ends = False
@@ -91,40 +84,6 @@ def _close_engines() -> None:
 # the GIL.
 _FIRST_TIMED = 16
 _TIMED_INTERVAL = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
-    """The resources that an engine computes with.
-
-    Attributes:
-        threads: worker threads, which end with the engine.
-        pool: memory for the outputs of stages.
-        pinned_pool: memory for outputs of stages that the device reads; None: `pool`.
-        arenas: scratch memory of chunks.
-        torch_device: device of the device stages; None without such stages.
-        device_id: index of the accelerator of the pipeline; None: torch's current accelerator.
-        limits: limits for all work of the engine; None: the limits of the process.
-    """
-
-    threads: ThreadPool
-    pool: BufferPool
-    pinned_pool: BufferPool | None = None
-    arenas: Arenas = field(default_factory=Arenas)
-    torch_device: str | None = None
-    device_id: int | None = None
-    limits: Limits | None = None
-
-
-def _context_with(*settings: AbstractContextManager[None]) -> Context:
-    """Return the context of a new thread with settings that are context variables.
-
-    Each chunk runs in a copy, which takes less time than entering the settings.
-    """
-    context = Context()
-    for setting in settings:
-        context.run(setting.__enter__)
-    return context
 
 
 class Engine:
@@ -166,14 +125,7 @@ class Engine:
         self.torch_device = torch_device = resources.torch_device
         self._limits = resources.limits
         self._device_id = resources.device_id
-        # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
-        settings = applied(resources.limits), UsingDevice(resources.device_id)
-        self._context = _context_with(*settings, np.errstate(all="ignore"))
-        self._user_context = _context_with(*settings)
-        self._pool = resources.pool
-        self._pinned_pool = resources.pinned_pool or resources.pool
         self._threads = resources.threads
-        self._arenas = resources.arenas
         self._owner = Owner()
         self._lock = threading.Lock()
         has_device = any(stage.kind == "device" for stage in plan.stages)
@@ -185,13 +137,9 @@ class Engine:
         self._scheduled: deque[Iteration] = deque()
         self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._failure = ""
-        self._copies = PendingCopies()
-        has_streams = (torch_device or "").startswith("cuda")
+        self._runner = StageRunner(plan, recovery, resources)
         # If the device copies from outputs on the CPU, `collect` waits for the copies: the user may change the outputs.
         self._are_outputs_copied = bool(plan.pinned & {*plan.outputs})
-        # Copies have their own stream, so that they overlap with the kernels of the previous batch.
-        self._stream = torch.cuda.Stream(torch_device) if has_streams else None
-        self._copy_stream = torch.cuda.Stream(torch_device) if has_streams else None
         _engines.add(self)
 
     # -- in the caller's thread
@@ -281,7 +229,8 @@ class Engine:
 
     def start_iteration(self, iteration: Iteration, given: Sequence[tuple[int, Batch]]) -> None:
         """Schedule a batch with known inputs: values by slot."""
-        event = None if self._stream is None else share_fed([batch for _, batch in given], self._stream)
+        stream = self._runner.stream
+        event = None if stream is None else share_fed([batch for _, batch in given], stream)
         iteration.begin(self._started, given, event)
         self._started += 1
         try:
@@ -406,7 +355,7 @@ class Engine:
             self.remote.close()
         if self._owner.is_this_process:
             self._threads.close(wait=wait)
-            self._copies.wait()  # the device may still copy from memory that is freed below
+            self._runner.copies.wait()  # the device may still copy from memory that is freed below
         for cache in (*self.plan.caches, *self.plan.device_caches):
             cache.close()
         for *_, ahead in self._read_ahead:
@@ -417,7 +366,7 @@ class Engine:
         """Restart in a child process: threads do not survive a fork. Batches in progress are computed again."""
         if self._owner.is_this_process:
             return
-        if self._stream is not None:
+        if self._runner.stream is not None:
             raise PipelineStateError(
                 "a pipeline with operators on the GPU cannot run in a forked process, where CUDA does not work.",
                 hint="Build the pipeline in the new process, and start that with the method 'spawn' or 'forkserver'.",
@@ -491,7 +440,7 @@ class Engine:
                     tasks = [partial(self._chunk_task, iteration, state, start, stop) for start, stop in chunks]
                     self._threads.submit(iteration.number, iteration.stage, tasks, self._fail)
                     return
-                self._compute_chunk(iteration, state.stage, *chunks[0])
+                self._runner.compute(iteration, state, *chunks[0])
                 self._finish_stage(iteration, state)
             self._leave_stage(iteration)
 
@@ -521,7 +470,7 @@ class Engine:
                 collectors = {
                     slot: Collector(
                         iteration.size if branch is None and slot not in state.ragged else None,
-                        self._pool_of(iteration, slot),
+                        self._runner.pool_of(iteration, slot),
                     )
                     for slot, branch in state.stage.publishes.items()
                 }
@@ -532,111 +481,25 @@ class Engine:
             return []
         return chunks
 
-    def _pool_of(self, iteration: Iteration, slot: int) -> BufferPool:
-        if iteration.memory is not None and slot in self.plan.outputs:
-            return iteration.memory
-        return self._pinned_pool if slot in self.plan.pinned else self._pool
-
     def _chunk_task(self, iteration: Iteration, state: StageState, start: int, stop: int) -> None:
         """Compute one chunk in a worker thread. After the last chunk, move the iteration to its next stage."""
-        if self._compute_chunk(iteration, state.stage, start, stop):
+        if self._runner.compute(iteration, state, start, stop):
             self._finish_stage(iteration, state)
             self._leave_stage(iteration)
             self._enter_stage(iteration)
 
-    def _compute_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> bool:
-        """Compute a stage for one chunk; return whether it was the last chunk of the batch. Never raises."""
-        if not iteration.is_over:
-            runs_user_code = stage.is_serial and stage.kind != "device"
-            context = self._user_context if runs_user_code else self._context
-            try:
-                began = thread_seconds() if iteration.is_timed else 0.0
-                context.copy().run(self._run_recovering, iteration, stage, start, stop)
-                if iteration.is_timed:
-                    iteration.add_cpu_time(thread_seconds() - began)
-            except BaseException as error:
-                refusal = None
-                if stage.kind == "device" and isinstance(error, Exception):  # an error of a kernel occurs later
-                    refusal = device_error(error, stage.steps[-1].node)
-                iteration.record_error(refusal or error, start)
-        return iteration.end_chunk()
-
-    def _run_recovering(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
-        """Run until no bad sample is left that can be replaced."""
-        while True:
-            try:
-                if stage.kind == "segment":
-                    self._run_on_chunk(iteration, stage, start, stop)
-                else:
-                    self._run_on_batch(iteration, stage)
-                return
-            except NotDecided:  # the chunk is computed again after all other chunks
-                return
-            except Exception as error:
-                if not self.recovery.replace_bad_sample(iteration, error):
-                    raise
-
-    def _run_on_chunk(self, iteration: Iteration, stage: Stage, start: int, stop: int) -> None:
-        values = iteration.slice_values(stage.reads, start, stop)
-        arena = self._arenas.borrow()
-        frame = iteration.frame(values, start, stop, arena, iteration.collectors, agreement=iteration.agreement)
-        try:
-            run_steps(stage.steps, frame)
-            for slot, collector in iteration.collectors.items():
-                batch = values[slot]
-                if batch is not None:
-                    collector.store(start, batch)
-        finally:
-            self._arenas.take_back(arena)
-        iteration.end_frame(frame)
-
-    def _run_on_batch(self, iteration: Iteration, stage: Stage) -> None:
-        collectors: dict[int, Collector] = {}
-        state = self.stages[iteration.stage]
-        if state.publishes_directly:
-            arena = NewMemory()
-        else:
-            arena = self._arenas.borrow()
-            if stage.kind == "batch":
-                # Results of a batch stage are not copied, so they must not be in scratch memory.
-                collectors = {
-                    slot: Collector(iteration.size, self._pool_of(iteration, slot)) for slot in stage.publishes
-                }
-        values, device = list(iteration.values), self.torch_device or ""
-        frame = iteration.frame(values, 0, iteration.size, arena, collectors, torch_device=device)
-        frame.copy_stream = self._copy_stream
-        try:
-            with device_stream(self._stream if stage.kind == "device" else None, iteration.event):
-                run_steps(state.steps, frame)
-                if stage.kind == "device" and self._stream is not None:
-                    iteration.record_event(self._stream)
-                    read = [iteration.values[slot] for slot in stage.reads]
-                    self._copies.keep([*read, *frame.staged], iteration.event)
-            for slot, branch in stage.publishes.items():
-                batch = frame.values[slot]
-                # The batch may be in scratch memory or repeat a constant, so it is copied.
-                if batch is not None and slot in collectors and batch.device == "cpu":
-                    collector = collectors[slot] if branch is None else Collector(None, self._pool_of(iteration, slot))
-                    collector.store(0, batch)
-                    batch = collector.result()
-                iteration.publish(slot, batch)
-        finally:
-            if not isinstance(arena, NewMemory):
-                self._arenas.take_back(arena)
-        iteration.end_frame(frame)
-
-    def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:
+    def _repeat_open_chunks(self, iteration: Iteration, state: StageState) -> None:
         """Compute the chunks again whose samples differ from the first sample of the batch, which is known now."""
         agreement = iteration.agreement
         while agreement is not None and not iteration.is_over and (chunks := agreement.decide()):
             iteration.repeat_chunks(len(chunks))
             for start, stop in chunks:
-                self._compute_chunk(iteration, stage, start, stop)
+                self._runner.compute(iteration, state, start, stop)
 
     def _finish_stage(self, iteration: Iteration, state: StageState) -> None:
         """Join the chunks of the current stage, and record their time."""
         try:
-            self._repeat_open_chunks(iteration, state.stage)
+            self._repeat_open_chunks(iteration, state)
             if iteration.is_over:
                 return
             for slot, batch in iteration.join_chunks(state.stage.steps).items():

@@ -157,14 +157,15 @@ def test_failures_after_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = sent()
     pipe.build()
     engine = parts_of(pipe).builder.engine()
-    real = engine._run_on_batch
+    runner = engine._runner
+    real = runner._run_on_batch
 
-    def failing(iteration: Any, stage: Any) -> None:
-        real(iteration, stage)
-        if stage.kind == "device":
+    def failing(iteration: Any, state: Any) -> None:
+        real(iteration, state)
+        if state.stage.kind == "device":
             raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
 
-    monkeypatch.setattr(engine, "_run_on_batch", failing)
+    monkeypatch.setattr(runner, "_run_on_batch", failing)
     with pytest.raises(DeviceError, match=r"the device failed.*illegal memory access") as caught:
         pipe.run()
     assert "test_device_steps.py" in str(caught.value)
@@ -228,10 +229,10 @@ def test_a_closed_pipeline_waits_for_its_copies() -> None:
     pipe = sent()
     pipe.build()
     engine, event = parts_of(pipe).builder.engine(), Event()
-    engine._copies.keep([Batch(torch.zeros(1).numpy())], event)
+    engine._runner.copies.keep([Batch(torch.zeros(1).numpy())], event)
     pipe.close()
     assert event.done
-    assert not engine._copies._kept
+    assert not engine._runner.copies._kept
 
 
 @pytest.mark.parametrize("form", ["list", "dense"])

@@ -40,7 +40,7 @@ def engine_of(pipe: Pipeline) -> Any:
 def check(found: Devices, pipe: Pipeline) -> None:
     """Check what happened in the stages of the device: on the pipeline's streams, from page-locked memory."""
     engine = engine_of(pipe)
-    own = {engine._stream, engine._copy_stream}
+    own = {engine._runner.stream, engine._runner._copy_stream}
     # The user's thread reads results on its own stream.
     views = ("view", "__getitem__", "as_strided", "reshape", "unbind")
     assert {(name, number) for name, number, stream in found.calls if stream not in own and name not in views} == set()
@@ -274,7 +274,7 @@ def test_pipelines_on_both_devices() -> None:
             for pipe in pipes:
                 for one, expected in zip(values_of(pipe.run()[0]), images(number), strict=True):
                     np.testing.assert_array_equal(one, expected)
-        streams = [engine_of(pipe)._stream for pipe in pipes]
+        streams = [engine_of(pipe)._runner.stream for pipe in pipes]
         assert [stream.number for stream in streams] == [0, 1]
         for stream in streams:  # each waits only for its own copies
             assert {other.number for other in stream.waits} == {stream.number}
@@ -307,8 +307,8 @@ def test_no_engine_outlives_the_devices() -> None:
         with lazy():
             result = eager.flip(data)
             assert str(result.torch().device) == "cuda:1"
-        assert any(isinstance(each._stream, Stream) for each in list(_engines))
-    assert not any(isinstance(each._stream, Stream) for each in list(_engines))
+        assert any(isinstance(each._runner.stream, Stream) for each in list(_engines))
+    assert not any(isinstance(each._runner.stream, Stream) for each in list(_engines))
 
 
 class Decoder:
@@ -353,7 +353,7 @@ def test_decoders_run_on_the_device_and_the_stream_of_the_pipeline(
             pipe.run()
             check(found, pipe)
             engine = engine_of(pipe)
-            assert {*Decoder.calls} == {("cuda:1", 1, engine._stream.cuda_stream)}
+            assert {*Decoder.calls} == {("cuda:1", 1, engine._runner.stream.cuda_stream)}
             assert any(type(step) is ParseStep for state in engine.stages for step in state.stage.steps)
             pipe.close()
     finally:

@@ -25,6 +25,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from dalify.data.tensors import batch_of
 from dalify.executor.engine import Engine
 from dalify.executor.feeds import ExternalFeed
+from dalify.executor.stage_runner import StageRunner
 from dalify.immediate.lazy import compiled_graph
 
 __all__ = ["CudaTensor", "Devices", "Stream", "devices", "values_of"]
@@ -303,7 +304,7 @@ def devices(count: int) -> Iterator[Devices]:
         mock.patch.multiple(torch.cuda, **replaced),
         mock.patch.object(torch.accelerator, "device_count", return_value=count),
         mock.patch.dict("os.environ", DALIFY_DEVICE="cuda"),
-        mock.patch.object(Engine, "_compute_chunk", _watched(Engine._compute_chunk)),
+        mock.patch.object(StageRunner, "compute", _watched(StageRunner.compute)),
         mock.patch.object(ExternalFeed, "_converted", _watched(ExternalFeed._converted)),
         mock.patch.object(Engine, "collect", _watched(Engine.collect)),
         _Calls(),

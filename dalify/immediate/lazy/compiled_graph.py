@@ -22,11 +22,12 @@ from dalify.data import Batch, BufferPool
 from dalify.data.pool import pinned
 from dalify.executor.arena import Arenas
 from dalify.executor.device_steps import find_device
-from dalify.executor.engine import Engine, Resources
+from dalify.executor.engine import Engine
 from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.packages import check_packages
 from dalify.executor.runnable_graph import RunnableGraph
+from dalify.executor.stage_runner import Resources
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
 from dalify.immediate.calls import adapt_error

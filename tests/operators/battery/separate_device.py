@@ -30,7 +30,7 @@ from torch.utils._pytree import tree_leaves
 
 from dalify import fn
 from dalify.executor import assembly
-from dalify.executor.engine import Engine
+from dalify.executor.stage_runner import StageRunner
 from dalify.kernels.arrays import wide_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images import clahe
@@ -97,21 +97,21 @@ def _place() -> str:
 @contextmanager
 def watched(notes: list[str]) -> Iterator[None]:
     """Compute the stages of the device on the separate device, and note what they do."""
-    compute: Callable[..., None] = Engine._run_on_batch
+    compute: Callable[..., None] = StageRunner._run_on_batch
 
-    def on_device(engine: Engine, iteration: Any, stage: Any) -> None:
-        if stage.kind != "device":
-            compute(engine, iteration, stage)
+    def on_device(runner: StageRunner, iteration: Any, state: Any) -> None:
+        if state.stage.kind != "device":
+            compute(runner, iteration, state)
             return
         watch = Watch()
         try:
             with FakeTensorMode(allow_non_fake_inputs=True), watch:
-                compute(engine, iteration, stage)
+                compute(runner, iteration, state)
         finally:
             notes.extend(watch.notes)
 
     with (
-        mock.patch.object(Engine, "_run_on_batch", on_device),
+        mock.patch.object(StageRunner, "_run_on_batch", on_device),
         mock.patch.object(assembly, "find_device", return_value=DEVICE),
         # It fills page-locked memory of torch, which has no elements here.
         mock.patch.object(clahe, "uploaded_together", lambda device, *tables: [uploaded(t, device) for t in tables]),

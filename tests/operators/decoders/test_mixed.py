@@ -22,7 +22,7 @@ from dalify.base.errors import ArgumentValueError, DecodeError, DeviceError, Gra
 from dalify.base.processors import emulated
 from dalify.codecs import decode_on_device, device_jpeg, nvimagecodec, torchvision_jpeg
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
-from dalify.executor.engine import Engine
+from dalify.executor.stage_runner import StageRunner
 from tests.operators.decoders import mixed_pipelines as mixed
 
 pytestmark = pytest.mark.gpu
@@ -73,11 +73,12 @@ def test_files_are_parsed_before_the_turn_of_their_batch(
     """The stage of the device computes one batch after the other, and what it does not do there costs nothing."""
     parsed: list[tuple[int, str]] = []
     stages: dict[int, str] = {}
-    run, parse = Engine._run_on_batch, nvimagecodec.parsed_streams
+    run, parse = StageRunner._run_on_batch, nvimagecodec.parsed_streams
 
-    def in_stage(engine: Engine, iteration: Any, stage: Any) -> None:
+    def in_stage(runner: StageRunner, iteration: Any, state: Any) -> None:
+        stage = state.stage
         stages[threading.get_ident()] = stage.kind + (" in turn" if stage.is_serial else "")
-        run(engine, iteration, stage)
+        run(runner, iteration, state)
         del stages[threading.get_ident()]
 
     def noted(files: Any) -> Any:
@@ -86,7 +87,7 @@ def test_files_are_parsed_before_the_turn_of_their_batch(
 
     pipe = mixed.pipeline(many[: mixed.BATCH], "mixed", mixed.OPERATORS[name], processes=processes)
     pipe.build()
-    monkeypatch.setattr(Engine, "_run_on_batch", in_stage)
+    monkeypatch.setattr(StageRunner, "_run_on_batch", in_stage)
     kind = device_jpeg._KINDS["nvimgcodec"]
     monkeypatch.setitem(device_jpeg._KINDS, "nvimgcodec", replace(kind, parse=noted))
     monkeypatch.setattr(nvimagecodec, "parsed_streams", noted)
@@ -478,13 +479,13 @@ def test_planes_of_torchvision_are_reordered_together(
     monkeypatch.setenv("DALIFY_DEVICE", "cpu")
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "torchvision")
     paths = mixed.write(tmp_path, [mixed.jpeg(12 * seed if are_of_one_size else seed) for seed in range(14)])
-    compute = Engine._run_on_batch
+    compute = StageRunner._run_on_batch
     modes: list[Calls] = []
 
-    def counted(engine: Engine, iteration: Any, stage: Any) -> None:
+    def counted(runner: StageRunner, iteration: Any, state: Any) -> None:
         modes.append(Calls())
         with modes[-1]:
-            compute(engine, iteration, stage)
+            compute(runner, iteration, state)
 
     counts: list[int] = []
     for batch_size in (3, 14):
@@ -497,7 +498,7 @@ def test_planes_of_torchvision_are_reordered_together(
         pipe = pipeline()
         pipe.build()
         with monkeypatch.context() as patch:
-            patch.setattr(Engine, "_run_on_batch", counted)
+            patch.setattr(StageRunner, "_run_on_batch", counted)
             (images,) = pipe.run()
         counts.append(sum(name != "lift_fresh" for mode in modes for name in mode.names))  # of torch.from_numpy
         modes.clear()
