@@ -19,13 +19,14 @@ from dalify.data import BufferPool
 from dalify.data.entries import Entries
 from dalify.data.pool import pinned
 from dalify.executor.device_steps import find_device, has_page_locked_memory
-from dalify.executor.engine import Engine, Resources
+from dalify.executor.engine import Engine
 from dalify.executor.feeds import ExternalFeed, Feeds
 from dalify.executor.meter import Meter
 from dalify.executor.options import EngineSetup, PipelineOptions
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan
 from dalify.executor.plan_split import split_plan
+from dalify.executor.resources import Resources
 from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.staging import with_staging
 from dalify.executor.steps import described, is_foreign, located

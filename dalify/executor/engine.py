@@ -39,7 +39,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -50,13 +49,12 @@ from dalify.base.exit_hook import at_exit
 from dalify.base.fork_gate import is_clean_fork
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts, is_main_thread
-from dalify.base.limits import Limits, applied
+from dalify.base.limits import applied
 from dalify.base.optional import torch
 from dalify.base.processors import UsingDevice, available_processors, thread_seconds
-from dalify.base.threads import ThreadPool
 from dalify.data import Batch, BufferPool
 from dalify.executor.agreement import NotDecided
-from dalify.executor.arena import Arenas, NewMemory
+from dalify.executor.arena import NewMemory
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
 from dalify.executor.device_steps import PendingCopies, device_stream, share_fed, synchronize_consumer
@@ -66,11 +64,12 @@ from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.recovery import Recovery, valid_samples
+from dalify.executor.resources import Resources
 from dalify.executor.stage_state import StageState
 from dalify.executor.steps import device_error, run_steps
 from dalify.graph import Node
 
-__all__ = ["Engine", "Resources"]
+__all__ = ["Engine"]
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _program_ends = False
@@ -90,29 +89,7 @@ def _close_engines() -> None:
 # the GIL.
 _FIRST_TIMED = 16
 _TIMED_INTERVAL = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
-    """The resources that an engine computes with.
-
-    Attributes:
-        threads: worker threads, which end with the engine.
-        pool: memory for the outputs of stages.
-        pinned_pool: memory for outputs of stages that the device reads; None: `pool`.
-        arenas: scratch memory of chunks.
-        torch_device: device of the device stages; None without such stages.
-        device_id: index of the accelerator of the pipeline; None: torch's current accelerator.
-        limits: limits for all work of the engine; None: the limits of the process.
-    """
-
-    threads: ThreadPool
-    pool: BufferPool
-    pinned_pool: BufferPool | None = None
-    arenas: Arenas = field(default_factory=Arenas)
-    torch_device: str | None = None
-    device_id: int | None = None
-    limits: Limits | None = None
+_HOW_TO_CONTINUE = "Close the pipeline and build it again."
 
 
 class Engine:
@@ -132,6 +109,7 @@ class Engine:
         next_number: number of the next batch.
         next_rows: ``Iteration.rows`` of the next batch.
         stages: the states of the stages of the plan.
+        failure: the error that has ended all iterations, see ``_fail``; "" if there was none.
     """
 
     def __init__(
@@ -168,7 +146,7 @@ class Engine:
         self.next_rows: np.ndarray[Any, Any] | None = None
         self._scheduled: deque[Iteration] = deque()
         self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
-        self._failure = ""
+        self.failure = ""
         self._copies = PendingCopies()
         has_streams = (torch_device or "").startswith("cuda")
         # If the device copies from outputs on the CPU, `collect` waits for the copies: the user may change the outputs.
@@ -190,11 +168,6 @@ class Engine:
         """Number of iterations that were scheduled and not collected."""
         self._reset_after_fork()
         return len(self._scheduled)
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether an error outside of the computation of samples has ended all iterations; see ``_fail``."""
-        return bool(self._failure)
 
     def depth_for_threads(self, depth: int) -> int:
         """Return the number of batches that should be in progress, at least ``depth``.
@@ -226,11 +199,9 @@ class Engine:
             StopIteration: a source has ended.
             PipelineStateError: the program is ending, or a thread of the engine has failed.
         """
-        if self._failure:
-            raise PipelineStateError(
-                f"the pipeline cannot continue, because one of its threads failed: {self._failure}.",
-                hint="Close the pipeline and build it again.",
-            )
+        if self.failure:
+            text = f"the pipeline cannot continue, because one of its threads failed: {self.failure}."
+            raise PipelineStateError(text, hint=_HOW_TO_CONTINUE)
         self._reset_after_fork()
         self._threads.check_open()  # otherwise, ended workers of sources would look like the end of their data
         before = self._state_before_call = self._sources_state()
@@ -278,7 +249,7 @@ class Engine:
         except BaseException as error:
             self._fail(error)
             raise
-        if self._failure:  # before the iteration was in the list of those to end
+        if self.failure:  # before the iteration was in the list of those to end
             self._end_failed(iteration)
 
     def collect(self) -> tuple[Batch, ...]:
@@ -427,7 +398,7 @@ class Engine:
     def _continue(self, iteration: Iteration) -> None:
         """Enter the next stage in a thread of others, which continues after an error."""
         try:
-            if not self._failure:  # otherwise it has been ended
+            if not self.failure:  # otherwise it has been ended
                 self._enter_stage(iteration)
         except BaseException as error:
             self._fail(error)
@@ -438,17 +409,15 @@ class Engine:
         Called after an error between the stages, such as one for lack of memory. Errors of samples, operators and
         sources belong to their iterations.
         """
-        self._failure = "".join(traceback.format_exception_only(error)).strip()
+        self.failure = "".join(traceback.format_exception_only(error)).strip()
         for iteration in list(self._scheduled):
             self._end_failed(iteration, error)
 
     def _end_failed(self, iteration: Iteration, cause: BaseException | None = None) -> None:
-        failure = WorkerError(
-            f"batch {iteration.number} is lost, because a thread of the pipeline failed: {self._failure}.",
-            hint="Close the pipeline and build it again.",
-        )
-        failure.__cause__ = cause
-        iteration.record_error(failure)
+        text = f"batch {iteration.number} is lost, because a thread of the pipeline failed: {self.failure}."
+        lost = WorkerError(text, hint=_HOW_TO_CONTINUE)
+        lost.__cause__ = cause
+        iteration.record_error(lost)
         iteration.finish()
 
     def _enter_stage(self, iteration: Iteration) -> None:

@@ -34,6 +34,7 @@ from dalify.base.threads import start_thread
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import WorkerDeath
+from dalify.sources.worker_handle import TERMINATION_S, Worker, end_workers
 from dalify.sources.worker_process import READING, STARTING, Result, RunnerFactory, Task, progress_in, run_worker
 
 __all__ = ["Receiver", "WorkerPool"]
@@ -44,10 +45,6 @@ _T = TypeVar("_T")
 _MAX_TASKS_OUT = 512
 # Interval in seconds for detecting ended workers whose children keep their pipe open; others are detected at once.
 _LIFE_CHECK_S = 1.0
-# Time in seconds for a worker to finish its task when the pool is closed; then it gets SIGTERM.
-_GRACE_S = 0.2
-# Time in seconds for a worker to end after SIGTERM; then it gets SIGKILL.
-_TERMINATION_S = 1.0
 _POLL_S = 0.0005
 # A worker ends itself when a call takes too long. A worker that was stopped cannot; it is ended from outside after this
 # multiple of the limit, plus some seconds.
@@ -92,35 +89,6 @@ class _Job(NamedTuple):
     token: Any
 
 
-class _Worker:
-    def __init__(self, number: int, process: Any, own_tasks: Connection, results: Connection, life: Connection) -> None:
-        self.number = number
-        self.process = process
-        self.process_id: int = process.pid
-        self.own_tasks = own_tasks
-        self.results = results
-        self.life = life
-        self.call: tuple[int, int] | None = None  # task and call that were seen last
-        self.call_since = 0.0
-        self.is_overdue = False
-
-    @property
-    def has_ended(self) -> bool:
-        if not self.process.is_alive():
-            return True
-        try:
-            os.kill(self.process_id, 0)
-        except ProcessLookupError:  # other code has reaped it
-            return True
-        return False
-
-    def close(self) -> None:
-        for pipe in (self.own_tasks, self.results, self.life):
-            pipe.close()
-        with suppress(ValueError):  # it cannot be ended now: it waits for a disk that does not respond
-            self.process.close()
-
-
 class WorkerPool:
     """Worker processes that execute tasks for several receivers.
 
@@ -161,7 +129,7 @@ class WorkerPool:
         self._timeout_s = callback_timeout_s
         self._max_tasks_out = min(max_tasks_out, _MAX_TASKS_OUT)
         self._receivers: list[Receiver] = []
-        self._workers: list[_Worker | None] = []
+        self._workers: list[Worker | None] = []
         self._shared_out: Connection | None = None
         self._shared_tasks: Connection | None = None
         self._control: Slot | None = None
@@ -251,7 +219,7 @@ class WorkerPool:
                     raise _cannot_start(error) from error
                 raise
 
-    def _start_worker(self, number: int) -> _Worker:
+    def _start_worker(self, number: int) -> Worker:
         context: Any = multiprocessing.get_context(self.start_method)
         own_out, own_tasks = context.Pipe(duplex=False)
         results, results_in = context.Pipe(duplex=False)
@@ -294,7 +262,7 @@ class WorkerPool:
             self._pending = ()
             for pipe in (own_out, results_in, life_out):
                 pipe.close()
-        return _Worker(number, process, own_tasks, results, life)
+        return Worker(number, process, own_tasks, results, life)
 
     def _check_usable(self) -> None:
         if not self._owner.is_this_process:
@@ -399,7 +367,7 @@ class WorkerPool:
                 except BaseException as error:  # no memory for a result, for example
                     self._restart(_text_of(error))
 
-    def _handle(self, workers: list[_Worker], ready: list[Any]) -> None:
+    def _handle(self, workers: list[Worker], ready: list[Any]) -> None:
         """Deliver results, replace ended workers, and assign tasks; see ``collect``."""
         got_results = False
         for worker in workers:
@@ -459,7 +427,7 @@ class WorkerPool:
                 if not self._closed:
                     self._restart(_text_of(error))
 
-    def _end_overdue(self, workers: list[_Worker]) -> None:
+    def _end_overdue(self, workers: list[Worker]) -> None:
         """End workers whose call takes so long that they must have been stopped, for instance by SIGSTOP."""
         if self._timeout_s is None or self._closed:  # collect() continues after this thread closed the pool
             return
@@ -472,7 +440,7 @@ class WorkerPool:
                 worker.is_overdue = True
                 worker.process.kill()
 
-    def _take_result(self, worker: _Worker) -> bool:
+    def _take_result(self, worker: Worker) -> bool:
         try:
             result: Result = pickle.loads(worker.results.recv_bytes())
         except (EOFError, OSError):  # killed, possibly in the middle of a message
@@ -485,7 +453,7 @@ class WorkerPool:
         del self._delivering[result.number]
         return True
 
-    def _take_results(self, worker: _Worker) -> None:
+    def _take_results(self, worker: Worker) -> None:
         with suppress(OSError):
             while worker.results.poll() and self._take_result(worker):
                 pass
@@ -493,11 +461,11 @@ class WorkerPool:
     def _report_lost(self, job: _Job, death: WorkerDeath) -> None:
         self._receivers[job.task.receiver].task_lost(job.token, death)
 
-    def _remove_dead(self, worker: _Worker) -> None:
+    def _remove_dead(self, worker: Worker) -> None:
         """Remove a dead worker. Its current task is lost; its other tasks are submitted again."""
         self._terminate_orphan(worker)
         self._take_results(worker)
-        worker.process.join(_TERMINATION_S)  # a fork server reaps a process before it reports the exit code
+        worker.process.join(TERMINATION_S)  # a fork server reaps a process before it reports the exit code
         with self._submitting:
             state, call = self._progress[worker.number].tolist()
             code: int | None = worker.process.exitcode
@@ -515,7 +483,7 @@ class WorkerPool:
             if lost is not None:
                 self._report_lost(lost, death)
 
-    def _terminate_orphan(self, worker: _Worker) -> None:
+    def _terminate_orphan(self, worker: Worker) -> None:
         """End a worker whose fork server was killed: it is still running, although multiprocessing assumes its end."""
         if self.start_method == "forkserver" and worker.process.exitcode == _NO_EXIT_CODE:
             with suppress(ProcessLookupError, PermissionError):
@@ -564,7 +532,7 @@ class WorkerPool:
         self._waiting.clear()
         self._out.clear()
         self._delivering.clear()
-        _end_workers(self._workers, self._owner)
+        end_workers(self._workers, self._owner)
         for pipe in (self._shared_tasks, self._shared_out):
             if pipe is not None:
                 pipe.close()
@@ -599,42 +567,13 @@ def _cannot_start(error: OSError) -> WorkerError:
     )
 
 
-def _end_of_pool(reference: weakref.ref[WorkerPool], workers: list[_Worker | None], owner: Owner) -> None:
+def _end_of_pool(reference: weakref.ref[WorkerPool], workers: list[Worker | None], owner: Owner) -> None:
     """End the workers of a deleted pool, or of one that the end of the program finds in use."""
     pool = reference()
     if pool is None or was_interrupted():  # no other thread uses the workers, or the program was interrupted
-        _end_workers(workers, owner)
+        end_workers(workers, owner)
     else:  # a thread that waits for results would treat the ended workers as dead and replace them
         pool.close()
-
-
-def _end_workers(workers: list[_Worker | None], owner: Owner) -> None:
-    if not owner.is_this_process:
-        return
-    living = [worker for worker in workers if worker is not None]
-    for worker in living:
-        worker.own_tasks.close()
-    deadline = time.monotonic() + (0.0 if was_interrupted() else _GRACE_S)
-    for worker in living:
-        # Keep reading: a worker that is blocked by a full pipe would not notice that it has to end.
-        while worker.process.is_alive() and time.monotonic() < deadline:
-            ready = connection.wait([worker.results, worker.process.sentinel], deadline - time.monotonic())
-            if worker.results in ready:
-                try:
-                    worker.results.recv_bytes()
-                except (EOFError, OSError, MemoryError):
-                    worker.process.join(max(0.0, deadline - time.monotonic()))
-                    break
-    for end_process in ("terminate", "kill"):
-        ended = [worker for worker in living if worker.process.is_alive()]
-        for worker in ended:
-            getattr(worker.process, end_process)()
-        deadline = time.monotonic() + _TERMINATION_S
-        for worker in ended:
-            worker.process.join(max(0.0, deadline - time.monotonic()))
-    for worker in living:
-        worker.close()
-    workers.clear()
 
 
 _POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
