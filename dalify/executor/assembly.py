@@ -26,8 +26,8 @@ from dalify.executor.options import EngineSetup, PipelineOptions
 from dalify.executor.packages import check_packages, check_remote_package
 from dalify.executor.plan import Plan
 from dalify.executor.plan_split import split_plan
+from dalify.executor.resources import Resources
 from dalify.executor.runnable_graph import RunnableGraph
-from dalify.executor.stage_runner import Resources
 from dalify.executor.staging import with_staging
 from dalify.executor.steps import described, is_foreign, located
 from dalify.graph import Graph, Node, rule_arguments

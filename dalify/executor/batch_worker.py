@@ -15,9 +15,9 @@ from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan_split import split_plan
+from dalify.executor.resources import Resources
 from dalify.executor.runnable_graph import RunnableGraph
 from dalify.executor.shared_batches import SlotMemory, write_reply
-from dalify.executor.stage_runner import Resources
 from dalify.executor.steps import walk
 from dalify.graph.packing import branches_of
 from dalify.sources.permutation import mixed_key
@@ -93,7 +93,7 @@ class BatchWorker:
             self._engine.start_iteration(iteration, list(request.inputs.items()))
             self._engine.finished()
         except Exception as error:
-            if self._engine.has_failed:  # other threads may continue to write into the memory of the batch
+            if self._engine.failure:  # other threads may continue to write into the memory of the batch
                 raise SystemExit(f"dalify: this worker process ends: {error}") from error
             raise
         return Reply(

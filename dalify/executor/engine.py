@@ -60,7 +60,8 @@ from dalify.executor.iteration import BadRecord, Iteration
 from dalify.executor.meter import Meter
 from dalify.executor.plan import Plan
 from dalify.executor.recovery import Recovery, valid_samples
-from dalify.executor.stage_runner import Resources, StageRunner
+from dalify.executor.resources import Resources
+from dalify.executor.stage_runner import StageRunner
 from dalify.executor.stage_state import StageState
 from dalify.graph import Node
 
@@ -102,6 +103,7 @@ class Engine:
         next_number: number of the next batch.
         next_rows: ``Iteration.rows`` of the next batch.
         stages: the states of the stages of the plan.
+        failure: the error that has ended all iterations, see ``_fail``; "" if there was none.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class Engine:
         self.next_rows: np.ndarray[Any, Any] | None = None
         self._scheduled: deque[Iteration] = deque()
         self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
-        self._failure = ""
+        self.failure = ""
         self._runner = StageRunner(plan, recovery, resources)
         # If the device copies from outputs on the CPU, `collect` waits for the copies: the user may change the outputs.
         self._are_outputs_copied = bool(plan.pinned & {*plan.outputs})
@@ -159,11 +161,6 @@ class Engine:
         """Number of iterations that were scheduled and not collected."""
         self._reset_after_fork()
         return len(self._scheduled)
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether an error outside of the computation of samples has ended all iterations; see ``_fail``."""
-        return bool(self._failure)
 
     def depth_for_threads(self, depth: int) -> int:
         """Return the number of batches that should be in progress, at least ``depth``.
@@ -195,9 +192,9 @@ class Engine:
             StopIteration: a source has ended.
             PipelineStateError: the program is ending, or a thread of the engine has failed.
         """
-        if self._failure:
+        if self.failure:
             raise PipelineStateError(
-                f"the pipeline cannot continue, because one of its threads failed: {self._failure}.",
+                f"the pipeline cannot continue, because one of its threads failed: {self.failure}.",
                 hint="Close the pipeline and build it again.",
             )
         self._reset_after_fork()
@@ -248,7 +245,7 @@ class Engine:
         except BaseException as error:
             self._fail(error)
             raise
-        if self._failure:  # before the iteration was in the list of those to end
+        if self.failure:  # before the iteration was in the list of those to end
             self._end_failed(iteration)
 
     def collect(self) -> tuple[Batch, ...]:
@@ -397,7 +394,7 @@ class Engine:
     def _continue(self, iteration: Iteration) -> None:
         """Enter the next stage in a thread of others, which continues after an error."""
         try:
-            if not self._failure:  # otherwise it has been ended
+            if not self.failure:  # otherwise it has been ended
                 self._enter_stage(iteration)
         except BaseException as error:
             self._fail(error)
@@ -408,13 +405,13 @@ class Engine:
         Called after an error between the stages, such as one for lack of memory. Errors of samples, operators and
         sources belong to their iterations.
         """
-        self._failure = "".join(traceback.format_exception_only(error)).strip()
+        self.failure = "".join(traceback.format_exception_only(error)).strip()
         for iteration in list(self._scheduled):
             self._end_failed(iteration, error)
 
     def _end_failed(self, iteration: Iteration, cause: BaseException | None = None) -> None:
         failure = WorkerError(
-            f"batch {iteration.number} is lost, because a thread of the pipeline failed: {self._failure}.",
+            f"batch {iteration.number} is lost, because a thread of the pipeline failed: {self.failure}.",
             hint="Close the pipeline and build it again.",
         )
         failure.__cause__ = cause

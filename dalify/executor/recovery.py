@@ -161,7 +161,7 @@ class Recovery:
             whether to compute the samples of the chunk again; otherwise the error remains.
         """
         failure: Failure | None = failure_context(error).failure
-        if failure is None or failure.position is None or isinstance(error, ImportError):
+        if failure is None or failure.position is None or isinstance(error, (ImportError, MemoryError)):
             return False
         if iteration.discarded:  # the batch is no longer needed, and reading another sample may take long
             return False

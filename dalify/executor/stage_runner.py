@@ -4,49 +4,25 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from contextvars import Context
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from dalify.base.limits import Limits, applied
+from dalify.base.limits import applied
 from dalify.base.optional import torch
 from dalify.base.processors import UsingDevice, thread_seconds
-from dalify.base.threads import ThreadPool
 from dalify.data import BufferPool
 from dalify.executor.agreement import NotDecided
-from dalify.executor.arena import Arenas, NewMemory
+from dalify.executor.arena import NewMemory
 from dalify.executor.device_steps import PendingCopies, device_stream
 from dalify.executor.frame import Collector
 from dalify.executor.iteration import Iteration
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.recovery import Recovery
+from dalify.executor.resources import Resources
 from dalify.executor.stage_state import StageState
 from dalify.executor.steps import device_error, run_steps
 
-__all__ = ["Resources", "StageRunner"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
-    """The resources that an engine computes with.
-
-    Attributes:
-        threads: worker threads, which end with the engine.
-        pool: memory for the outputs of stages.
-        pinned_pool: memory for outputs of stages that the device reads; None: `pool`.
-        arenas: scratch memory of chunks.
-        torch_device: device of the device stages; None without such stages.
-        device_id: index of the accelerator of the pipeline; None: torch's current accelerator.
-        limits: limits for all work of the engine; None: the limits of the process.
-    """
-
-    threads: ThreadPool
-    pool: BufferPool
-    pinned_pool: BufferPool | None = None
-    arenas: Arenas = field(default_factory=Arenas)
-    torch_device: str | None = None
-    device_id: int | None = None
-    limits: Limits | None = None
+__all__ = ["StageRunner"]
 
 
 def _context_with(*settings: AbstractContextManager[None]) -> Context:

@@ -32,9 +32,9 @@ from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.base.source_line import SourceLine
 from dalify.base.threads import start_thread
 from dalify.sources.pickling import CallbackPickler
-from dalify.sources.pool_worker import TERMINATION_S, PoolWorker, end_workers
 from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import WorkerDeath
+from dalify.sources.worker_handle import TERMINATION_S, Worker, end_workers
 from dalify.sources.worker_process import READING, STARTING, Result, RunnerFactory, Task, progress_in, run_worker
 
 __all__ = ["Receiver", "WorkerPool"]
@@ -130,7 +130,7 @@ class WorkerPool:
         self._timeout_s = callback_timeout_s
         self._max_tasks_out = min(max_tasks_out, _MAX_TASKS_OUT)
         self._receivers: list[Receiver] = []
-        self._workers: list[PoolWorker | None] = []
+        self._workers: list[Worker | None] = []
         self._shared_out: Connection | None = None
         self._shared_tasks: Connection | None = None
         self._control: Slot | None = None
@@ -220,7 +220,7 @@ class WorkerPool:
                     raise _cannot_start(error) from error
                 raise
 
-    def _start_worker(self, number: int) -> PoolWorker:
+    def _start_worker(self, number: int) -> Worker:
         context: Any = multiprocessing.get_context(self.start_method)
         own_out, own_tasks = context.Pipe(duplex=False)
         results, results_in = context.Pipe(duplex=False)
@@ -263,7 +263,7 @@ class WorkerPool:
             self._pending = ()
             for pipe in (own_out, results_in, life_out):
                 pipe.close()
-        return PoolWorker(number, process, own_tasks, results, life)
+        return Worker(number, process, own_tasks, results, life)
 
     def _check_usable(self) -> None:
         if not self._owner.is_this_process:
@@ -368,7 +368,7 @@ class WorkerPool:
                 except BaseException as error:  # no memory for a result, for example
                     self._restart(_text_of(error))
 
-    def _handle(self, workers: list[PoolWorker], ready: list[Any]) -> None:
+    def _handle(self, workers: list[Worker], ready: list[Any]) -> None:
         """Deliver results, replace ended workers, and assign tasks; see ``collect``."""
         got_results = False
         for worker in workers:
@@ -428,7 +428,7 @@ class WorkerPool:
                 if not self._closed:
                     self._restart(_text_of(error))
 
-    def _end_overdue(self, workers: list[PoolWorker]) -> None:
+    def _end_overdue(self, workers: list[Worker]) -> None:
         """End workers that have exceeded the time limit of a call without ending, for example after SIGSTOP."""
         if self._timeout_s is None or self._closed:  # the pool may be closed within collect()
             return
@@ -441,7 +441,7 @@ class WorkerPool:
                 worker.is_overdue = True
                 worker.process.kill()
 
-    def _take_result(self, worker: PoolWorker) -> bool:
+    def _take_result(self, worker: Worker) -> bool:
         try:
             result: Result = pickle.loads(worker.results.recv_bytes())
         except (EOFError, OSError):  # killed, possibly in the middle of a message
@@ -454,7 +454,7 @@ class WorkerPool:
         del self._delivering[result.number]
         return True
 
-    def _take_results(self, worker: PoolWorker) -> None:
+    def _take_results(self, worker: Worker) -> None:
         with suppress(OSError):
             while worker.results.poll() and self._take_result(worker):
                 pass
@@ -462,7 +462,7 @@ class WorkerPool:
     def _report_lost(self, job: _Job, death: WorkerDeath) -> None:
         self._receivers[job.task.receiver].task_lost(job.token, death)
 
-    def _remove_dead(self, worker: PoolWorker) -> None:
+    def _remove_dead(self, worker: Worker) -> None:
         """Remove a dead worker. Its current task is lost; its other tasks are submitted again."""
         self._terminate_orphan(worker)
         self._take_results(worker)
@@ -484,7 +484,7 @@ class WorkerPool:
             if lost is not None:
                 self._report_lost(lost, death)
 
-    def _terminate_orphan(self, worker: PoolWorker) -> None:
+    def _terminate_orphan(self, worker: Worker) -> None:
         """End a worker after its fork server was killed; multiprocessing assumes that it ended, but it may be alive."""
         if self.start_method == "forkserver" and worker.process.exitcode == _NO_EXIT_CODE:
             with suppress(ProcessLookupError, PermissionError):
@@ -568,7 +568,7 @@ def _cannot_start(error: OSError) -> WorkerError:
     )
 
 
-def _end_of_pool(reference: weakref.ref[WorkerPool], workers: list[PoolWorker | None], owner: Owner) -> None:
+def _end_of_pool(reference: weakref.ref[WorkerPool], workers: list[Worker | None], owner: Owner) -> None:
     """End the workers of a deleted pool, or of a pool in use at the end of the program."""
     pool = reference()
     if pool is None or was_interrupted():  # no other thread uses the workers, or the program was interrupted

@@ -179,7 +179,7 @@ def test_forked_processes_cannot_use_cuda(monkeypatch: pytest.MonkeyPatch) -> No
     engine = parts_of(pipe).builder.engine()
     with monkeypatch.context() as patches:
         patches.setattr(engine, "_owner", SimpleNamespace(is_this_process=False))
-        patches.setattr(engine, "_stream", Stream())
+        patches.setattr(engine._runner, "stream", Stream())
         with pytest.raises(PipelineStateError, match=r"(?s)cannot run in a forked process.*'spawn'"):
             pipe.run()
     pipe.run()

@@ -26,8 +26,6 @@ _LIFETIME = 20_000
 _SHORTEST_SLICE_SECONDS, _LONGEST_SLICE_SECONDS = 5.0, 30.0
 # Deaths in a row at the very beginning: the target itself is broken.
 _MAX_DEATHS = 400
-# A hang is confirmed with this multiple of the time that the target allows.
-_PATIENCE = 6
 
 
 @dataclass
@@ -277,12 +275,7 @@ class Campaign:
     def _confirm_with(self, server: Server, finding: Finding) -> None:
         assert finding.given is not None
         wanted = finding.outcome
-        # Something may have to be compiled first, and a busy machine is slow: a hang takes as long the second time.
-        if wanted.kind == "hang":
-            again = server.outcome(finding.given, _PATIENCE * target_of(finding.target).seconds)
-            again = again if again.kind == "hang" else server.outcome(finding.given)
-        else:
-            again = server.outcome(finding.given)
+        again = server.outcome(finding.given)
         finding.is_confirmed = again.kind == wanted.kind
         if not finding.is_confirmed:
             return

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import numba.core.event
 
 from dalify import limits
 from dalify.base.errors import BadSampleWarning
@@ -71,6 +72,7 @@ class _Child:
         warnings.simplefilter("always")
         warnings.showwarning = self._show_warning
         limits.configure(**LIMITS)
+        numba.core.event.register("numba:compile", _CompileTimes(slot))
         work_folder = slot.folder / "work"
         work_folder.mkdir(exist_ok=True)
         os.chdir(work_folder)
@@ -132,6 +134,8 @@ class _Child:
         slot.put(packed(given))
         warned = self._warnings
         started = time.monotonic_ns()
+        slot.set("started_cpu_us", time.process_time_ns() // 1000)
+        slot.set("compiled_ns", 0)
         slot.set("started_ns", started)
         outcome = self._target.run(given)
         slot.set("slowest_us", max(slot.get("slowest_us"), (time.monotonic_ns() - started) // 1000))
@@ -179,6 +183,27 @@ class _Child:
             outcome = self.run(unpacked(slot.data()))
             slot.report(kind="served", outcome=outcome.data(), request=request)
             slot.set("response", request)
+
+
+class _CompileTimes(numba.core.event.Listener):
+    """Tells the parent how long Numba compiles: a limit of time is for what dalify does with the input."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._depth = 0  # Numba compiles in one thread at a time, and the functions that a function calls inside of it
+
+    def on_start(self, event: Any) -> None:
+        """Note the start of a compilation."""
+        self._depth += 1
+        if self._depth == 1:
+            self._slot.set("compiling_ns", time.monotonic_ns())
+
+    def on_end(self, event: Any) -> None:
+        """Add the time of a compilation."""
+        self._depth -= 1
+        if not self._depth:
+            self._slot.add("compiled_ns", time.monotonic_ns() - self._slot.get("compiling_ns"))
+            self._slot.set("compiling_ns", 0)
 
 
 def _end_with_parent() -> None:

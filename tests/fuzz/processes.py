@@ -9,19 +9,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from tests.fuzz.inputs import Input, packed
 from tests.fuzz.outcomes import Outcome, place_in_crash
 from tests.fuzz.slot import Slot
 from tests.fuzz.targets import target_of
 
-__all__ = ["Child", "Server", "Warm"]
+__all__ = ["Child", "Server", "Warm", "seconds_on_input"]
 
 _PROJECT = Path(__file__).parents[2]
 PREPARE_SECONDS = 240.0  # kernels may have to be compiled
+# An input that waits may take this multiple of the processor time that it is allowed.
+_PATIENCE = 6.0
 
 
 class Warm:
@@ -116,9 +120,8 @@ class Child:
 
     @property
     def seconds_on_input(self) -> float:
-        """How long the present input has been running."""
-        started = self.slot.get("started_ns")
-        return (time.monotonic_ns() - started) / 1e9 if started else 0.0
+        """How long the present input has been running, see ``seconds_on_input``."""
+        return 0.0 if self.process is None else seconds_on_input(self.slot, self.process)
 
     def kill(self, *, with_stacks: bool = False) -> None:
         """End the child; ``with_stacks`` has it write what its threads were doing first."""
@@ -161,17 +164,19 @@ class Server:
         self._child: Child | None = None
         self._count = 0
 
-    def outcome(self, given: Input, seconds: float | None = None) -> Outcome:
-        """Run one input; ``seconds`` replaces the limit of the target."""
+    def outcome(self, given: Input) -> Outcome:
+        """Run one input."""
         if self._child is None:
             self._count += 1
             self._child = Child(self._warm, self._folder / f"serve{self._count}", self._target, mode="serve")
-            self._wait("is_ready", 1, PREPARE_SECONDS)
+            began = time.monotonic()
+            self._wait("is_ready", 1, lambda: time.monotonic() - began > PREPARE_SECONDS)
         child = self._child
         number = child.slot.get("request") + 1
         child.slot.put(packed(given))
         child.slot.set("request", number)
-        if self._wait("response", number, seconds or target_of(self._target).seconds):
+        limit = target_of(self._target).seconds
+        if self._wait("response", number, lambda: child.seconds_on_input > limit):
             return next(
                 Outcome(**entry["outcome"])
                 for entry in child.slot.reports()
@@ -182,13 +187,12 @@ class Server:
         self._child = None
         return child.outcome_of_death(kind)
 
-    def _wait(self, name: str, value: int, seconds: float) -> bool:
+    def _wait(self, name: str, value: int, is_late: Callable[[], bool]) -> bool:
         child = self._child
         assert child is not None
-        end = time.monotonic() + seconds
         while child.slot.get(name) != value:
             self._warm.poll(0.0)
-            if child.exit_code is not None or time.monotonic() > end:
+            if child.exit_code is not None or is_late():
                 return child.slot.get(name) == value
             time.sleep(0.001)
         return True
@@ -206,6 +210,29 @@ class Server:
     def __exit__(self, *error: object) -> None:
         """End the child."""
         self.close()
+
+
+def seconds_on_input(slot: Slot, process: int) -> float:
+    """Return how long a child has been running its present input, independent of the load of the machine.
+
+    That is processor time without compilations. An input that waits for something uses none, so the time on the clock
+    counts, too, at a fraction.
+
+    Args:
+        slot: of the child.
+        process: its process id.
+    """
+    started, now = slot.get("started_ns"), time.monotonic_ns()
+    if not started:
+        return 0.0
+    since = slot.get("compiling_ns")
+    compiled_s = (slot.get("compiled_ns") + (now - max(since, started) if since else 0)) / 1e9
+    try:
+        times = psutil.Process(process).cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    cpu_s = times.user + times.system - slot.get("started_cpu_us") / 1e6
+    return max(0.0, cpu_s - compiled_s, ((now - started) / 1e9 - compiled_s) / _PATIENCE)
 
 
 def counts_of(total: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:

@@ -19,6 +19,9 @@ __all__ = ["COUNTERS", "Slot"]
 COUNTERS = (
     "number",  # of the input that runs
     "started_ns",  # on the monotonic clock; 0 while none runs
+    "started_cpu_us",  # processor time of the child when the input started
+    "compiled_ns",  # time of completed compilations since then
+    "compiling_ns",  # start of the present compilation; 0 while none runs
     "size",  # of the packed input
     "is_ready",  # the target is prepared
     "is_done",

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.formats import FORMATS, mutated_file
 from tests.fuzz.inputs import load, packed, save, unpacked
 from tests.fuzz.minimize import minimized
-from tests.fuzz.processes import Server, Warm
+from tests.fuzz.processes import Server, Warm, seconds_on_input
 from tests.fuzz.report import findings_text
 from tests.fuzz.seeds import IMAGES
+from tests.fuzz.slot import Slot
 from tests.fuzz.targets import TARGETS
+from tests.helpers.programs import running
 
 # About a second each. Targets that are not named run as many inputs as their beginning says.
 _INPUTS = {
@@ -75,6 +79,24 @@ def test_every_kind_of_mistake_is_found_and_saved(tmp_path: Path):
             assert server.outcome({"way": b"ok"}).kind == "ok"
     finally:
         warm.close()
+
+
+def test_time_on_an_input_is_that_of_dalify(tmp_path: Path):
+    """Neither compilations nor the load of the machine count."""
+    slot = Slot(tmp_path / "slot", create=True)
+    with running("import time\nwhile True: time.sleep(3600)") as process:
+        cpu = psutil.Process(process.pid).cpu_times()
+        assert seconds_on_input(slot, process.pid) == 0.0, "no input"
+        now = time.monotonic_ns()
+        slot.set("started_ns", now - 30 * 10**9)
+        slot.set("started_cpu_us", round(1e6 * (cpu.user + cpu.system)))
+        assert 5.0 <= seconds_on_input(slot, process.pid) < 6.0
+        slot.set("compiled_ns", 12 * 10**9)
+        assert 3.0 <= seconds_on_input(slot, process.pid) < 4.0
+        slot.set("compiling_ns", now - 18 * 10**9)
+        assert seconds_on_input(slot, process.pid) < 1.0
+        slot.set("started_cpu_us", round(1e6 * (cpu.user + cpu.system - 40)))
+        assert 9.0 <= seconds_on_input(slot, process.pid) < 11.0, "processor time"
 
 
 def test_inputs_are_kept(tmp_path: Path):

@@ -26,8 +26,8 @@ from dalify.executor.engine import Engine
 from dalify.executor.feeds import Feeds
 from dalify.executor.iteration import Iteration
 from dalify.executor.packages import check_packages
+from dalify.executor.resources import Resources
 from dalify.executor.runnable_graph import RunnableGraph
-from dalify.executor.stage_runner import Resources
 from dalify.graph import Edge, Graph, Node
 from dalify.graph.node import fresh_numbers
 from dalify.immediate.calls import adapt_error
@@ -109,7 +109,7 @@ class CompiledGraph:
         Raises:
             DalifyError: an operator does not accept the data; with the line of its call.
         """
-        if self._engine.has_failed:  # by an error between its stages, for example Ctrl-C
+        if self._engine.failure:  # by an error between its stages, for example Ctrl-C
             self._engine = self._new_engine()
         drawing = {number: (*calls[index].drawing, calls[index].number) for number, index in self._indices.items()}
         values: list[Batch | None] = [None] * self._engine.plan.slot_count

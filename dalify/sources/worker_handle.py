@@ -1,4 +1,4 @@
-"""A worker process of a pool, and the end of the processes."""
+"""A worker process as its pool sees it, and its end."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from typing import Any
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import was_interrupted
 
-__all__ = ["TERMINATION_S", "PoolWorker", "end_workers"]
+__all__ = ["TERMINATION_S", "Worker", "end_workers"]
 
 # Time in seconds for a worker to finish its task when the pool is closed; then it gets SIGTERM.
 _GRACE_S = 0.2
-# Time in seconds for a worker to end after SIGTERM; then it gets SIGKILL.
 TERMINATION_S = 1.0
+"""Time in seconds for a worker to end after SIGTERM; then it gets SIGKILL."""
 
 
-class PoolWorker:
-    """A worker process with its pipes.
+class Worker:
+    """A worker process, with the pool's ends of its pipes.
 
     Args:
         number: index of the worker.
-        process: its process.
-        own_tasks: end of the pipe for tasks of this worker alone.
-        results: end of the pipe for its results.
-        life: end of a pipe that the worker detects as closed when this process ends.
+        process: the process of ``multiprocessing``, which has been started.
+        own_tasks: pipe for tasks that only this worker can execute.
+        results: pipe for its results.
+        life: pipe whose end tells the worker that its parent has ended.
 
     Attributes:
-        process_id: id of the process.
-        call: task and call that were seen last; None before the first.
-        call_since: when that call was first seen.
-        is_overdue: whether it was ended because of the time limit.
+        number: see above, like `process`, `own_tasks`, `results` and `life`.
+        process_id: its process id, also after the process has been closed.
+        call: task and call that were seen last.
+        call_since: when they were seen first.
+        is_overdue: whether it was ended because a call took too long.
     """
 
     def __init__(self, number: int, process: Any, own_tasks: Connection, results: Connection, life: Connection) -> None:
@@ -44,18 +45,18 @@ class PoolWorker:
         self.own_tasks = own_tasks
         self.results = results
         self.life = life
-        self.call: tuple[int, int] | None = None  # task and call that were seen last
+        self.call: tuple[int, int] | None = None
         self.call_since = 0.0
         self.is_overdue = False
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended."""
+        """Whether the process has ended, also if other code has reaped it."""
         if not self.process.is_alive():
             return True
         try:
             os.kill(self.process_id, 0)
-        except ProcessLookupError:  # other code has reaped it
+        except ProcessLookupError:
             return True
         return False
 
@@ -63,16 +64,16 @@ class PoolWorker:
         """Close the pipes, and release the process."""
         for pipe in (self.own_tasks, self.results, self.life):
             pipe.close()
-        with suppress(ValueError):  # it is still running, for example because it waits for a disk
+        with suppress(ValueError):  # it cannot be ended now: it waits for a disk that does not respond
             self.process.close()
 
 
-def end_workers(workers: list[PoolWorker | None], owner: Owner) -> None:
-    """End the processes and empty the list; does nothing in a forked process.
+def end_workers(workers: list[Worker | None], owner: Owner) -> None:
+    """End worker processes and wait for their end.
 
     Args:
-        workers: the workers; None for one that could not be replaced.
-        owner: the process that has started them.
+        workers: the workers, which are removed from the list.
+        owner: process that has started them; another one leaves them running.
     """
     if not owner.is_this_process:
         return
@@ -81,7 +82,7 @@ def end_workers(workers: list[PoolWorker | None], owner: Owner) -> None:
         worker.own_tasks.close()
     deadline = time.monotonic() + (0.0 if was_interrupted() else _GRACE_S)
     for worker in living:
-        # Results are read, because a worker blocked by a full pipe does not detect that its task pipe is closed.
+        # Keep reading: a worker that is blocked by a full pipe would not notice that it has to end.
         while worker.process.is_alive() and time.monotonic() < deadline:
             ready = connection.wait([worker.results, worker.process.sentinel], deadline - time.monotonic())
             if worker.results in ready:
