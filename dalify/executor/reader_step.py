@@ -166,8 +166,7 @@ class ReaderStep(Step):
             return agreed_samples(column, slot, chunk, agreement, lambda index: frame.start + index in substitutes)
         except MixedBatchError as error:
             index: int = failure_context(error).sample or 0
-            origin = None if origins is None else origins[index]
-            raise located(error, self.node, frame.start + index, origin) from None
+            raise located(error, self.node, frame.start + index, origins[index]) from None
 
     def _read_each(self, frame: Frame, numbers: list[int], substitutes: Any) -> list[list[Array]]:
         """Read one entry after the other; an error belongs to one of them."""
