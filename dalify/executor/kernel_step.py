@@ -150,26 +150,12 @@ class KernelStep(Step):
             refusal = device_error(error, self.node) if self.device == "gpu" else None
             if refusal is not None:
                 raise refusal from error
-            if is_foreign(error, self.node):
-                self._check_frames(error, call.arguments)
-                if failure_context(error).sample is None and count > 1:
-                    self._raise_of_sample(call)
+            if is_foreign(error, self.node) and failure_context(error).sample is None and count > 1:
+                self._raise_of_sample(call)
             raise self._locate_error(error, call) from cause(error, self.node)
         # After a kernel the cache is cold: `zip` would take several times as long.
         for output, slot in enumerate(self.outputs):
             frame.values[slot] = results[output]
-
-    def _check_frames(self, error: Exception, arguments: Mapping[str, Any]) -> None:
-        """Explain the failure of a kernel that got a per-frame argument, which only some operators support."""
-        for name, values in arguments.items():
-            entry = values if values is None or isinstance(values, str) else values[0]
-            if isinstance(entry, np.ndarray) and entry.ndim > 1:
-                refusal = ShapeError(
-                    f"the argument {name} has one value per frame, because its layout starts with F; this operator "
-                    "does not support this.",
-                    hint=f"Specify one value per sample, or remove the layout: {name}=fn.reshape(value, layout='').",
-                )
-                raise located(refusal, self.node) from error
 
     def _raise_of_sample(self, call: StepCall) -> None:
         """Compute the samples of a chunk one by one, and raise the error of the first that fails.

@@ -70,7 +70,7 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
         form = _form(parameter, batch.dense.shape[1:], frame_axes, None)
         return np.ascontiguousarray(batch.dense.reshape(len(batch.dense), *form), wanted)
     values = [
-        np.ascontiguousarray(sample.reshape(_form(parameter, sample.shape, frame_axes, number)), wanted)
+        np.asarray(sample.reshape(_form(parameter, sample.shape, frame_axes, number)), wanted, order="C")
         for number, sample in enumerate(batch.samples)
     ]
     return np.stack(values) if len({value.shape for value in values}) == 1 else values or np.empty(0, wanted)

@@ -80,7 +80,7 @@ def _rows(m: Any, mt: Any, columns: int) -> int:
     size = given.shape[-1] if isinstance(given, np.ndarray) else len(given)
     if size == 1:
         return columns
-    if not width or size % width:
+    if not width or not size or size % width:
         raise ShapeError(
             f"{counted(size, 'number')} do not form a matrix with {counted(width, 'column')}, for vectors of "
             f"{counted(columns, 'number')}."

@@ -240,6 +240,10 @@ def _erase(out_at, x_at, shapes, regions, fills, channel_axis):
                     index[axis] += 1
 
 
+def _is_empty(values: Vectors | None) -> bool:
+    return isinstance(values, np.ndarray) and not values.shape[-1]
+
+
 @erase.cpu_samples
 @erase.gpu_samples
 def _(
@@ -252,6 +256,9 @@ def _(
     shape: Vectors | None,
     spec: Spec,
 ) -> None:
+    # As in DALI, an empty list is an argument that is not given.
+    anchor, shape = (None if _is_empty(values) else values for values in (anchor, shape))
+    fill_value = np.zeros((len(x), 1), np.float32) if _is_empty(fill_value) else fill_value
     if shape is None and anchor is not None:
         raise ShapeError("anchor requires shape.")
     regions = _found_regions(anchor, shape, x.shapes, coordinates.chosen_axes(spec), coordinates.options)

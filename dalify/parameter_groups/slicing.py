@@ -60,7 +60,7 @@ class SliceCoordinates(Parameters):
     def values(
         self, anchor: Batch | None, shape: Batch | None, *, normalized_anchor: bool, normalized_shape: bool
     ) -> dict[str, np.ndarray | None]:
-        """Return the coordinates of a kernel by name, ``[N, k]``; None for those that are not specified.
+        """Return the coordinates of a kernel by name, ``[N, k]``; None for those that are empty or not specified.
 
         Args:
             anchor: the input that specifies the start; None without it.
@@ -75,4 +75,8 @@ class SliceCoordinates(Parameters):
                 values = np.asarray(moved(batch, "cpu").stacked())
                 name = f"rel_{name}" if batch.dtype.is_float and is_normalized else name
                 found[name] = values.reshape(len(values), -1)  # a scalar is valid for a single axis
-        return found
+        return {name: None if _is_empty(values) else values for name, values in found.items()}
+
+
+def _is_empty(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and not values.shape[-1]

@@ -14,6 +14,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, DTypeError, LayoutError, NoOutputsError, ShapeError, SourceError
 from dalify.base.failure_context import failure_context
+from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Batch, array_dtype, from_numpy
@@ -25,9 +26,19 @@ Convert = Callable[[Any], Any]
 
 
 def layout_of(output_layouts: Any, index: int) -> str | None:
-    """Return the layout of one output from ``output_layouts``: a string for all outputs, or a list."""
+    """Return the layout of one output from ``output_layouts``: a string for all outputs, or a list.
+
+    Raises:
+        ArgumentTypeError: neither a string nor a list of strings.
+    """
     if output_layouts is None or isinstance(output_layouts, str):
         return output_layouts
+    is_sequence = is_list_or_tuple(output_layouts) or is_array(output_layouts)
+    if not is_sequence or not all(isinstance(item, str) for item in output_layouts):
+        raise ArgumentTypeError(
+            f"output_layouts must be a string or a list of strings; got {output_layouts!r}.",
+            hint="For example output_layouts='HWC'.",
+        )
     return output_layouts[index] if index < len(output_layouts) else None
 
 

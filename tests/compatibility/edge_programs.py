@@ -22,6 +22,11 @@ def _photo(operator: str, **options: Any) -> Program:
     return on(_PHOTO, "HWC", lambda dali, x: getattr(dali.fn, operator)(x, **options))
 
 
+def _nothing(dali: Any) -> Any:
+    """An empty list in each sample."""
+    return dali.fn.external_source(source=lambda: [np.zeros(0, np.int32)] * 2)
+
+
 def _bordered(name: str) -> Program:
     weights = np.arange(15, dtype=np.float32).reshape(3, 5) / 100
     return on(_PHOTO, "HWC", lambda dali, x: dali.fn.filter(x, weights, border=name))
@@ -200,6 +205,16 @@ EDGES: dict[str, Program] = {
     "map of less than a pixel": _photo("warp_affine", matrix=[1, 0, 0, 0, 1, 0], size=[1.2, 0.3]),
     "one extent for both": _in_perspective(4),
     "perspective of less than a pixel": _in_perspective([0.3, 2]),
+    "no start of a slice": _photo("slice", start=[], shape=[2, 3], axis_names="HW"),
+    "no fractions of a start": _photo("slice", rel_start=[], rel_shape=[0.5], axes=[0]),
+    "no end of a slice": _photo("slice", start=[1], end=[], axes=[0]),
+    "no shape of a slice": _photo("slice", start=[1, 2], shape=[], axis_names="HW"),
+    "no start in each sample": on(
+        _PHOTO, "HWC", lambda dali, x: dali.fn.slice(x, start=_nothing(dali), shape=[2, 3], axis_names="HW")
+    ),
+    "no anchor to erase": _photo("erase", anchor=[], shape=[2, 2], axis_names="HW"),
+    "nothing to erase": _photo("erase", anchor=[], shape=[], axis_names="HW"),
+    "erased without a value": _photo("erase", anchor=[1, 1], shape=[2, 2], axis_names="HW", fill_value=[]),
     "no extents": _photo("pad", shape=[], align=[], axes=[0, 1]),
     "fill values without use": _normalized(fill_values=[7, 8], **_NARROW),
     "fill values of added channels without use": _normalized(fill_values=[7, 8, 9, 10], pad_output=True, **_NARROW),

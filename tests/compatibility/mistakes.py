@@ -91,6 +91,14 @@ def _photo(function: Any) -> Program:
     return on(counted(2, 4, 5, 3), "HWC", function)
 
 
+def _points(function: Any) -> Program:
+    return on(np.ones((2, 4, 3), np.float32), None, function)
+
+
+def _nothing(dali: Any) -> Any:
+    return dali.fn.external_source(source=lambda: [np.zeros(0, np.float32)] * 2)
+
+
 def _no_such_input(dali: Any) -> None:
     pipe = dali.pipeline_def(lambda: dali.fn.external_source(name="a"))(batch_size=2, num_threads=1, device_id=None)
     pipe.build()
@@ -181,6 +189,12 @@ MISTAKES: dict[str, Program] = {
     "names of axes without layout": on(
         counted(2, 4, 5, 3), None, lambda dali, x: dali.fn.expand_dims(x, axes=[0], new_axis_names="F")
     ),
+    "a translation without values": lambda dali: run(dali, lambda: dali.fn.transforms.translation(offset=[])),
+    "a translation without values in each sample": lambda dali: run(
+        dali, lambda: dali.fn.transforms.translation(offset=_nothing(dali))
+    ),
+    "a matrix without values": _points(lambda dali, x: dali.fn.coord_transform(x, M=[])),
+    "a matrix and a translation without values": _points(lambda dali, x: dali.fn.coord_transform(x, MT=[])),
     "an axis twice": _photo(lambda dali, x: dali.fn.squeeze(x, axes=[0, 0])),
     "an axis of a slice twice": _photo(lambda dali, x: dali.fn.slice(x, start=[0, 1], axes=[0, -3])),
     "axes of a slice and their names": _photo(lambda dali, x: dali.fn.slice(x, start=[1], axes=[0], axis_names="W")),

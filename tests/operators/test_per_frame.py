@@ -9,6 +9,9 @@ import pytest
 
 import dalify
 from dalify.base.errors import LayoutError, ShapeError
+from dalify.data import Batch
+from dalify.executor.values import argument_array
+from dalify.registry import catalog
 from tests.helpers.both import assert_same_as_dali, run_here
 from tests.helpers.one_operator import run_dalify
 
@@ -248,3 +251,11 @@ def test_axes_of_arguments(operator, argument, value, others, oracle):
             run_here(graph, *inputs(shape), layouts=["HWC", "", ""])
         with pytest.raises(RuntimeError):
             assert_same_as_dali(graph, *inputs(shape), layouts=["HWC", "", ""])
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_numbers_in_separate_memory(shape):
+    batch = Batch(None, [np.full(shape, number, np.float64) for number in (1, 0)], "")
+    parameters = {name: catalog.find(name).parameters for name in ("preemphasis_filter", "brightness")}
+    assert argument_array(parameters["preemphasis_filter"]["preemph_coeff"], batch).tolist() == [1, 0]
+    assert argument_array(parameters["brightness"]["brightness"], batch).tolist() == [[1], [0]]

@@ -184,6 +184,8 @@ def test_an_error_says_operator_line_and_sample_and_keeps_its_traceback() -> Non
         ),
         (call(lambda x: x[0] if len(x) == 1 else x), ShapeError, "2 for sample 0, 1 for sample 1"),
         (call(lambda x: x, output_layouts="HWC"), LayoutError, "'HWC'"),
+        (call(lambda x: x, output_layouts=5), ArgumentTypeError, "must be a string or a list of strings; got 5"),
+        (call(lambda x: x, output_layouts=[5]), ArgumentTypeError, r"must be a string or a list of strings; got \[5\]"),
         (call(5), ArgumentTypeError, "must be callable"),
         (call(lambda x: x, num_outputs=-1), ArgumentValueError, "negative"),
     ],

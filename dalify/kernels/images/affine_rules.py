@@ -25,8 +25,10 @@ def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = Fals
 
     Raises:
         DTypeError: `x` is not float32.
-        ShapeError: `x` does not have this form, or transforms points of another number of dimensions.
+        ShapeError: `x` does not have this form, or transforms points of another number of dimensions, or there are no
+            dimensions.
     """
+    _check_dimensions(dimensions)
     if x is None:
         shape = None if dimensions is None or is_sequence else (dimensions, dimensions + 1)
         return Spec(DALIDataType.FLOAT, 3, "F**") if is_sequence else Spec(DALIDataType.FLOAT, 2, "**", shape)
@@ -42,6 +44,11 @@ def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = Fals
     if x.ndim == 2 and is_sequence:
         return Spec(DALIDataType.FLOAT, 3, "F**")
     return Spec(DALIDataType.FLOAT, x.ndim, "**" if x.ndim == 2 else "F**", x.shape)
+
+
+def _check_dimensions(size: int | None) -> None:
+    if size == 0:
+        raise ShapeError("a transform needs at least one dimension; an argument has no values.")
 
 
 def dimensions(*values: Any) -> int | None:
@@ -80,8 +87,9 @@ def result_shape(x: Any, size: int | None, *arguments: Any) -> dict[str, Any]:
         arguments: per-sample arguments that may have one entry per frame: arrays, or lists of [k] or [F, k].
 
     Raises:
-        ShapeError: the numbers of frames differ.
+        ShapeError: the numbers of frames differ, or there are no dimensions.
     """
+    _check_dimensions(size)
     if not any(isinstance(item, list) or (item is not None and item.ndim == 3) for item in arguments):
         return {} if x is not None or size is None else {"out_shapes": (size, size + 1)}
     given = [item for item in arguments if item is not None]

@@ -105,8 +105,12 @@ def _(
     given = coordinates.values(
         anchor, shape_input, normalized_anchor=normalized_anchor, normalized_shape=normalized_shape
     )
-    for values in given.values():
-        if values is not None and values.shape != axes.shape:
+    for name, values in given.items():
+        if values is None or values.shape == axes.shape:
+            continue
+        if anchor is None and values.shape[1] == 1:  # one number for all axes
+            given[name] = values.repeat(axes.shape[1], 1)
+        else:
             raise ShapeError(
                 f"there must be one coordinate for each of the {axes.shape[1]} axes; got {values.shape[1:]}."
             )
