@@ -1,7 +1,4 @@
-"""Classifies the ``source`` that a user passed, and locates its definition.
-
-Used by sources in this process and in worker processes.
-"""
+"""Classifies the ``source`` that a user passed, and locates its definition."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class Cycle(Enum):
 
 
 def parse_cycle(cycle: str | bool | None) -> Cycle:
-    """Parse the argument ``cycle``.
+    """Return the behavior for the argument ``cycle``.
 
     Raises:
         ArgumentValueError: the value is not one of the options.
@@ -98,7 +95,7 @@ class Callback:
         takes_info: whether a callable receives the requested sample or batch as argument.
         cycle: behavior after the last item.
         line: start of the source's code; None for built-in types.
-        keys: keys of the first dictionary, for a source that returns dictionaries.
+        keys: keys of the first dictionary that the source returned; empty if it has returned none.
 
     Raises:
         ArgumentTypeError: the value is not a data source, or a callable with an unsupported signature.
@@ -187,7 +184,7 @@ class Callback:
         return f"{self.name} at {self.line}".removesuffix(f" in {self.line.function}()")
 
     def add_note(self, error: BaseException, iteration: int, epoch: int, sample: int | None) -> None:
-        """Add a note to an exception of the source: which source, and for which batch.
+        """Add a note with the source and the batch to an exception of the source.
 
         Args:
             error: the exception.
@@ -201,7 +198,7 @@ class Callback:
 
     @property
     def can_restart(self) -> bool:
-        """Whether iteration can restart: not for callables, generators, map(), zip(), open files."""
+        """Whether iteration can restart; False for callables, generators, map(), zip() and open files."""
         if self.kind is SourceKind.CALLABLE:
             return False
         begin = getattr(type(self.source), "__iter__", None)
@@ -209,7 +206,7 @@ class Callback:
         return not hasattr(type(self.source), "__next__") or isinstance(begin, FunctionType)
 
     def iterate(self) -> Iterator[Any]:
-        """Start iterating over an iterable or generator function."""
+        """Return a new iterator over an iterable or generator function."""
         return iter(self.source() if self.kind is SourceKind.GENERATOR_FUNCTION else self.source)
 
     def __repr__(self) -> str:
@@ -245,7 +242,7 @@ class ItemIterator:
 
     @property
     def stateful(self) -> Any:
-        """The iterator, or else the source, if it can save and load its state; otherwise None."""
+        """The iterator or the source, the first one that can save and load its state; None if none can."""
         return next((each for each in (self._iterator, self._callback.source) if has_state(each)), None)
 
     def resume(self, state: Any) -> None:

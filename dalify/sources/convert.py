@@ -147,7 +147,7 @@ def to_batch(
         raise _no_samples_error()
     if not isinstance(dense, np.ndarray):
         return Batch(dense.clone() if copy else dense, None, layout, "gpu")
-    # A conversion above may have copied already, but for typical small batches shares_memory costs more than a copy.
+    # to_array may have copied already, but for small batches np.shares_memory takes longer than a copy.
     if copy:
         fresh = allocate(dense.shape, dense.dtype)
         np.copyto(fresh, dense)
@@ -158,7 +158,7 @@ def to_batch(
 def _wrapped_batch(data: Any) -> Batch | None:
     if isinstance(data, (TensorListCPU, TensorListGPU)):
         return batch_of(data)
-    found = data if isinstance(data, Batch) else getattr(data, "batch", None)  # of eager and dynamic mode
+    found = data if isinstance(data, Batch) else getattr(data, "batch", None)  # batches of eager and dynamic mode
     return found if isinstance(found, Batch) else None
 
 
@@ -191,7 +191,7 @@ def _from_samples(data: Sequence[Any], copy: bool, layout: str, allocate: Alloca
     plain = copy and types == {np.ndarray} and data[0].dtype.isnative and data[0].dtype.kind in "biuf"
     samples = list(data) if plain else _to_arrays(data)
     _check_devices(samples)
-    # list.count compares by identity first, in C: cheap for typical batches whose samples share one dtype object.
+    # list.count compares by identity first, which is fast for samples with the same dtype object.
     dtypes = [sample.dtype for sample in samples]
     if dtypes.count(dtypes[0]) != len(samples):
         odd = next(index for index, dtype in enumerate(dtypes) if dtype != dtypes[0])
@@ -223,7 +223,7 @@ def _to_arrays(data: Sequence[Any]) -> list[Array]:
 
 
 def _to_sample(value: Any) -> Array:
-    """Convert one sample. Unlike batches, samples may be strings."""
+    """Convert one sample; unlike a batch, it may be a string."""
     if isinstance(value, dict) and isinstance(value.get("bytes"), bytes):
         value = value["bytes"]
     if isinstance(value, (str, bytes)):
@@ -277,8 +277,8 @@ def _join_samples(samples: list[Any], uniform: bool, copy: bool, layout: str, al
 class BatchConverter:
     """Converts user data for one output to batches, and checks it against the declaration.
 
-    Dtype and number of dimensions are as declared, or those of the first batch. They must be the same for all batches,
-    because the plan depends on them.
+    The dtype and the number of dimensions are as declared, or those of the first batch. They must be the same for all
+    batches, because the plan depends on them.
 
     Args:
         declaration: the user's declaration.

@@ -1,7 +1,7 @@
 """Calls a user's source in this process.
 
-The executor only sees batches: this module counts samples, iterations and epochs, and handles the end of the data and
-errors of the user's code. ``dalify.sources.parallel`` does the same with worker processes.
+Counts samples, iterations and epochs, and handles the end of the data and errors of the user's code.
+``dalify.sources.parallel`` does the same with worker processes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class SourceOptions:
             it returns.
         cycle: behavior after the last item of an iterable: None, False, "no" (stop), "raise" (end the epoch and restart
             in the next one), True, "quiet" (restart immediately).
-        batch: whether the source returns whole batches; otherwise single samples.
-        batch_info: whether a callable that takes an argument gets a ``BatchInfo`` instead of the iteration number.
+        batch: True if the source returns whole batches, False if it returns single samples.
+        batch_info: call a callable that takes an argument with a ``BatchInfo`` instead of the iteration number.
     """
 
     batch_size: int
@@ -45,11 +45,11 @@ class SourceOptions:
 
 
 class UserSource:
-    """A user's source, and the position in its data: the base of sources in this process and in worker processes.
+    """A user's source and the position in its data; base class of sources in this process and in worker processes.
 
     Attributes:
         callback: the source and its properties; its ``line`` is shown in error messages about its data.
-        options: see above.
+        options: the options as passed.
         epoch: number of the epoch, counted by ``reset``.
         iteration: number of batches requested in this epoch.
 
@@ -68,7 +68,7 @@ class UserSource:
 
     @property
     def resumes_exactly(self) -> bool:
-        """Whether restoring a state needs no replay: the source receives the index of the requested item."""
+        """Whether restoring a state needs no replay, because the source receives the index of the requested item."""
         return self.callback.takes_info
 
     def reset(self) -> None:
@@ -114,7 +114,7 @@ class ExternalSource(UserSource):
         """Return the next batch: for each output the data as returned by the source, or a list of samples.
 
         Raises:
-            StopIteration: the data is exhausted; also on every further call until ``reset``. An incomplete last batch
+            StopIteration: the data is exhausted, also on every further call until ``reset``. An incomplete last batch
                 is dropped.
             SourceError: the source returned None, or another number of outputs than ``num_outputs``.
             Exception: any exception of the source, with a note that names the source.
@@ -163,7 +163,7 @@ class ExternalSource(UserSource):
         With ``cycle=None`` an iterable continues at its position, because it may not be iterable twice.
 
         Args:
-            is_next: start the next epoch; otherwise this one again.
+            is_next: True to start the next epoch, False to repeat this one.
         """
         if self.callback.cycle is not Cycle.NO:
             epoch = epoch_of(self.callback.source)
@@ -200,9 +200,9 @@ class ExternalSource(UserSource):
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a state returned by ``state()``.
 
-        A callable that receives the index of the item continues immediately, and so does a source with ``state_dict()``
-        and ``load_state_dict()``. Others are iterated again up to the same position, and the items are discarded. A
-        generator, which cannot be iterated twice, continues from its position.
+        A callable that receives the index of the item continues immediately, as does a source with ``state_dict()`` and
+        ``load_state_dict()``. Others are iterated again up to the same position, and the items are discarded. A
+        generator cannot be iterated twice, so it continues at its position.
 
         Raises:
             CheckpointError: this is not the state of a source, the source ends before the position, or a generator is
@@ -278,11 +278,11 @@ class ExternalSource(UserSource):
 
 
 def position_in(state: Mapping[str, Any], further: AbstractSet[str]) -> tuple[int, int, int, bool]:
-    """Return the epoch, the iteration, the number of items and whether the data has ended, from a saved state.
+    """Return epoch, iteration and number of items of a saved state, and whether the data has ended.
 
     Args:
         state: the state.
-        further: further names that it may contain.
+        further: optional names that it may contain.
 
     Raises:
         CheckpointError: this is not the state of a source.
@@ -318,7 +318,7 @@ def split_outputs(data: Any, options: SourceOptions, callback: Callback) -> list
         return list(_outputs(data, num_outputs, callback))
     columns = list(data)
     for index, sample in enumerate(data):
-        # Exact types first, because this runs per sample.
+        # The exact type first, because this runs per sample.
         if type(sample) is not tuple or len(sample) != num_outputs:
             try:
                 columns[index] = _outputs(sample, num_outputs, callback)

@@ -1,7 +1,7 @@
 """Calls a user's source in worker processes.
 
-Batches are requested ahead of time, and their chunks arrive in any order. The executor sees the same as with
-``dalify.sources.external``: batches in order, and one end of each epoch.
+Batches are requested ahead of time, and their chunks arrive in any order. As in ``dalify.sources.external``, batches
+are returned in order, and each epoch ends once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dalify.sources.worker_process import Failure, RunnerFactory, error_of
 
 __all__ = ["ParallelSource"]
 
-# Chunks of a batch per worker: more than one, so that a worker that finishes early takes another.
+# Chunks of a batch per worker. With more than one, a worker that finishes early takes another.
 _CHUNKS_PER_WORKER = 2
 
 
@@ -54,7 +54,7 @@ class _PendingBatch:
 
     @property
     def is_complete(self) -> bool:
-        """Whether its data or its error is complete: the other chunks of a lost batch are not awaited."""
+        """Whether all chunks have arrived, or the batch is lost because a worker died."""
         return not self.missing or self.death is not None
 
 
@@ -66,8 +66,8 @@ class ParallelSource(UserSource):
     callable must depend only on its argument, and must also raise StopIteration for indices beyond the end.
 
     If a worker dies, its current batch is lost. Its replacement iterates an iterable again, from its state when the
-    pipeline was built, and discards the items before the next batch. So the next batch is the correct one if the
-    iterable returns the same items each time. If a worker always dies at the same item, every further batch is lost.
+    pipeline was built, and discards the items before the next batch. So the next batch is correct if the iterable
+    returns the same items each time. If every worker dies at the same item, all further batches are lost.
 
     Args:
         pool: the workers; the source registers itself.
@@ -76,10 +76,10 @@ class ParallelSource(UserSource):
         prefetch_queue_depth: number of batches requested ahead of time, at least 1.
 
     Attributes:
-        prefetch_queue_depth: see above. See ``UserSource`` for the other arguments.
+        prefetch_queue_depth: as passed. See ``UserSource`` for the other attributes.
 
     Raises:
-        ArgumentTypeError: the source is not a data source, or a callable without argument.
+        ArgumentTypeError: the source is not a data source, or is a callable without argument.
         ArgumentValueError: an argument is out of range.
     """
 
@@ -115,7 +115,7 @@ class ParallelSource(UserSource):
 
     @property
     def shared_bytes(self) -> list[int]:
-        """Memory of each slot in bytes."""
+        """Memory used by each slot in bytes."""
         return [slot.used_bytes for slot in self._slots]
 
     def runner_factory(self) -> RunnerFactory:
@@ -141,7 +141,7 @@ class ParallelSource(UserSource):
                 self._scheduled += 1
 
     def is_wanted(self, token: tuple[_PendingBatch, int]) -> bool:
-        """Every chunk is wanted, because the slot of its batch is released with it; see ``Receiver``."""
+        """Return True, because the slot of a batch is released only after all its chunks; see ``Receiver``."""
         return True
 
     def receive(self, token: tuple[_PendingBatch, int], outcome: SourceOutcome | Failure | None) -> None:
@@ -178,14 +178,14 @@ class ParallelSource(UserSource):
     def next_batch(self) -> list[Any]:
         """Return the next batch: for each output one array ``[N, ...]``, or a list of one array per sample.
 
-        Arrays are views of shared memory, which is reused when the last view is gone. If a consumer holds many batches,
-        the arrays are copies.
+        Arrays are views of shared memory, which is reused when the last view is deleted. If a consumer holds more than
+        ``HELD_BATCHES`` batches, the arrays are copies.
 
         Raises:
-            StopIteration: the data is exhausted; also on every further call until ``reset``.
+            StopIteration: the data is exhausted, also on every further call until ``reset``.
             SourceError: the source returned invalid data.
-            WorkerError: a worker died while it processed this batch; or the source raised an exception that cannot be
-                raised here.
+            WorkerError: a worker died while it processed this batch, or the source raised an exception that cannot be
+                unpickled in this process.
             Exception: any exception of the source, with notes that name the source and show its traceback.
         """
         if self._ended:
@@ -251,7 +251,7 @@ class ParallelSource(UserSource):
                 output = self._join_pieces(memory, whole, parts)
             outputs.append(output)
             expected.append(None if isinstance(output, list) else (output.dtype.str, output.shape[1:]))
-        # Only samples from different calls need their positions.
+        # With a single chunk, the worker writes uniform samples contiguously anyway.
         self._expected = tuple(expected) if len(self._chunks) > 1 else ()
         return outputs
 
@@ -268,7 +268,7 @@ class ParallelSource(UserSource):
                 samples.extend(array_in(memory, *piece) for piece in part)
         shape, dtype = samples[0].shape, samples[0].dtype
         if all(sample.shape == shape and sample.dtype == dtype for sample in samples):
-            return np.stack(samples)  # the first uniform batch: later ones are written contiguously
+            return np.stack(samples)  # only the first uniform batch; later ones are written contiguously
         return samples
 
     def _begin(self, epoch: int) -> None:
@@ -279,12 +279,11 @@ class ParallelSource(UserSource):
     def restart(self, is_next: bool = True) -> None:
         """Restart at the first item, in the middle of an epoch; see ``ExternalSource.restart``."""
         if self.callback.cycle is not Cycle.NO:
-            self._drop_pending()  # a worker that sees a new generation restarts its iteration
+            self._drop_pending()  # tasks of a new generation make the worker restart the iteration
             self._taken = self._iterated_items = 0
         self._begin(self.epoch + is_next)
 
     def _drop_pending(self) -> None:
-        # Batches in progress are dropped. Their slots are released with their results.
         self._generation += 1
         self._pool.skip_before(self._number, self._generation)
         for pending in self._pending:
@@ -293,7 +292,7 @@ class ParallelSource(UserSource):
         self._scheduled = 0
 
     def close(self) -> None:
-        """Release the shared memory when its last view is gone. The pool is closed by its owner."""
+        """Release the shared memory when its last view is deleted. The pool is closed by its owner."""
         self._ended = True
         for slot in self._slots:
             slot.close()

@@ -21,7 +21,7 @@ _MASK_64 = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 _MULTIPLIER_2 = 0x94D049BB133111EB
-# Each round changes one half; eight leave no measurable structure, down to size 3 (see the tests).
+# Each round changes one half; after eight rounds, tests find no structure, down to size 3.
 _ROUNDS = 8
 
 
@@ -47,8 +47,8 @@ def _round_value(half, round_key):
     return value >> np.uint64(31)
 
 
-# Compiled functions: NumPy calls take a hundred times as long for small epochs. They hold the GIL because they take
-# less time than passing it to another thread.
+# Compiled, because NumPy calls take a hundred times as long for small epochs.
+# Keeps the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)
 def _permute(positions, size, bits, round_keys, out):
     low_bits = np.uint64((bits + 1) // 2)
@@ -56,7 +56,7 @@ def _permute(positions, size, bits, round_keys, out):
     low_mask = (np.uint64(1) << low_bits) - np.uint64(1)
     for n in range(positions.size):
         value = np.uint64(positions[n])
-        # The network permutes 2**bits < 2 * size values; a value out of range is encrypted again until it is in range.
+        # The network permutes 2**bits < 2 * size values; a value out of range is mapped again until it is in range.
         while True:
             high, low = value >> low_bits, value & low_mask
             for number in range(round_keys.size):
@@ -75,7 +75,7 @@ def _permute(positions, size, bits, round_keys, out):
 def _uniform(positions, round_keys, out):
     for n in range(positions.size):
         value = np.uint64(positions[n]) * np.uint64(_GOLDEN)
-        # One mixing step yields 33 good bits.
+        # One mixing step yields 33 bits.
         high, low = _round_value(value, round_keys[0]), _round_value(value, round_keys[1])
         out[n] = np.float64((high << np.uint64(20)) | (low >> np.uint64(13))) * 2.0**-53
 

@@ -34,7 +34,7 @@ def pickle_by_value(fun: FunctionType) -> FunctionType:
 
 
 class ValuePickler(cloudpickle.Pickler):
-    """cloudpickle's pickler, which follows ``pickle_by_value`` and imports from scripts.
+    """cloudpickle's pickler with support for ``pickle_by_value`` and for imports from scripts.
 
     cloudpickle pickles everything in ``__main__`` by value. A worker that is started by ``spawn`` or ``forkserver``
     imports the script. Its functions and classes stay references, so that their results and exceptions are instances
@@ -42,7 +42,7 @@ class ValuePickler(cloudpickle.Pickler):
     """
 
     def reducer_override(self, obj: Any) -> Any:
-        """Return how an object is pickled; ``NotImplemented`` for pickle's own way."""
+        """Return the reduced form of an object; ``NotImplemented`` for the default of ``pickle``."""
         if isinstance(obj, FunctionType) and hasattr(obj, _BY_VALUE):
             return super().reducer_override(_copied(obj))
         if isinstance(obj, FunctionType | type) and obj.__module__ == "__main__" and _is_in_script(obj):
@@ -60,7 +60,7 @@ def _is_in_script(obj: Any) -> bool:
 
 
 def _copied(function: FunctionType) -> FunctionType:
-    """Return a copy, which no module contains, so that cloudpickle pickles it by value."""
+    """Return a copy; cloudpickle pickles it by value, because no module contains it."""
     code, name, closure = function.__code__, function.__name__, function.__closure__
     copy = FunctionType(code, function.__globals__, name, function.__defaults__, closure)
     copy.__kwdefaults__ = function.__kwdefaults__
@@ -77,7 +77,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(content: bytes) -> Any:
-    """Undo ``dumps``."""
+    """Return the callback pickled by ``dumps``."""
     return pickle.loads(content)
 
 
@@ -85,8 +85,8 @@ class CallbackPickler:
     """The user's ``py_callback_pickler``, or ``ValuePickler``.
 
     Args:
-        chosen: None; a module or object with ``dumps`` and ``loads``; or a tuple of one of these, keyword arguments for
-            ``dumps`` and, optionally, keyword arguments for ``loads``.
+        chosen: None, or a module or object with ``dumps`` and ``loads``, or a tuple of such a module or object, keyword
+            arguments for ``dumps`` and, optionally, keyword arguments for ``loads``.
 
     Raises:
         ArgumentTypeError: the value is none of these.
@@ -140,7 +140,7 @@ def _no_pickler(chosen: Any) -> ArgumentTypeError:
 
 
 class _Loader:
-    """Calls ``loads`` of a pickler; a module is pickled by name, because modules cannot be pickled."""
+    """Calls ``loads`` of a pickler; stores the name of a module, because modules cannot be pickled."""
 
     def __init__(self, pickler: Any, keywords: dict[str, Any]) -> None:
         self._is_module = isinstance(pickler, ModuleType)

@@ -27,19 +27,17 @@ from dalify.sources.worker_process import (
 
 __all__ = ["ReaderProcesses"]
 
-# Tasks in the pipe cannot be canceled when their batch is dropped; two per process keep it busy.
+# Two tasks keep a process busy. More would delay others, because tasks in the pipe cannot be canceled.
 _TASKS_PER_PROCESS = 2
 
 
 class ReaderProcesses:
     """Reads entries in worker processes.
 
-    Before each sample, the random generators of Python, NumPy and torch are seeded from seed, batch and position. So a
-    dataset with random augmentations returns the same data in every run, for any number of processes and after
-    resuming.
+    Before each sample, the random generators of Python, NumPy and torch are seeded from seed, batch and position, so
+    that a dataset with random augmentations returns the same data in every run, for any number of processes.
 
-    If a process dies, its current sample is lost, and the process is replaced. A child that was forked from this
-    process starts its own processes.
+    If a process dies, its current sample is lost, and the process is replaced. A forked child starts its own processes.
 
     Args:
         index: index of the reader.
@@ -90,7 +88,7 @@ class ReaderProcesses:
         self._pool.start()
 
     def submit(self, batch: int, position: int, entry: int) -> Future[Any]:
-        """Start reading an entry for the sample at a position of a batch."""
+        """Start reading an entry for the sample at a position of a batch; the future has its arrays."""
         with self._starting:  # in a forked child, several threads may call this first
             if self._pool is None or not self._owner.is_this_process:
                 self.start()

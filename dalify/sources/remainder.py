@@ -1,7 +1,6 @@
-"""The unread rest of a partially read epoch, for resuming with another number of shards.
+"""The unread samples of a partially read epoch, for resuming with another number of shards.
 
-The samples that the old shards have not read are divided among the new shards, each sample once, without a list of
-samples.
+They are divided among the new shards, each sample once, without a list of samples.
 """
 
 from __future__ import annotations
@@ -48,13 +47,17 @@ class Split:
         return self.seeds if isinstance(self.seeds, int) else self.seeds[window]
 
     def to_json(self) -> list[Any]:
-        """Return plain data; compact if all windows are equal."""
+        """Return count, positions and seeds as integers or lists of integers."""
         numbers = (self.positions, self.seeds)
         return [self.count, *(value if isinstance(value, int) else list(value) for value in numbers)]
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Split:
-        """Inverse of ``to_json``."""
+        """Return the split from the result of ``to_json``.
+
+        Raises:
+            ValueError: a number is invalid or missing.
+        """
         count, *numbers = data
         if type(count) is not int or not 1 <= count <= MAX_SHARDS:
             raise ValueError(f"invalid number of shards: {count!r}")
@@ -72,7 +75,7 @@ def _compact(values: Sequence[int]) -> int | tuple[int, ...]:
 
 
 class _EqualWindows:
-    """The unread samples of windows from each of which the same number was read; positions are computed.
+    """The unread samples of windows if the same number was read from each; positions are computed.
 
     Args:
         size: total number of samples.
@@ -88,12 +91,12 @@ class _EqualWindows:
 
     def locate(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         count, length = self._count, self.length
-        windows = ((positions + 1) * count - 1) // length  # the last one that starts at or before this position
+        windows = ((positions + 1) * count - 1) // length  # the last one that starts at or before the position
         return self._size * windows // count + self._read + positions - length * windows // count, windows
 
 
 class _UnequalWindows:
-    """The unread samples of windows from which different numbers were read; bounds are stored for each window.
+    """The unread samples of windows if different numbers were read; the bounds of each window are stored.
 
     Args:
         size: total number of samples.
@@ -149,7 +152,7 @@ class Remainder:
             positions: in the remainder, int64 ``[N]``.
 
         Returns:
-            their positions in the epoch, ``[N]``, and their window of the first sharding, ``[N]``.
+            Their positions in the epoch and their windows of the first sharding, both int64 ``[N]``.
         """
         numbers = np.zeros(len(positions), np.int64)
         for windows in reversed(self._windows):

@@ -1,8 +1,8 @@
 """Determines the order of the entries of indexable readers.
 
-Order, shards, padding and resuming are the same for every reader. Windows, rotation of shards and padding are those of
-DALI. Unlike DALI, shuffling is an exact permutation that is computed, not a buffer of ``initial_fill`` samples. So it
-needs no memory and no fill time, and resumes from two integers.
+Order, shards, padding and resuming are the same for every reader. Windows, rotation of shards and padding are as in
+DALI. The shuffle is a computed exact permutation instead of DALI's buffer of ``initial_fill`` samples, so it needs no
+memory and resumes from two integers.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from dalify.sources.selection import BoundSampler
 
 __all__ = ["Sampler"]
 
-# Distinct, so that no two uses of a seed share an order.
+# Distinct, so that two uses of the same seed have different orders.
 _DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REPLACEMENT_ORDER = 1, 2, 3, 4
-# Number of shuffled entries computed at a time, so that NumPy's overhead is small for any batch size.
+# Number of entries computed at a time, so that NumPy's overhead is small for any batch size.
 _BLOCK = 4096
 _MAX_NUMBER = 1 << 53  # of epochs and samples in a saved state
 
 
 class Sampler:
-    """The endless stream of entry indices of one reader.
+    """The entry indices of one reader, for any number of epochs.
 
     Its state is the epoch and the number of samples returned in it; equal options and state give equal batches.
 
     Args:
         options: options that determine the order.
         selection: the entries of an epoch; None for all entries, each once.
-        blocks: blocks of entries, for which reading one entry costs as much as reading the block, and which are
-            shuffled accordingly; None if each entry can be read separately.
+        blocks: blocks of entries, for formats where reading one entry costs as much as reading its block; None if each
+            entry can be read separately.
         file_sizes: number of entries of each container file; None unless ``options.by_file``.
 
     Attributes:
@@ -127,7 +127,7 @@ class Sampler:
         return self._block[position - first :]
 
     def _last_entry(self) -> int:
-        """Return the entry for padding the last batch: this reader's last sample, or a neighbor's if it has none."""
+        """Return the entry for padding the last batch: the last one of this shard, or of its neighbor if empty."""
         start, stop, _ = self._window()
         if stop > start:
             return int(self._entries(stop - start - 1)[0])
@@ -176,14 +176,14 @@ class Sampler:
 
         Args:
             epoch: epoch of the batch.
-            position: identifies the use; equal numbers give equal entries.
+            position: numbers that identify the replaced sample; equal numbers give equal entries.
         """
         start, stop = self.options.window(epoch)
         chosen = start + mixed_key(_REPLACEMENT_ORDER, self.options.size, epoch, *position) % (stop - start)
         return int(self._entries_in_window(np.array([chosen]), start, stop, epoch, self.options.seed)[0])
 
     def epoch_of(self, state: Mapping[str, Any], position: int) -> int:
-        """Return the epoch of a sample of a batch."""
+        """Return the epoch of the sample at a position of the batch that follows a state."""
         replay = copy.copy(self)
         replay.restore(state)
         replay.next_batch(position + 1)
@@ -196,18 +196,18 @@ class Sampler:
             epoch: number of the epoch, from 0.
 
         Raises:
-            ArgumentValueError: ``epoch`` is negative, or no integer.
+            ArgumentValueError: ``epoch`` is negative or not an integer.
         """
         if not is_integer(epoch) or epoch < 0:
             raise ArgumentValueError(f"epoch must be an integer, at least 0; got {epoch!r}.")
         self._move_to(epoch, 0, {})
 
     def left(self) -> dict[int, int]:
-        """Return the number of unread samples, of all shards, in each epoch that was started with other shards."""
+        """Return the number of unread samples of all shards, by epoch, for epochs started with other shards."""
         return {epoch: len(remainder) for epoch, remainder in self._remainders.items()}
 
     def state(self) -> dict[str, Any]:
-        """Return the state as plain data for JSON."""
+        """Return the state as JSON-ready data."""
         state: dict[str, Any] = {
             "epoch": self.epoch,
             "position": self.position,
@@ -226,7 +226,7 @@ class Sampler:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state()`` of a sampler with equal options.
 
-        With another number of shards, the rest of the epoch is divided again.
+        If the number of shards differs, the unread samples of the epoch are divided among the new shards.
 
         Args:
             state: state of a sampler, or ``{"shards": [...]}`` with the states of all shards after the same batch.
@@ -286,7 +286,7 @@ class Sampler:
             raise CheckpointError(f"invalid position of a reader: {dict(state)}.")
 
     def _divide(self, states: list[Mapping[str, Any]]) -> None:
-        """Divide the rest of an epoch of another sharding."""
+        """Divide the unread samples of an epoch that was started with another number of shards."""
         count = states[0]["num_shards"]
         if len(states) == 1 and count > 1:
             self._divide_from_one(states[0])
@@ -301,7 +301,7 @@ class Sampler:
             )
         epochs = {item["epoch"] for item in states}
         first = min(epochs)
-        # A shard that has started the next epoch has dropped the remainder of this one.
+        # A shard that has started the next epoch has deleted the remainder of this one.
         left = next(item for item in states if item["epoch"] == first).get("left", {})
         if max(epochs) - first > 1 or any(not item.get("left", {}).items() <= left.items() for item in states):
             raise CheckpointError(
@@ -319,7 +319,7 @@ class Sampler:
         self._move_to(first, 0, remainders)
 
     def _divide_from_one(self, state: Mapping[str, Any]) -> None:
-        """Divide the unread samples again, if the states of all shards follow from the state of one."""
+        """Like ``_divide``, with the state of one shard; without a shuffle, the others have the same position."""
         if self.options.random_shuffle:
             raise CheckpointError(
                 f"the checkpoint was made with {state['num_shards']} shards, but the reader now has "
@@ -354,7 +354,7 @@ def _remainders_of(state: Mapping[str, Any], size: int) -> dict[int, Remainder]:
 
 
 def _by_file(positions: NDArray[np.int64], sizes: NDArray[np.int64], key: int) -> NDArray[np.int64]:
-    """Return the entries at positions for files in random order, with unchanged order in each file."""
+    """Return the entries at positions when files are in random order and entries keep their order in each file."""
     order = permute(np.arange(len(sizes)), len(sizes), key)
     ends = np.cumsum(sizes[order])
     ranks = np.searchsorted(ends, positions, side="right")

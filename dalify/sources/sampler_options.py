@@ -1,4 +1,4 @@
-"""The options that determine the order of a reader, with DALI's arithmetic of shards and epochs."""
+"""The options that determine the order of a reader; shards and epochs are computed as in DALI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def window_bounds(size: int, window: int, count: int) -> tuple[int, int]: ...
 @overload
 def window_bounds(size: int, window: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
 def window_bounds(size: int, window: Any, count: int) -> tuple[Any, Any]:
-    """Return start and stop of one of a number of windows that divide a range; for an array of windows, arrays."""
+    """Return start and stop of one of ``count`` windows of ``range(size)``; for an array of windows, arrays."""
     return size * window // count, size * (window + 1) // count
 
 
@@ -37,15 +37,15 @@ class SamplerOptions:
         initial_fill: size of DALI's shuffle buffer. Unused if the shuffle is exact; for entries in blocks
             (row groups), the minimum number that is shuffled together.
         shuffle_after_epoch: shuffle all data before each epoch, identically on all shards, and return the shard's
-            window of it. Excludes ``random_shuffle`` and ``stick_to_shard``. For containers (``by_file``): shuffle the
-            files and keep the order of entries in each file, so that files are read sequentially; ``random_shuffle``
-            then shuffles the entries of the shard.
-        stick_to_shard: read the same shard in every epoch; otherwise each epoch reads the next shard.
-        pad_last_batch: fill the last batch of an epoch by repeating its last sample, if necessary a whole batch if
-            other shards have one more; otherwise the next epoch starts within the batch.
+            window of it. Excludes ``random_shuffle`` and ``stick_to_shard``. With ``by_file``, shuffle the files and
+            keep the order of entries in each file, so that files are read sequentially; ``random_shuffle`` then
+            shuffles the entries of the shard.
+        stick_to_shard: read the same shard in every epoch; if False, each epoch reads the next shard.
+        pad_last_batch: fill the last batch of an epoch by repeating its last sample, and add a whole batch if other
+            shards have one more; if False, the next epoch starts within the batch.
         seed: seed of ``random_shuffle``; may differ between shards.
         shuffle_after_epoch_seed: seed of ``shuffle_after_epoch``; must be equal on all shards.
-        by_file: whether files contain many entries each.
+        by_file: the entries are in container files with many entries each.
 
     Raises:
         ArgumentValueError: a value is out of range, or two options cannot be used together.
@@ -102,7 +102,7 @@ class SamplerOptions:
 
     @property
     def epoch_size_padded(self) -> int:
-        """Total number of samples of all shards, including padding to equal shards (not of batches)."""
+        """Total number of samples of all shards, including padding to shards of equal size, but not to full batches."""
         return self.largest_shard * self.num_shards if self.pad_last_batch else self.size
 
     def shard(self, epoch: int, shard_id: int | None = None) -> int:

@@ -37,8 +37,8 @@ class Weighted:
     Args:
         weights: one per entry, not negative.
         num_samples: samples per epoch; the number of entries by default.
-        replacement: whether an entry may occur several times; otherwise each occurs at most once, and
-            the order is computed at the start of an epoch: 8 MB and some 0.1 s for a million entries.
+        replacement: allow an entry to occur several times in an epoch. If False, each occurs at most once, and the
+            order is computed at the start of an epoch, which takes 8 MB and about 0.1 s for a million entries.
         seed: seed of the sampling; must be equal on all shards.
 
     Example:
@@ -174,10 +174,10 @@ def bind_sampler(sampler: Any, index: Entries[Any]) -> BoundSampler:
     """Bind a sampler to a reader's index.
 
     Args:
-        sampler: one of this module, or any object with a length that yields indices of entries, such as a
+        sampler: a sampler of this module, or any object with a length that yields indices of entries, such as a
             ``torch.utils.data.Sampler``. Its order may depend only on the epoch: ``set_epoch`` is called if it exists,
-            and torch's random generator is seeded for the iteration and restored afterwards. The indices are kept for
-            one epoch, and requested again when a run is resumed.
+            and torch's random generator is seeded for the iteration and restored afterwards. The indices are stored
+            for one epoch, and requested again when a run is resumed.
         index: index of the reader.
 
     Raises:
@@ -206,7 +206,7 @@ class BoundSampler(ABC):
 
     @abstractmethod
     def entries(self, epoch: int, positions: Numbers) -> Numbers:
-        """Return the entries at positions of an epoch, from 0 to one less than its size."""
+        """Return the entries at positions of an epoch, int64 ``[N]``, each from 0 to ``size - 1``."""
 
 
 class _Indices(BoundSampler):
@@ -227,11 +227,11 @@ class _WithReplacement(BoundSampler):
     def entries(self, epoch: int, positions: Numbers) -> Numbers:
         numbers = uniform(positions, mixed_key(_DRAW, self._seed, epoch))
         found = np.searchsorted(self._shares, numbers, side="right")
-        return np.minimum(found, len(self._shares) - 1)  # the last cumulative share may be rounded to below 1
+        return np.minimum(found, len(self._shares) - 1)  # rounding may make the last cumulative share less than 1
 
 
 class _WithoutReplacement(BoundSampler):
-    """One order for each epoch: Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006."""
+    """One order per epoch; method of Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006."""
 
     def __init__(self, size: int, weights: NDArray[np.float64], seed: int) -> None:
         super().__init__(size)
@@ -309,7 +309,7 @@ class _UserSampler(BoundSampler):
                 torch.manual_seed(mixed_key(_USER_SAMPLER, epoch) >> 1)
                 own = getattr(self._sampler, "generator", None)
                 if isinstance(own, torch.Generator):
-                    # The initial seed may be set by the user; the generator state would depend on earlier reads.
+                    # The user may have set the initial seed; the generator's state depends on earlier reads.
                     if self._first_seed is None:
                         self._first_seed = own.initial_seed()
                     own.manual_seed(mixed_key(_USER_SAMPLER, self._first_seed, epoch) >> 1)
@@ -345,7 +345,7 @@ def _checked_entries(indices: Any, count: int) -> Numbers:
 
 
 def _apportion(shares: NDArray[np.float64], size: int) -> Numbers:
-    """Round shares to integers that add up to ``size`` (largest remainder method)."""
+    """Return integers proportional to shares that add up to ``size``, by the largest remainder method."""
     exact = shares * size
     counts = np.floor(exact).astype(np.int64)
     missing = size - int(counts.sum())

@@ -1,7 +1,4 @@
-"""Determines the shard of this process.
-
-Used when a reader starts, and when a saved run is divided among another number of shards.
-"""
+"""Determines the shard of this process."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from dalify.base.optional import is_loaded, torch
 
 __all__ = ["resolve_shard"]
 
-# Environment variables with rank and number of processes, by launcher. Inner launchers come first. SLURM_NTASKS would
-# be wrong: SLURM also sets it in a batch script, which is one process.
+# Environment variables with rank and number of processes, by launcher; inner launchers first, because outer ones may
+# start them. SLURM_NTASKS is not used, because SLURM also sets it in a batch script, which is one process.
 _LAUNCHERS = (
     ("RANK", "WORLD_SIZE"),  # torchrun and compatible launchers
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # mpirun of Open MPI
@@ -32,8 +29,8 @@ def resolve_shard(arguments: Mapping[str, Any]) -> tuple[int, int]:
 
     Args:
         arguments: arguments of a reader. With ``shard="auto"``, rank and number of processes are taken from
-            ``torch.distributed``, Ray Train or ``jax.distributed``, if the program is part of one; else from the
-            environment set by torchrun, mpirun or srun; else 0 and 1.
+            ``torch.distributed``, Ray Train or ``jax.distributed`` if initialized, otherwise from the environment
+            variables of torchrun, mpirun or srun; without them they are 0 and 1.
 
     Raises:
         ArgumentValueError: ``shard`` is invalid or specified twice, or the environment is inconsistent.
@@ -58,7 +55,7 @@ def _from_libraries() -> tuple[int, int] | None:
     if (found := _from_ray_train()) is not None:
         return found
     jax: Any = sys.modules.get("jax")
-    # Without initialization, querying the rank would start JAX's devices.
+    # Without initialization, querying the rank would initialize JAX's devices.
     if jax is not None and getattr(jax.distributed, "is_initialized", bool)():
         return jax.process_index(), jax.process_count()
     return None
@@ -80,7 +77,7 @@ def _from_ray_train() -> tuple[int, int] | None:
 
 
 def _from_environment() -> tuple[int, int] | None:
-    """Return rank and size from a launcher; None without one."""
+    """Return rank and size from a launcher's environment variables; None without one."""
     for rank_name, size_name in _LAUNCHERS:
         rank, size = _number(rank_name), _number(size_name)
         if rank is None and size is None:

@@ -1,9 +1,8 @@
 """Shared memory that worker processes fill and this process reads without a copy.
 
-A slot is an unnamed file: the kernel frees it when the last process that has it ends, however it ends. So nothing can
-leak, no tracker is needed, and it does not count against the size of ``/dev/shm``, which is small in containers. A slot
-is divided into regions so large that writers never overlap or have to request space: only pages that are written use
-memory.
+A slot is an unnamed file: the kernel frees it when the last process with a descriptor ends, even if it is killed. So no
+tracker is needed, and the file does not count against the size of ``/dev/shm``, which is small in containers. A slot is
+divided into regions so large that writers need no allocator; only pages that are written use memory.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from dalify.base.interrupts import CallAtEnd
 
 __all__ = ["HELD_BATCHES", "REGION_BYTES", "Slot", "SlotReference", "aligned", "array_in"]
 
-# Batches that a consumer may hold without a copy, in addition to those in progress.
+# Number of batches that a consumer may hold without a copy, in addition to those in progress.
 HELD_BATCHES = 4
 
-# Address space is the only cost; the result of one worker for one batch is always below 4 GiB.
+# A region uses address space only. The result of one worker for one batch must not exceed it.
 REGION_BYTES = 1 << 32
-_ALIGNMENT_BYTES = 64  # a cache line, and the widest SIMD registers
+_ALIGNMENT_BYTES = 64  # of a cache line and the widest SIMD registers
 
 
 def aligned(size_bytes: int) -> int:
-    """Round a size up to a multiple of the cache line."""
+    """Return a size rounded up to a multiple of the cache line."""
     return -(-size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
@@ -66,7 +65,7 @@ def _unnamed_file(size_bytes: int) -> int:
 class Slot:
     """Shared memory for one batch: a header, a region for uniform data, and one region per chunk of the batch.
 
-    Can be passed to a new process with any start method.
+    A slot can be passed to a new process with any start method.
 
     Args:
         chunks: number of chunks that are written independently; 0 if the first two regions suffice.
@@ -97,7 +96,7 @@ class Slot:
         return self._memory
 
     def write_header(self, content: bytes) -> None:
-        """Write a short message for the writers."""
+        """Store a short message for the workers that write into the slot."""
         self.memory[: len(content) + 8] = np.frombuffer(len(content).to_bytes(8, "little") + content, np.uint8)
 
     def read_header(self) -> bytes:
@@ -125,14 +124,14 @@ class Slot:
 
     @property
     def used_bytes(self) -> int:
-        """Return the memory that the slot actually uses."""
+        """Memory in bytes of the pages that have been written."""
         return os.fstat(self._file).st_blocks * 512
 
     def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
-        """Release the memory when its last view is gone."""
+        """Release the memory when its last view is deleted."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -140,7 +139,7 @@ class Slot:
 
 
 def array_in(memory: NDArray[np.uint8], start: int, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return a view of a slot's memory, see ``Slot.array``."""
+    """Return a view of the memory of a slot; see ``Slot.array``."""
     element = np.dtype(dtype)
     size_bytes = math.prod(shape) * element.itemsize
     if start % REGION_BYTES + size_bytes > REGION_BYTES:
@@ -155,7 +154,7 @@ def _received(chunks: int, file: Any) -> Slot:
 
 
 class SlotReference(CallAtEnd):
-    """Reserves a slot while an array views it; releases the slot when it is destroyed."""
+    """Reserves a slot while an array views it, and releases it when the last view is deleted."""
 
     __array_interface__: dict[str, Any]
     _memory: NDArray[np.uint8]
@@ -164,7 +163,7 @@ class SlotReference(CallAtEnd):
         """Reserve a slot.
 
         Args:
-            free: receives the number of the slot on release, from any thread.
+            free: the number of the slot is appended to it on release, by any thread.
             number: number of the slot.
             slot: the slot.
         """
@@ -174,5 +173,5 @@ class SlotReference(CallAtEnd):
         return self
 
     def memory(self) -> NDArray[np.uint8]:
-        """Return all bytes of the slot; arrays that view them keep the slot reserved."""
+        """Return all bytes of the slot; it stays reserved while an array views them."""
         return np.asarray(self)

@@ -1,4 +1,4 @@
-"""The worker side of a parallel source: calls it and writes the results into shared memory."""
+"""Calls a parallel source in a worker process and writes the results into shared memory."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = [
     "uniform_starts",
 ]
 
-# Frames of these files start every traceback and are not useful to the user.
+# The first frames of every traceback are in these files; they are omitted.
 _OWN_FILES = (ItemIterator.take.__code__.co_filename, __file__)
 
-# Dtype and shape of the samples of an output that is expected to be uniform; None otherwise.
+# For each output: dtype and shape of its samples if they are expected to be uniform, otherwise None.
 Expected = tuple[tuple[str, tuple[int, ...]] | None, ...]
 
 
@@ -65,7 +65,7 @@ class Piece(NamedTuple):
     shape: tuple[int, ...]
 
 
-# Instead of pieces: the samples of the chunk are at their expected positions.
+# Replaces the pieces if the samples of the chunk are at their expected positions.
 IN_PLACE = "in place"
 
 
@@ -91,10 +91,10 @@ class SourceSettings:
 
     Attributes:
         load: returns the source.
-        options: its options.
-        slots: shared memory.
-        skipped_items: items of an iterable to skip before the next batch, because another worker or an earlier run has
-            taken them.
+        options: options of the source.
+        slots: the slots, by number.
+        skipped_items: number of items of an iterable to skip before the next batch, because another worker or an
+            earlier run has taken them.
         generation: the generation that ``skipped_items`` applies to.
     """
 
@@ -106,7 +106,7 @@ class SourceSettings:
 
 
 def uniform_starts(expected: Expected, batch_size: int) -> list[int]:
-    """Return the offset in a slot of the samples of each expected output."""
+    """Return the start offset in a slot of each output, for a full batch of the expected samples."""
     starts = []
     start = REGION_BYTES  # after the header
     for output in expected:
@@ -135,7 +135,7 @@ class SourceRunner:
         return callback
 
     def run(self, task: Task, calls: Calls) -> SourceOutcome:
-        """Execute a task."""
+        """Execute a task; errors of the source are in the outcome."""
         chunk = Chunk(*task.details)
         items: list[Any] = []
         options = self._options

@@ -1,7 +1,6 @@
 """Calls user functions on the samples of a batch, and checks their results.
 
-Shared by the operators for NumPy arrays and DLPack capsules, which differ only in the form of samples that functions
-receive and return.
+The operators for NumPy arrays and for DLPack capsules use it with different conversions of arguments and results.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def output_count(arguments: Mapping[str, Any]) -> int:
 
 
 def output_specs(xs: Sequence[Spec], function: object, num_outputs: int, output_layouts: Any) -> tuple[Spec, ...]:
-    """Return the specs of the outputs, of which only the layout and the device are known.
+    """Return the specs of the outputs; only layout and device are known before the function is called.
 
     Raises:
         ArgumentTypeError: the function is not callable.

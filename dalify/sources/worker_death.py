@@ -1,4 +1,4 @@
-"""How a worker process ended, and the error for the batch that was lost."""
+"""The end of a worker process, and the error for the batch that was lost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["WorkerDeath"]
 
 
 class WorkerDeath(NamedTuple):
-    """How a worker process ended.
+    """The end of a worker process.
 
     Attributes:
         process_id: process id of the worker.
-        code: exit code, or minus the number of a signal; None if other code in this program has reaped the process.
+        code: exit code, or the negative number of a signal; None if other code in this program reaped the process.
         call: index of the call in the task, -1 before the first one; None if the worker was not ready yet.
         timeout_s: time limit that a call exceeded; None for another reason.
         reason: why a worker could not be started; "" if it ran.
@@ -33,8 +33,8 @@ class WorkerDeath(NamedTuple):
         """Return the error for the task of the worker.
 
         Args:
-            subject: owner of the called code: ``the source load()``.
-            request: name of the request: ``batch 7 of epoch 0``.
+            subject: owner of the called code, such as ``the source load()``.
+            request: description of the request, such as ``batch 7 of epoch 0``.
             line: location of the user's code.
             operator: public name of the operator.
         """

@@ -1,7 +1,7 @@
-"""The worker processes of a pipeline: starts them, gives them tasks, monitors and replaces them, and ends them.
+"""Starts the worker processes of a pipeline, sends them tasks, monitors and replaces them, and ends them.
 
-Whatever happens here (an error, Ctrl-C, a fork by the user, the end of the interpreter), no process may be left behind,
-and no process of another owner may be ended.
+After an error, Ctrl-C, a fork by the user or the end of the interpreter, no worker may keep running, and processes of
+other owners must not be ended.
 """
 
 from __future__ import annotations
@@ -39,24 +39,25 @@ __all__ = ["Receiver", "WorkerPool"]
 
 _T = TypeVar("_T")
 
-# A pipe holds 64 KiB, which is 900 tasks: below that, submitting a task never blocks.
+# A pipe holds 64 KiB or 900 tasks, so submitting a task never blocks.
 _MAX_TASKS_OUT = 512
-# Interval in seconds for detecting ended workers whose children keep their pipe open; others are detected at once.
+# Interval in seconds for detecting an ended worker if its child processes keep its pipe open; others are detected
+# immediately.
 _LIFE_CHECK_S = 1.0
 # Time in seconds for a worker to finish its task when the pool is closed; then it gets SIGTERM.
 _GRACE_S = 0.2
 # Time in seconds for a worker to end after SIGTERM; then it gets SIGKILL.
 _TERMINATION_S = 1.0
 _POLL_S = 0.0005
-# A worker ends itself when a call takes too long. A worker that was stopped cannot; it is ended from outside after this
-# multiple of the limit, plus some seconds.
+# A worker ends itself when a call exceeds the time limit. A stopped worker (SIGSTOP) cannot; this process ends it after
+# this multiple of the limit plus this number of seconds.
 _OVERDUE_FACTOR, _OVERDUE_S = 2.0, 1.0
-# Reported by multiprocessing if the fork server does not know the exit code.
+# Exit code that multiprocessing reports if the fork server was killed.
 _NO_EXIT_CODE = 255
 
 
 class Receiver(Protocol):
-    """The owner of tasks of the workers."""
+    """Submits tasks to a pool and receives their outcomes."""
 
     def runner_factory(self) -> RunnerFactory:
         """Return the function that creates the task runner of a worker process that is started now."""
@@ -80,7 +81,7 @@ class Receiver(Protocol):
 
         Args:
             token: the value passed to ``submit`` with the task.
-            death: how the worker died.
+            death: the end of the worker.
         """
         ...
 
@@ -116,7 +117,7 @@ class _Worker:
     def close(self) -> None:
         for pipe in (self.own_tasks, self.results, self.life):
             pipe.close()
-        with suppress(ValueError):  # it cannot be ended now: it waits for a disk that does not respond
+        with suppress(ValueError):  # it is still running, for example because it waits for a disk
             self.process.close()
 
 
@@ -171,7 +172,7 @@ class WorkerPool:
         self._next_number = 0
         self._closed = False
         self._owner = Owner()
-        # Two, so that one thread can submit tasks while another waits for results. Acquired in this order.
+        # Two locks, so that one thread can submit tasks while another waits for results. Acquired in this order.
         self._collecting = threading.RLock()
         self._submitting = threading.RLock()
         try:
@@ -224,7 +225,7 @@ class WorkerPool:
         return partial(load, content)
 
     def start(self) -> None:
-        """Start the workers, if they are not running. Fork before threads and GPU contexts are created.
+        """Start the workers if they are not running. Call it before threads and GPU contexts are created.
 
         Raises:
             ArgumentTypeError: a source cannot be sent to another process.
@@ -256,7 +257,7 @@ class WorkerPool:
         os.set_blocking(own_out.fileno(), False)
         self._progress[number] = STARTING, -1
         factories = [receiver.runner_factory() for receiver in self._receivers]
-        # Known before the fork, so that the child closes its copies of this end: see _close_in_child.
+        # Set before the fork, so that the child closes its copies of these ends; see _close_in_child.
         self._pending = (own_tasks, results, life)
         process = context.Process(
             target=run_worker,
@@ -276,7 +277,7 @@ class WorkerPool:
         )
         if self.start_method != "fork":
             resource_tracker.ensure_running()  # it unblocks SIGINT when it starts
-        # Ctrl-C while a worker starts would end it with a traceback: it is blocked until run_worker ignores it.
+        # Ctrl-C would end a starting worker with a traceback, so SIGINT is blocked until run_worker ignores it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
@@ -337,7 +338,7 @@ class WorkerPool:
             pipe = self._shared_tasks
             if job.worker is not None:
                 worker = self._workers[job.worker]
-                if worker is None:  # could not be replaced
+                if worker is None:  # starting a replacement failed
                     self._waiting.appendleft(job)
                     return
                 pipe = worker.own_tasks
@@ -359,7 +360,7 @@ class WorkerPool:
                     return
 
     def skip_before(self, receiver: int, generation: int) -> None:
-        """Let the workers skip tasks of a receiver that are older than a generation."""
+        """Make the workers skip tasks of a receiver from before a generation."""
         if len(self._generations):
             self._generations[receiver] = generation
 
@@ -387,10 +388,10 @@ class WorkerPool:
                     if worker.results in ready:
                         if self._take_result(worker):
                             got_results = True
-                        else:  # it is ending, or the user's code has closed its files: it will send no results
+                        else:  # it is ending, or the user's code has closed its pipe, so it can send no results
                             worker.process.kill()
                 self._end_overdue(workers)
-                # Others could do all the work, but the user requested this number of workers.
+                # Dead workers are also replaced if the others could execute all tasks.
                 if not got_results or any(end in ready for end in ends):
                     for worker in workers:
                         if worker.has_ended:
@@ -416,8 +417,8 @@ class WorkerPool:
                 self.collect(lambda: False)
 
     def _end_overdue(self, workers: list[_Worker]) -> None:
-        """End workers whose call takes so long that they must have been stopped, for instance by SIGSTOP."""
-        if self._timeout_s is None or self._closed:  # collect() continues after this thread closed the pool
+        """End workers that have exceeded the time limit of a call without ending, for example after SIGSTOP."""
+        if self._timeout_s is None or self._closed:  # the pool may be closed within collect()
             return
         now = time.monotonic()
         for worker in workers:
@@ -470,24 +471,24 @@ class WorkerPool:
                 self._report_lost(lost, death)
 
     def _terminate_orphan(self, worker: _Worker) -> None:
-        """End a worker whose fork server was killed: it is still running, although multiprocessing assumes its end."""
+        """End a worker after its fork server was killed; multiprocessing assumes that it ended, but it may be alive."""
         if self.start_method == "forkserver" and worker.process.exitcode == _NO_EXIT_CODE:
             with suppress(ProcessLookupError, PermissionError):
                 if os.getpgid(worker.process_id) == os.getpgid(0):
                     os.kill(worker.process_id, signal.SIGKILL)
 
     def _requeue(self, jobs: list[_Job]) -> None:
-        """Put abandoned tasks before the waiting ones."""
+        """Put submitted tasks back before the waiting ones."""
         jobs.sort(key=lambda job: job.task.number)
         for job in jobs:
             del self._out[job.task.number]
         self._waiting.extendleft(reversed(jobs))
 
     def _unstarted_jobs(self) -> list[_Job]:
-        """Take back the shared tasks that no worker has started: those in the pipe, and those lost with a worker.
+        """Return the shared tasks that no worker has started, and remove them from the pipe.
 
-        A worker that was killed between taking a task and recording it leaves no trace of it, so these are the tasks
-        that remain when all others are accounted for.
+        A worker that was killed between taking a task and recording it has also lost it. So the result is all submitted
+        shared tasks except those that a worker has recorded or completed.
         """
         assert self._shared_out is not None, "dalify bug: workers without a pipe"
         with suppress(BlockingIOError):
@@ -503,7 +504,7 @@ class WorkerPool:
         return [job for number, job in self._out.items() if job.worker is None and number not in begun]
 
     def close(self) -> None:
-        """End the workers. Their last results stay readable. Can be called repeatedly, and in a forked process."""
+        """End the workers; received results stay readable. Can be called repeatedly, and in a forked process."""
         self._closed = True
         if not self._owner.is_this_process:
             return
@@ -528,7 +529,7 @@ class WorkerPool:
             self._control = None
 
     def _close_in_child(self) -> None:
-        """In a forked process: close this end of the pipes, so that the workers detect the end of their parent."""
+        """Close this end of the pipes in a forked process, so that the workers detect the end of their parent."""
         self._collecting, self._submitting = threading.RLock(), threading.RLock()  # the fork may copy them locked
         workers = [worker for worker in self._workers if worker is not None]
         pipes = [pipe for worker in workers for pipe in (worker.own_tasks, worker.results, worker.life)]
@@ -536,7 +537,7 @@ class WorkerPool:
             if pipe is not None and not pipe.closed:
                 pipe.close()
         for worker in workers:
-            # multiprocessing would end or await them when the forked process ends, although they are not its children.
+            # At its end, multiprocessing would terminate or join them, although they are not its children.
             multiprocessing_process._children.discard(worker.process)  # pyright: ignore[reportAttributeAccessIssue]
         self._workers.clear()
 
@@ -549,11 +550,11 @@ def _cannot_start(error: OSError) -> WorkerError:
 
 
 def _end_of_pool(reference: weakref.ref[WorkerPool], workers: list[_Worker | None], owner: Owner) -> None:
-    """End the workers of a deleted pool, or of one that the end of the program finds in use."""
+    """End the workers of a deleted pool, or of a pool in use at the end of the program."""
     pool = reference()
     if pool is None or was_interrupted():  # no other thread uses the workers, or the program was interrupted
         _end_workers(workers, owner)
-    else:  # a thread that waits for results would treat the ended workers as dead and replace them
+    else:  # with _end_workers, a thread that waits for results would replace the ended workers
         pool.close()
 
 
@@ -565,7 +566,7 @@ def _end_workers(workers: list[_Worker | None], owner: Owner) -> None:
         worker.own_tasks.close()
     deadline = time.monotonic() + (0.0 if was_interrupted() else _GRACE_S)
     for worker in living:
-        # Keep reading: a worker that is blocked by a full pipe would not notice that it has to end.
+        # Results are read, because a worker blocked by a full pipe does not detect that its task pipe is closed.
         while worker.process.is_alive() and time.monotonic() < deadline:
             ready = connection.wait([worker.results, worker.process.sentinel], deadline - time.monotonic())
             if worker.results in ready:

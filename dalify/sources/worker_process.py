@@ -1,7 +1,6 @@
 """The main loop of a worker process: takes tasks, executes them, and sends the results.
 
-It imports little, holds no lock (a killed process would never release it), and survives everything in the user's code
-except being killed.
+It holds no lock, because a killed process would never release it. Exceptions of the user's code do not end it.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 else:
     fcntl = LazyModule("fcntl", "a worker process")  # Windows does not have it
 
-# States of a worker in shared memory; from 0 on, the number of its current task.
+# States of a worker in shared memory; a number from 0 on is that of its current task.
 STARTING = -3
 IDLE = -2
 READING = -1
@@ -95,7 +94,7 @@ _TASK = struct.Struct("<3q6Q")
 
 
 class Failure(NamedTuple):
-    """An exception of the user's code, in a form that can be sent.
+    """An exception of the user's code, in a form that can be pickled.
 
     Attributes:
         pickled: the exception, or None if it cannot be pickled.
@@ -133,14 +132,14 @@ class Calls:
         self._timeout_s = timeout_s
 
     def begin(self, call: int) -> None:
-        """Record the start of a call; the previous one has ended."""
+        """Record the start of a call and the end of the previous one, and start the timer."""
         self._progress[1] = call
         if self._timeout_s is not None:
             # The kernel ends the process, even if it computes in C or holds the GIL.
             signal.setitimer(signal.ITIMER_REAL, self._timeout_s)
 
     def end(self) -> None:
-        """Record that no call is running."""
+        """Stop the timer."""
         if self._timeout_s is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -153,8 +152,8 @@ class TaskRunner(Protocol):
         ...
 
 
-# Creates the task runner in the worker process. The runner unpickles objects of users with the first task, so that
-# errors belong to a batch.
+# Creates the task runner in the worker process. The runner unpickles the user's objects with the first task, so that
+# an error is raised for a batch.
 RunnerFactory = Callable[[], TaskRunner]
 
 
@@ -180,7 +179,7 @@ def run_worker(
     workers: int,
     timeout_s: float | None,
 ) -> None:
-    """Work until the other end of the task pipes is closed.
+    """Execute tasks until the other end of the task pipes is closed.
 
     Args:
         number: index of this worker.
@@ -188,7 +187,7 @@ def run_worker(
         shared_tasks: tasks that any worker may take.
         own_tasks: tasks that only this worker can execute.
         results: pipe for pickled results.
-        lifeline: pipe whose other end is closed when the parent process ends.
+        lifeline: pipe; its other end is closed when the parent process ends.
         control: see ``progress_in``.
         workers: number of workers.
         timeout_s: see ``Calls``.
@@ -200,7 +199,7 @@ def run_worker(
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGALRM})  # children inherit the mask
     gc.freeze()  # objects from before the fork are never garbage here; traversing them would copy their pages
-    # A process forked by the user's code must not keep the pipes that signal the end of this one.
+    # Processes forked by the user's code must not keep these pipes open, because their end signals the end of this one.
     pipes = (shared_tasks, own_tasks, results, lifeline)
     at_fork(lambda: [pipe.close() for pipe in pipes])
     runners = [factory() for factory in factories]
@@ -213,7 +212,7 @@ def run_worker(
     own_progress[0] = IDLE
     while True:
         for key, _ in ready_pipes.select():
-            # A task is recorded as soon as it is taken, so that it is known if this worker dies.
+            # The task is recorded immediately, so that the pool can identify it if this worker dies.
             own_progress[0] = READING
             try:
                 task = Task.read_from(key.fd)
@@ -243,8 +242,8 @@ def _follow_end_of(lifeline: Connection) -> None:
     """End this process when the other end of a pipe is closed."""
     file = lifeline.fileno()
     try:
-        # The kernel kills this process at the end of the pipe, even if it computes in C or holds the GIL. Unlike with
-        # PR_SET_PDEATHSIG, it does not matter which thread of the parent started it.
+        # The kernel kills this process when the pipe is closed, even if it computes in C or holds the GIL. With
+        # PR_SET_PDEATHSIG, it would be killed when the thread that started it ends.
         fcntl.fcntl(file, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_ASYNC)
@@ -269,7 +268,7 @@ def seed_generators(seed: int) -> None:
 
 
 def failure_of(error: Exception, trace: str) -> Failure:
-    """Convert an exception to a form that can be sent to another process."""
+    """Return an exception in a form that can be sent to another process; deletes its traceback."""
     text = "".join(traceback.format_exception_only(error)).strip()
     error.__traceback__ = None
     try:
@@ -281,10 +280,10 @@ def failure_of(error: Exception, trace: str) -> Failure:
 
 
 def trace_of(error: Exception, *own_files: str) -> str:
-    """Format the traceback, from the user's first frame on if there is one.
+    """Return the formatted traceback, from the user's first frame on if there is one.
 
-    It is empty for an error of dalify without user code or another error as its cause: the message says what is wrong,
-    and where.
+    It is empty for an error of dalify without frames of the user's code and without a cause, because the message is
+    sufficient.
 
     Args:
         error: the exception.
@@ -304,7 +303,7 @@ def error_of(failure: Failure, subject: str, line: SourceLine | None = None) -> 
 
     Args:
         failure: the failure sent by the worker.
-        subject: owner of the code, for an exception that cannot be sent: ``the source load()``.
+        subject: owner of the code, such as ``the source load()``, for an exception that cannot be unpickled.
         line: location of the user's code.
     """
     error: BaseException | None = None
