@@ -1,4 +1,4 @@
-"""The iterators of the NumPy plugin, which use the implementation of `GenericIterator` unchanged."""
+"""The iterators of the NumPy plugin."""
 
 from __future__ import annotations
 
