@@ -1,9 +1,8 @@
-"""Runs a plan for batch after batch.
+"""Runs a plan for one batch after the other.
 
-Several batches are in progress at the same time. Each is an Iteration that moves from stage to stage. The thread that
-finishes the last chunk of a stage starts the next stage, so no thread waits for another. Threads that would be idle at
-the end of a batch compute chunks of the next batch. An error ends only its iteration: the engine and later iterations
-continue.
+Several batches are in progress at the same time, each as an Iteration. The thread that finishes the last chunk of a
+stage starts the next stage, so no thread waits for another. Threads that would be idle at the end of a batch compute
+chunks of the next batch. An error ends only its iteration; the engine and later iterations continue.
 
 The states of an iteration, and the methods between them::
 
@@ -28,7 +27,7 @@ The states of an iteration, and the methods between them::
                    v
     finished, collect              in the caller's thread; both raise the error of the iteration
 
-A brief stage has its chunk computed in the thread that enters it.
+The chunk of a brief stage is computed in the thread that enters the stage.
 """
 
 from __future__ import annotations
@@ -77,16 +76,15 @@ _program_ends = False
 
 @at_exit
 def _close_engines() -> None:
-    # Drop queued work and end processes; the module `threads` waits for the threads.
+    # Drops queued work and ends processes; the module `threads` waits for the threads.
     global _program_ends
     _program_ends = True
     for engine in list(_engines):
         engine.close(wait=False)
 
 
-# The first batches are timed, and then one of each group of this size. Not all batches are timed, because reading the
-# CPU time of a thread is a system call, during which the system often runs another thread although this thread holds
-# the GIL.
+# The first batches are timed, then one in each group of this size. Reading the CPU time of a thread is a system call,
+# during which the system often runs another thread although this thread holds the GIL.
 _FIRST_TIMED = 16
 _TIMED_INTERVAL = 8
 
@@ -98,11 +96,11 @@ class Resources:
     Attributes:
         threads: worker threads, which end with the engine.
         pool: memory for the outputs of stages.
-        pinned_pool: memory for outputs of stages that the device reads; None: `pool`.
+        pinned_pool: memory for outputs of stages that the device reads; None for `pool`.
         arenas: scratch memory of chunks.
         torch_device: device of the device stages; None without such stages.
-        device_id: index of the accelerator of the pipeline; None: torch's current accelerator.
-        limits: limits for all work of the engine; None: the limits of the process.
+        device_id: index of the accelerator of the pipeline; None for torch's current accelerator.
+        limits: limits for all computations of the engine; None for the limits of the process.
     """
 
     threads: ThreadPool
@@ -123,11 +121,11 @@ class Engine:
         recovery: handles bad samples.
         batch_size: maximum number of samples in a batch.
         resources: threads, memory, device and limits.
-        remote: computes a batch before the stages of the plan; None: the plan contains all stages.
+        remote: computes a batch before the stages of the plan; None if the plan contains all stages.
         meter: measures the sizes of the outputs of operators; None if not requested.
 
     Attributes:
-        valid: which samples of the last collected batch are not padding or replacements.
+        valid: False for padding and replacements in the last collected batch, bool ``[N]``.
         next_number: number of the next batch.
         next_rows: ``Iteration.rows`` of the next batch.
         stages: the states of the stages of the plan.
@@ -169,7 +167,7 @@ class Engine:
         self._state_before_call: dict[str, Any] | None = None  # the state of the feeds while they are called
         self._copies = PendingCopies()
         has_streams = (torch_device or "").startswith("cuda")
-        # If the device copies from outputs on the CPU, `collect` waits for the copies: the user may change the outputs.
+        # If the device copies from outputs on the CPU, `collect` waits, because the user may modify the outputs.
         self._are_outputs_copied = bool(plan.pinned & {*plan.outputs})
         # Copies have their own stream, so that they overlap with the kernels of the previous batch.
         self._stream = torch.cuda.Stream(torch_device) if has_streams else None
@@ -180,7 +178,7 @@ class Engine:
 
     @property
     def engines(self) -> tuple[Engine]:
-        """The engines that have the sources: this engine; in debug mode each source has its own engine."""
+        """The engines with sources: this one; in debug mode each source has its own engine."""
         return (self,)
 
     @property
@@ -220,7 +218,7 @@ class Engine:
             PipelineStateError: the program is ending.
         """
         self._reset_after_fork()
-        self._threads.check_open()  # otherwise, ended workers of sources would look like the end of their data
+        self._threads.check_open()  # otherwise, ended workers of sources would be interpreted as the end of the data
         before = self._state_before_call = self._sources_state()
         with applied(self._limits), UsingDevice(self._device_id):
             fed, failure = self.feeds.next_batches(before["sources"])
@@ -235,7 +233,7 @@ class Engine:
             rows, self.next_rows = self.next_rows, None
             entries: dict[int, Any] = {}
             padded = 0
-            for slot, reader in self.feeds.readers.items():  # also after an error of a source: feeds stay in step
+            for slot, reader in self.feeds.readers.items():  # also after an error of a source, to keep equal positions
                 entries[slot] = reader.next_entries(size)
                 padded = max(padded, reader.sampler.padded_samples)
             iteration = Iteration(
@@ -256,7 +254,7 @@ class Engine:
         for slot, step, _ in self._read_ahead:
             try:
                 step.begin(iteration.number, iteration.entries[slot])
-            except Exception as error:  # an error of this batch, whose consumer would wait for it
+            except Exception as error:  # raised by `finished` for this batch
                 iteration.record_error(error)
         if self.remote is None:
             self._enter_stage(iteration)
@@ -294,7 +292,7 @@ class Engine:
         iteration.ready.wait()
         if iteration.discarded:
             if _program_ends and not is_main_thread():
-                threading.Event().wait()  # this is a daemon thread, which must not print an error now
+                threading.Event().wait()  # this daemon thread must not print an error at the end of the program
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()
         iteration.error.raise_first()
@@ -352,7 +350,7 @@ class Engine:
 
         Args:
             epoch: number of the readers' epoch, 0 for the first.
-            is_next: whether external sources start the next epoch; otherwise they restart the current one.
+            is_next: True to start the next epoch of external sources, False to restart the current one.
         """
         self.discard()
         self.feeds.start_epoch(epoch, is_next)
@@ -375,7 +373,7 @@ class Engine:
         self.feeds.close()
 
     def _reset_after_fork(self) -> None:
-        """Restart in a child process: threads do not survive a fork. Batches in progress are computed again."""
+        """Start threads in a forked child, and compute batches in progress again."""
         if self._owner.is_this_process:
             return
         if self._stream is not None:
@@ -388,7 +386,7 @@ class Engine:
                 "this process was forked while another thread was running the pipeline.",
                 hint="Fork before the first batch or after it, or build the pipeline in the process that runs it.",
             )
-        # Both may fail; then the next call tries again.
+        # If one of these fails, the next call tries again.
         remote = None if self.remote is None else self.remote.renewed()
         self._threads, self.remote = self._threads.renewed(), remote
         self._owner.take_over()
@@ -418,7 +416,7 @@ class Engine:
                     if state.turn != iteration.order:
                         state.parked[iteration.order] = iteration
                         return
-            # Serial stages must advance in order even if this iteration has nothing left to do.
+            # Serial stages must advance in order even if this iteration is over.
             if not iteration.is_over and (chunks := self._start_stage(iteration, state)):
                 # The time of the stage may have been measured after the batch was divided, by another iteration.
                 if len(chunks) > 1 or not state.is_brief(iteration.size):
@@ -430,7 +428,7 @@ class Engine:
             self._leave_stage(iteration)
 
     def _leave_stage(self, iteration: Iteration) -> None:
-        """Leave the current stage, and let the next iteration enter it if it is serial."""
+        """Leave the current stage; if it is serial, the next iteration enters it."""
         state = self.stages[iteration.stage]
         iteration.end_stage()
         if state.stage.is_serial:
@@ -461,7 +459,7 @@ class Engine:
                 }
             is_timed = iteration.order < _FIRST_TIMED or iteration.order % _TIMED_INTERVAL == 0
             iteration.begin_stage(len(chunks), collectors, is_timed=is_timed or state.is_uneven)
-        except Exception as error:  # out of memory: otherwise its consumer would wait forever
+        except Exception as error:  # for example out of memory; the consumer would wait forever
             iteration.record_error(error)
             return []
         return chunks
@@ -506,7 +504,7 @@ class Engine:
             try:
                 run()
                 return
-            except NotDecided:  # the chunk is computed again after all other chunks
+            except NotDecided:  # the chunk is computed again after the other chunks
                 return
             except Exception as error:
                 if not self.recovery.replace_bad_sample(iteration, error):
@@ -534,7 +532,7 @@ class Engine:
         else:
             arena = self._arenas.borrow()
             if stage.kind == "batch":
-                # Results of a batch stage are not copied, so they must not be in scratch memory.
+                # Results of a batch stage are used later, so they must not be in scratch memory.
                 collectors = {
                     slot: Collector(iteration.size, self._pool_of(iteration, slot)) for slot in stage.publishes
                 }
@@ -562,7 +560,7 @@ class Engine:
         iteration.end_frame(frame)
 
     def _repeat_open_chunks(self, iteration: Iteration, stage: Stage) -> None:
-        """Compute the chunks again whose samples differ from the first sample of the batch, which is known now."""
+        """Compute chunks again if their samples differ from the first sample of the batch."""
         agreement = iteration.agreement
         while agreement is not None and not iteration.is_over and (chunks := agreement.decide()):
             iteration.repeat_chunks(len(chunks))
