@@ -1,4 +1,4 @@
-"""Convert per-sample arguments from constants and graph values to arrays ``[N]`` and ``[N, k]`` for kernels."""
+"""Converts per-sample arguments from constants and graph values to arrays ``[N]`` and ``[N, k]`` for kernels."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ELEMENTS: dict[type, np.dtype[Any]] = {
 
 
 def element_dtype(parameter: Parameter) -> np.dtype[Any]:
-    """Return the element type of a per-sample argument for kernels; enumerations are INT32."""
+    """Return the dtype of a per-sample argument for kernels; int32 for enumerations."""
     return _ELEMENTS.get(parameter.element, _ELEMENTS[int])
 
 
 def constant_array(parameter: Parameter, value: Any, count: int) -> np.ndarray[Any, Any] | None:
-    """Repeat a constant for ``count`` samples; None, strings and objects are not changed."""
+    """Return a constant repeated for ``count`` samples; None, strings and objects are returned unchanged."""
     if value is None or parameter.element in (str, object):
         return value
     wanted = element_dtype(parameter)
@@ -49,8 +49,8 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
 
     Raises:
         ArgumentTypeError: the conversion of the elements would lose information (fractions for an integer).
-        ArgumentValueError: an integer that does not fit into 32 bits, or an extent that is not finite.
-        ShapeError: more than one element per sample for a single-valued argument.
+        ArgumentValueError: an integer does not fit into 32 bits, or an extent is not finite.
+        ShapeError: a single-valued argument has several elements per sample.
     """
     wanted = element_dtype(parameter)
     dtype = batch.dtype
@@ -112,7 +112,7 @@ def _too_many(parameter: Parameter, shape: tuple[int, ...]) -> ShapeError:
 
 
 class Argument:
-    """One per-sample argument of a step: a constant, repeated when needed, or a slot of the frame.
+    """One per-sample argument of a step: a repeated constant or a slot of the frame.
 
     Args:
         parameter: the declared parameter.
@@ -127,7 +127,7 @@ class Argument:
         self.value = value
         self.slot = slot
         self._repeated: Recent[Any] = Recent(_KEPT_COUNTS)
-        # Element type of values that need neither a check nor a conversion; None if all need one.
+        # Dtype of values that need neither a check nor a conversion; None if all need one.
         wanted = element_dtype(parameter)
         self._direct = None if parameter.kind == "shaping" and wanted == np.float32 else wanted
 
