@@ -123,9 +123,8 @@ def test_idle_files_leave_some_for_the_program(tmp_path: Path) -> None:
     for files in several:
         for place in range(len(files)):
             files.read(place, 0, 6)
-            others = [
-                os.open(os.devnull, os.O_RDONLY) for _ in range(30)
-            ]  # by code that does not close files of readers
+            # os.open closes no idle files of readers when no descriptor is left: it fails.
+            others = [os.open(os.devnull, os.O_RDONLY) for _ in range(30)]
             for descriptor in others:
                 os.close(descriptor)
 

@@ -22,7 +22,7 @@ def packed(given: Input) -> bytes:
 
 
 def unpacked(data: bytes) -> Input:
-    """Return the input that ``packed`` got."""
+    """Return the argument of ``packed`` from its result."""
     start = 4 + int.from_bytes(data[:4], "little")
     found: Input = {}
     for name, size in json.loads(data[4:start]):

@@ -1,4 +1,4 @@
-"""What became of an input, and which outcomes are findings."""
+"""The outcome of an input, and the outcomes that are findings."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Outcome:
 
     @property
     def is_finding(self) -> bool:
-        """Whether somebody has to look at it."""
+        """Whether the outcome must be examined."""
         return self.kind in FINDINGS
 
     @property
     def key(self) -> str:
-        """What is the same for inputs that show the same mistake."""
+        """Key that is equal for inputs with the same mistake."""
         return f"{self.kind} {self.error} {self.place}".strip()
 
     @property

@@ -223,11 +223,11 @@ class Soak:
         return found
 
     def train(self) -> None:
-        """Run some batches of the pipeline that lives on."""
+        """Run some batches of the pipeline that is kept."""
         self._some(self._plain, 20)
 
     def resume(self) -> None:
-        """Save the state in the middle; a new pipeline gives what the old one does."""
+        """Save the state in the middle of an epoch; a new pipeline returns the same batches as the old one."""
         policy = self._random.choice(("skip", "replace"))
         pipe = self._training(policy)
         self._some(pipe, self._random.randrange(12))

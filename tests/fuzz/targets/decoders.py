@@ -245,7 +245,7 @@ class FedVideoTarget(DecoderTarget):
         return OK
 
     def check(self) -> Outcome:
-        """Nothing lives on."""
+        """Do nothing, because no pipeline is kept."""
         return OK
 
 

@@ -26,7 +26,7 @@ class Mistakes(Target):
     seconds = 4.0  # on a busy machine, taking the memory below must not look like a hang
 
     def prepare(self, folder: Path) -> list[Input]:
-        """Return an input that is all right."""
+        """Return an input without a mistake."""
         return [{"way": b"ok" + bytes(30)}]
 
     def mutated(self, given: Input, other: Input, rng: random.Random) -> Input:
