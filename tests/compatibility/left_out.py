@@ -150,7 +150,7 @@ FROM_DEFAULTS = {
 }
 LEFT_OUT.update(FROM_DEFAULTS)
 
-# Methods of schemas that are not compared: how DALI words its documentation, and what only its executor asks.
+# Methods of schemas that are not compared: those for DALI's documentation, and those that only its executor calls.
 NOT_IN_SCHEMAS: dict[str, str] = {
     "Dox": "the texts are dalify's own",
     "AliasFor": "old names share the schema of the modern one",
@@ -182,7 +182,7 @@ NOT_IN_SCHEMAS: dict[str, str] = {
 _THERE = {"Dox", "AliasFor", "CalculateOutputs", "DeprecationMessage"}
 LEFT_OUT.update({f"backend_impl.OpSchema.{name}": why for name, why in NOT_IN_SCHEMAS.items() if name not in _THERE})
 
-# "schema.method" or "schema.argument": where a schema says something else.
+# "schema.method" or "schema.argument": intended differences of schemas.
 SCHEMA_DIFFERENCES: dict[str, str] = {
     "DumpImage.IsNoPrune": "what writes a file does so although nobody uses its output",
     "FileReader.HasRandomSeedArg": _SAME_SCHEMA,

@@ -64,7 +64,7 @@ def test_attributes_are_there_at_once(oracle):
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
 
-# Of one argument; what DALI tells of arguments that are no graph values and those with other defaults is in the walk.
+# Methods that take the name of an argument; `walker` compares other properties of arguments.
 _OF_ARGUMENTS = ("IsArgumentOptional", "IsTensorArgument")
 _KINDS = {"FLOAT": "float", "BOOL": "bool", "STRING": "str", "TENSOR_LAYOUT": "str"}
 

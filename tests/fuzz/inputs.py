@@ -37,7 +37,7 @@ def size_of(given: Input) -> int:
 
 
 def save(folder: Path, given: Input, description: dict[str, object]) -> None:
-    """Write an input and what is known of it; what was in the folder goes.
+    """Write an input and its description; the folder is emptied before.
 
     Args:
         folder: below which ``finding.json`` and ``files/`` are written.

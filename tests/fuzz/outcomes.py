@@ -67,11 +67,11 @@ OK = Outcome("ok")
 
 
 def of_error(error: BaseException, is_named: bool, *, past_tracing: bool = True) -> Outcome:
-    """Return the outcome that an exception is.
+    """Return the outcome for an exception.
 
     Args:
         error: what was raised.
-        is_named: whether the message says what it is about.
+        is_named: whether the message names the file or argument.
         past_tracing: see ``Outcome``.
     """
     chain = _chain(error)

@@ -17,7 +17,7 @@ from tests.fuzz.report import findings_text
 from tests.fuzz.seeds import IMAGES
 from tests.fuzz.targets import TARGETS
 
-# About a second each. Targets that are not named run as many inputs as their beginning says.
+# Number of inputs by prefix of the target's name; the longest prefix applies. About a second each.
 _INPUTS = {
     "audio.": 150,
     "checkpoint": 150,

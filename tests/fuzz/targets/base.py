@@ -18,12 +18,12 @@ __all__ = ["Target", "bytes_of", "same_outputs"]
 
 
 class Target(ABC):
-    """One thing that is fuzzed, in a process of its own.
+    """One target of fuzzing, in a separate process.
 
     Attributes:
         name: as users write it.
         packages: modules that have to be installed.
-        seconds: what an input may take.
+        seconds: time limit of an input.
     """
 
     name: str

@@ -22,7 +22,7 @@ _WAYS = (*KINDS, "printed", "warned", "no memory")
 class Mistakes(Target):
     """Makes the mistake that its input names."""
 
-    name = "_mistakes"  # no campaign runs it unless it is asked to
+    name = "_mistakes"  # campaigns run it only if it is named
     seconds = 4.0  # on a busy machine, taking the memory below must not look like a hang
 
     def prepare(self, folder: Path) -> list[Input]:
