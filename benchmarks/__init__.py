@@ -1,1 +1,1 @@
-"""Benchmarks, one file per question; `python -m benchmarks` runs them, see `--help`."""
+"""Benchmarks, one file per question; `python -m benchmarks` runs them (see `--help`)."""

@@ -54,7 +54,7 @@ def _check_all() -> int:
     count = min(available_processors(), len(BENCHMARKS))
     running: list[subprocess.Popen[str]] = []
     for share in range(count):
-        folder = Path(f"out/smoke_{share}")  # for the data that a process makes
+        folder = Path(f"out/smoke_{share}")  # for the generated data of a process
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "benchmarks", "--smoke", *BENCHMARKS[share::count]]
         running.append(
@@ -105,7 +105,7 @@ def main() -> None:
     )
     if options.is_smoke and not arguments.names and not arguments.data:
         sys.exit(_check_all())
-    if not options.is_smoke:  # otherwise it happens during a measurement, when many images have been decoded
+    if not options.is_smoke:  # otherwise it is compiled during a measurement, after many images
         jpeg_decoder.compile()
     try:
         for name in arguments.names or BENCHMARKS:

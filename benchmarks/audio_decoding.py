@@ -1,6 +1,6 @@
-"""Decode audio with libsndfile from a memory file, from a Python file object, and with DALI.
+"""Measure the decoding of audio with libsndfile from a memory file and from a Python file object, and with DALI.
 
-Threads are pinned to cores if the system supports it, because some systems keep threads of one process on one core.
+Threads are pinned to cores if the system supports it, because some systems run the threads of a process on one core.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tutorials.recordings import make_recordings
 __all__ = ["main"]
 
 BATCH_SIZE = 32
-# Of soundfile. Formats that DALI does not decode have no row for DALI.
+# Names of formats and subtypes of soundfile. Formats that DALI does not decode have no row for DALI.
 KINDS = {"flac": "PCM_16", "ogg": "VORBIS", "mp3": "MPEG_LAYER_III", "aiff": "PCM_16", "wav": "PCM_24"}
 NOT_IN_DALI = ("mp3",)
 _TASKS = Path("/proc/self/task")
@@ -45,7 +45,7 @@ def _threads() -> set[int]:
 
 @contextmanager
 def _run(define: Callable[[], Any], *, is_virtual: bool) -> Iterator[RunBatch]:
-    """Run a pipeline with each thread pinned to one core; `is_virtual`: without memory files."""
+    """Run a pipeline with each thread pinned to one core; without memory files if `is_virtual`."""
     before = _threads()
     pipeline = define()
     pipeline.build()
@@ -55,7 +55,7 @@ def _run(define: Callable[[], Any], *, is_virtual: bool) -> Iterator[RunBatch]:
         os.sched_setaffinity(thread, {cores[place % len(cores)]})
 
     def run_batch() -> int:
-        # The patch stays active after this call, because batches are prefetched. The next contender starts when this
+        # The patch remains active after this call, because batches are prefetched. The next contender starts when this
         # process is idle.
         audio._memory_file = (lambda: None) if is_virtual else memory_file
         return len(pipeline.run()[0])

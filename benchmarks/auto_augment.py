@@ -66,7 +66,7 @@ def training(lib: SimpleNamespace, folder: str, scheme: str, num_threads: int) -
 
 
 def main(options: Options) -> None:
-    """Time each policy alone, then the two most common ones in a training pipeline."""
+    """Time each policy alone, then the two most common policies in a training pipeline."""
     folder = photo_folder(options)
     for scheme in _SCHEMES:
         compare(f"{scheme} alone, 224 x 224", pipelines(alone, scheme=scheme), options)

@@ -28,7 +28,7 @@ def training(lib: SimpleNamespace, folder: str, num_threads: int, keep: Callable
     """Define the pipeline with dalify or with DALI.
 
     Args:
-        lib: the library, see `benchmarks.common.library`.
+        lib: the library; see `benchmarks.common.library`.
         folder: the folder of the photographs.
         num_threads: the number of threads of the pipeline.
         keep: function that caches the resized images, or returns them unchanged.

@@ -54,21 +54,21 @@ RunBatch = Callable[[], int]
 
 
 class UsageError(Exception):
-    """A command line that cannot be carried out; the message says what to write instead."""
+    """An invalid command line; the message contains a correction."""
 
 
 @dataclass(frozen=True)
 class Options:
     """Options of the command line."""
 
-    data: Path | None = None  # folder of class folders of JPEG files; None: generated
+    data: Path | None = None  # folder of class folders of JPEG files; None to generate photographs
     rounds: int = 5
     seconds: float = 1.5  # per contender and round
     is_smoke: bool = False  # only check that the benchmark runs
-    only: tuple[str, ...] = ()  # names for the benchmarks operators and scaling; empty: all
-    threads: tuple[int, ...] = ()  # real numbers of threads for the benchmark scaling; empty: 1, 2, 4, … all cores
+    only: tuple[str, ...] = ()  # names for the benchmarks operators and scaling; empty for all
+    threads: tuple[int, ...] = ()  # real numbers of threads for the benchmark scaling; empty for 1, 2, 4, … all cores
     json: Path | None = None  # file for the figures of the benchmarks scaling and gpu
-    resumes: bool = False  # the benchmark gpu: leave out what the file of figures says was begun
+    resumes: bool = False  # omit measurements of the benchmark gpu that were begun according to the file of figures
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class Contender:
 
     Attributes:
         name: label of the row.
-        open: context manager that returns the function to time.
-        needs: required packages; if one is missing, the row says "not installed".
-        is_in_process: False if other processes do the work, so that the CPU time of this process says nothing.
+        open: returns a context manager with the function to time.
+        needs: required packages; if one is missing, the row contains "not installed".
+        is_in_process: False if other processes compute, so that the CPU time of this process is not shown.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Turn:
     """Measurement of one contender in one round."""
 
     samples_per_second: float
-    cpu_us_per_sample: float  # of all threads of this process; varies less than wall time on a busy machine
+    cpu_us_per_sample: float  # CPU time of all threads of this process; on a busy machine more precise than wall time
 
 
 def missing_package(names: Sequence[str]) -> str | None:
@@ -124,7 +124,7 @@ def pipelines(define: Callable[..., Any], **arguments: Any) -> list[Contender]:
     """Return contenders for one definition: dalify first, then the real DALI.
 
     Args:
-        define: takes a library and `arguments`, and returns a pipeline.
+        define: function of a library and `arguments` that returns a pipeline.
         arguments: passed to `define`.
     """
     return [
@@ -139,7 +139,7 @@ def pipelines(define: Callable[..., Any], **arguments: Any) -> list[Contender]:
 
 
 def take_turn(run_batch: RunBatch, seconds: float, warm_up_batches: int) -> Turn:
-    """Run batches for `seconds` and measure the speed."""
+    """Run batches for `seconds` and return the speed."""
     for _ in range(warm_up_batches):
         run_batch()
     samples, start, cpu_start = 0, time.perf_counter(), time.process_time()
@@ -178,8 +178,7 @@ def compare(
 ) -> dict[str, Turn]:
     """Time contenders alternately, A B C A B C, and print a table.
 
-    The ratio column is the median over the rounds of the ratio between the first contender and this one in the same
-    round.
+    The last column is the ratio of the first contender to this one, as the median over the rounds.
 
     Returns:
         Medians by name.

@@ -1,4 +1,4 @@
-"""Measure the overhead of conditions per sample and of arithmetic, with small samples of 32x32x3."""
+"""Measure the overhead of conditions on samples and of arithmetic, with small samples of 32x32x3."""
 
 from __future__ import annotations
 

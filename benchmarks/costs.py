@@ -1,7 +1,7 @@
 """Measure CPU time and bytes per image and step. ``dalify.tools.plan`` uses these figures as constants.
 
-All times are CPU times: of one thread per image, and of sender and receiver for transport. So other programs hardly
-change them. Pipelines alternate; each figure is the median.
+All times are CPU times, which hardly depend on other programs: of one thread per image, and of sender and receiver for
+transport. Pipelines alternate; each figure is the median.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STEPS = {
     "normalize": "only normalizing, uint8 to float32",
 }
 WARM_UP_BATCHES = 3
-PIECE_BYTES = 1 << 20  # of each call of send and recv
+PIECE_BYTES = 1 << 20  # per call of send and recv
 
 
 def main(options: Options) -> None:
@@ -108,7 +108,7 @@ def _print_steps(folder: Path, options: Options) -> None:
 
 
 def _print_formula(options: Options) -> None:
-    """Fit the cost of an image to its pixels and to the bytes of its file."""
+    """Fit the time per image as a linear function of its pixels and the bytes of its file, and print the formula."""
     sides, qualities = ((100, 200), (60, 95)) if options.is_smoke else ((250, 500, 1000), (60, 80, 95))
     folders = [
         make_photos(Path(f"out/costs_{side}_{quality}"), images_per_class=8, longest_side=side, quality=quality)
@@ -122,7 +122,7 @@ def _print_formula(options: Options) -> None:
         (_, stored), (_, decoded), (milliseconds, _) = (next(found) for _ in steps)
         rows.append((decoded / 3e6, stored / 1e6, statistics.median(milliseconds)))
     known, wanted = np.array([(1.0, *row[:2]) for row in rows]), np.array([row[2] for row in rows])
-    factors = np.linalg.lstsq(known / wanted[:, None], np.ones(len(rows)), rcond=None)[0]  # relative errors count
+    factors = np.linalg.lstsq(known / wanted[:, None], np.ones(len(rows)), rcond=None)[0]  # minimizes relative errors
     table = Table(title="decoding, random crop and resize: formula", title_justify="left")
     for heading in ("megapixels", "kB stored", "ms per image", "by the formula"):
         table.add_column(heading, justify="right")
@@ -166,7 +166,7 @@ def _tcp(size: int) -> float:
 
 
 def _copy(size: int) -> float:
-    """Return the CPU seconds per GB of a copy in memory; blocks are larger than caches."""
+    """Return the CPU seconds per GB of a copy in memory, of blocks larger than the CPU caches."""
     block = min(size, 1 << 28)
     source, target = np.ones(block, np.uint8), np.ones(block, np.uint8)
     before = time.process_time()

@@ -22,7 +22,7 @@ SMALL_IMAGES = 10_000
 
 
 def small_images() -> Any:
-    """CIFAR10 with random noise as images and the usual augmentation."""
+    """Return CIFAR10 with random noise as images and the usual augmentation."""
     transforms, datasets = import_torchvision(), import_torchvision("torchvision.datasets")
     dataset = datasets.CIFAR10.__new__(datasets.CIFAR10)  # its constructor needs the files
     generator = np.random.default_rng(0)
@@ -49,7 +49,7 @@ class Dim:
 
 
 def training_with_python() -> Any:
-    """Return the training transforms with a custom one in the middle, which dalify does not know."""
+    """Return the training transforms with a custom transform in the middle, which dalify does not support."""
     transforms = import_torchvision()
     crop, *others = training_transform().transforms
     return transforms.Compose([crop, Dim(), *others])
@@ -57,11 +57,11 @@ def training_with_python() -> Any:
 
 @contextmanager
 def run_loader(kind: Any, dataset: Any, batch_size: int) -> Iterator[RunBatch]:
-    """Time a loader over an endless epoch in the caller's thread, so that CPU time includes all work."""
+    """Time a loader over an endless epoch in the caller's thread, so that the CPU time is complete."""
     import torch  # imported only for its rows
 
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # one thread; torch's threads spin for small images
+    torch.set_num_threads(1)  # torch's threads spin for small images
     sampler = torch.utils.data.RandomSampler(dataset, replacement=True, num_samples=10**8)
     batches = iter(kind(dataset, batch_size=batch_size, sampler=sampler))
 
@@ -87,7 +87,7 @@ def contenders(dataset: Any, batch_size: int) -> list[Contender]:
 
 
 def main(options: Options) -> None:
-    """One core."""
+    """Time each dataset and transform on one core."""
     datasets = import_torchvision("torchvision.datasets")
     folder = photo_folder(options)
     titles = {

@@ -1,4 +1,4 @@
-"""Measure the overhead of feeding samples from Python, with small samples of 32x32x3."""
+"""Measure the overhead of external sources in Python, with small samples of 32x32x3."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Measure the overhead of framework iterators over the iterator of NumPy arrays, with batches of 64 images in memory.
 
-Each framework runs in its environment of `make test-frameworks`, or in this environment if it is installed here.
-In each, the iterator of NumPy and that of the framework alternate.
+Each framework runs in its environment of `make test-frameworks`, or in this environment if it is installed here. The
+iterators of NumPy and of the framework alternate.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _pipeline() -> tuple[Any, int]:
 
     @pipeline_def(batch_size=BATCH, num_threads=1)
     def ready() -> Any:
-        # Only the iterator is measured: the data exist and are not copied.
+        # The data are in memory and are not copied, so only the iterator is measured.
         return tuple(fn.external_source(source=lambda: (images, labels), num_outputs=2, no_copy=True))
 
     return ready(), images.ctypes.data

@@ -1,10 +1,10 @@
 """Measure an accelerator: pipelines compared with torchvision, cost during training, bandwidth of kernels, and copies.
 
 Figures with targets are measured first. If a measurement fails, the others run. If the benchmark is interrupted, it
-prints and saves the figures measured so far. After a failure that leaves the device unusable it ends, and ``--resume``
-continues with the next measurement, in a new process.
+prints and saves the figures measured so far. If the device is unusable after a failure, the benchmark ends, and
+``--resume`` continues with the next measurement, in a new process.
 
-Without an accelerator everything runs emulated on the CPU. Then the figures show only that it works.
+Without an accelerator, everything is emulated on the CPU, and the figures have no meaning.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _UNUSABLE = 3  # exit status
 
 
 def _is_usable() -> bool:
-    """Return whether the device still works: some failures end all further use by the process."""
+    """Return whether this process can still use the device."""
     try:
         synchronize()
     except RuntimeError:
@@ -103,7 +103,7 @@ PIPELINES = {"ResNet-50 training": _training, "ResNet-50 validation": _validatio
 
 _TRAINING = next(iter(PIPELINES))
 
-# The decoding library, by the device of the decoder.
+# Names of the decoding, by the device of the decoder.
 DECODERS = {"cpu": "host", "mixed": "mixed"}
 
 
@@ -120,7 +120,7 @@ def _pipeline(
 
 
 def _print_decoded(pipeline: Any) -> None:
-    """Print how many images of mixed decoding were decoded by the host."""
+    """Print the number of images that the host decoded in mixed decoding."""
     for line in pipeline.explain().splitlines():
         if "decoded by the host" in line:
             print(line)
@@ -196,8 +196,8 @@ class _Workload:
     """A pipeline to measure.
 
     Attributes:
-        define: takes a library, and `decoder`, ``cpu`` or ``mixed``; returns a pipeline on device 0.
-        rival: opens torchvision's equivalent.
+        define: function of a library and `decoder`, ``cpu`` or ``mixed``, that returns a pipeline on device 0.
+        rival: returns a context manager with torchvision's equivalent.
     """
 
     define: Callable[..., Any]
@@ -258,7 +258,7 @@ def _decoded(files: list[str], decoder: str) -> list[np.ndarray[Any, Any]]:
 
 
 def _differences(options: Options) -> dict[str, dict[str, float]]:
-    """Print by how much the pixels of photographs differ between each decoder on the device and the host."""
+    """Print the differences between pixels of photographs decoded on the device and on the host, by decoder."""
     files = [str(path) for path in sorted(photo_folder(options).glob("*/*.jpg"))[:8]]
     expected = _decoded(files, "cpu")
     found: dict[str, dict[str, float]] = {}
@@ -277,10 +277,10 @@ def _differences(options: Options) -> dict[str, dict[str, float]]:
 
 
 def _shares(title: str, workload: _Workload, options: Options, device: str) -> dict[str, float]:
-    """Print the time that the device spends on copies and on kernels, as fractions of the time of the batches.
+    """Print the times of copies and kernels on the device, as fractions of the time of the batches.
 
-    torch's profiler measures it. In emulation it counts calls of torch's copy function in the calling thread, so the
-    figures have no meaning.
+    They are measured by torch's profiler. In emulation, it counts calls of torch's copy function in the calling thread,
+    so the figures have no meaning.
     """
     activities = [ProfilerActivity.CPU] if device == "cpu" else [ProfilerActivity.CUDA]
     batch_count = 2 if options.is_smoke else 30
@@ -312,7 +312,7 @@ def _shares(title: str, workload: _Workload, options: Options, device: str) -> d
 
 
 def _during_training(title: str, workload: _Workload, options: Options, device: str) -> dict[str, float]:
-    """Print by how much the loader extends a training step of 20 ms, which the device computes on its own stream."""
+    """Print the increase of the time of a training step of 20 ms by the loader; the step has its own stream."""
     step_s, step_count = (0.002, 3) if options.is_smoke else (0.02, 100)
     work = _training_step(step_s, device)
 
@@ -345,7 +345,7 @@ def _during_training(title: str, workload: _Workload, options: Options, device: 
 
 
 def _training_step(duration_s: float, device: str) -> Callable[[], None]:
-    """Return a function that keeps the device busy for a time, as a training step does; in emulation it sleeps."""
+    """Return a function that keeps the device busy for a time, like a training step; in emulation it sleeps."""
     if device == "cpu":
         return lambda: time.sleep(duration_s)
     matrix = torch.randn(4096, 4096, device=device, dtype=torch.bfloat16)
@@ -359,7 +359,7 @@ def _training_step(duration_s: float, device: str) -> Callable[[], None]:
     return work
 
 
-# Of one H200 with 16 cores: name, figure in the results, smallest or largest value, and its unit.
+# For one H200 with 16 cores: name, figure in the results, minimum or maximum, and its unit.
 _TARGETS: tuple[tuple[str, tuple[str, ...], str, float, str], ...] = (
     ("ResNet-50 training, mixed decoding", (_TRAINING, "mixed"), ">=", 12_000, "images/s"),
     ("ResNet-50 training, host decoding", (_TRAINING, "host"), ">=", 9_000, "images/s"),
@@ -377,7 +377,7 @@ _TARGETS: tuple[tuple[str, tuple[str, ...], str, float, str], ...] = (
 
 
 def _figure(figures: dict[str, Any], place: tuple[str, ...]) -> float | None:
-    """Return the measured value of a target; None if it has not been measured, NaN if it cannot be."""
+    """Return the measured value of a target; None if it was not measured, NaN if it cannot be measured."""
     part, name = place
     found = figures.get(part, {})
     if part == "kernels":
@@ -395,7 +395,7 @@ def print_targets(figures: dict[str, Any]) -> None:
     """Print the targets and the measured values.
 
     Args:
-        figures: what `main` saves as JSON.
+        figures: the figures that `main` saves as JSON.
     """
     table = Table(title="targets, of one H200 with 16 cores", title_justify="left")
     for heading in ("", "target", "measured", ""):
@@ -423,7 +423,7 @@ def main(options: Options) -> None:
     """Print the device, and run all measurements.
 
     Raises:
-        SystemExit: measurements have failed, or the device is not usable any more.
+        SystemExit: measurements have failed, or the device is unusable.
     """
     kind = _accelerator()
     device = kind or "cpu"
@@ -480,7 +480,7 @@ def main(options: Options) -> None:
                 save()  # the process may end here
                 try:
                     figures[name] = measure()
-                except Exception as error:  # the others may work; time on the device is short
+                except Exception as error:  # continue with the others, because time on a device is limited
                     failed.append(name)
                     print(f"{name}: failed")
                     traceback.print_exc()

@@ -26,7 +26,7 @@ MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
 DEVIATION = [0.229 * 255, 0.224 * 255, 0.225 * 255]
 SIZE = 224
 BYTES_PER_GIGABYTE = 1e9
-# A kernel cannot be faster than a copy, except by the error of the measurement, and by data that stay in a cache.
+# A kernel cannot be faster than a copy, except because of measurement errors and data in a cache.
 _LARGEST_RATIO = 1.2
 
 Graph = Callable[[Any, Any], Any]
@@ -39,7 +39,7 @@ def synchronize() -> None:
 
 
 def seconds(run: Callable[[], Any], rounds: int) -> float:
-    """Return the median duration of a function that launches work on the device."""
+    """Return the median duration in seconds of a function that launches kernels on the device."""
     for _ in range(3 if rounds > 1 else 1):
         run()
     found = []
@@ -53,9 +53,9 @@ def seconds(run: Callable[[], Any], rounds: int) -> float:
 
 
 def _device_seconds(run: Callable[[], Any], rounds: int, device: str) -> float:
-    """Return the time in which the device computes for one call of a function, measured by torch's profiler.
+    """Return the time of the device for one call of a function, in seconds, measured by torch's profiler.
 
-    0 if the function launches nothing, on other devices than CUDA, and where the profiler sees no kernels.
+    0 if the function launches no kernels, on other devices than CUDA, and if the profiler records no kernels.
     """
     if not device.startswith("cuda"):
         return 0.0
@@ -70,9 +70,9 @@ def _device_seconds(run: Callable[[], Any], rounds: int, device: str) -> float:
 
 
 def device_events(measured: profile) -> list[Any]:
-    """Return what torch's profiler has measured on the device.
+    """Return the events of torch's profiler on the device.
 
-    The time on the device of calls on the host, such as that of a launch, may be that of the kernels, counted again.
+    Events on the host, such as launches, are excluded, because their device time may include that of kernels.
     """
     return [event for event in measured.key_averages() if event.device_type != DeviceType.CPU]
 
@@ -120,18 +120,18 @@ def _measured(graph: Graph, images: Any, rounds: int, device: str) -> tuple[floa
     written = sum(np.asarray(sample).nbytes for sample in output.as_cpu())
     both = with_operator.run, without.run
     with_seconds, without_seconds = (_device_seconds(run, rounds, device) for run in both)
-    if not with_seconds:  # then both include the time of the host; without the operator, 0 is a measured value
+    if not with_seconds:  # not measured; without the operator, 0 is a measured value. Both include the time of the host
         with_seconds, without_seconds = (seconds(run, rounds) for run in both)
     return with_seconds - without_seconds, size + written
 
 
 def _ratio(duration: float, size: int, copy: float) -> float | None:
-    """Return the bandwidth of a kernel as a fraction of that of a copy; None if the measurement cannot be right.
+    """Return the bandwidth of a kernel as a fraction of that of a copy; None if the measurement is implausible.
 
     Args:
-        duration: measured time of the kernel, which may be negative, in seconds.
+        duration: measured time of the kernel in seconds; may be negative.
         size: bytes that it reads and writes.
-        copy: bandwidth of a copy, in bytes per second.
+        copy: bandwidth of a copy in bytes per second.
     """
     if duration <= 0 or size > _LARGEST_RATIO * copy * duration:
         return None
@@ -142,7 +142,7 @@ def bandwidths(options: Options, device: str) -> dict[str, Any]:
     """Print the bandwidth of each kernel, with Triton and with torch, and that of a copy on the device.
 
     Returns:
-        bandwidths in GB/s by kernel and kind; None for those that cannot be measured.
+        Bandwidths in GB/s by kernel and kind; None for those that cannot be measured.
     """
     count, height, width = (4, 40, 60) if options.is_smoke else (256, 375, 500)
     rounds = 1 if options.is_smoke else 20

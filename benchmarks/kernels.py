@@ -1,7 +1,7 @@
 """Compare kernels with those of other libraries, on one thread.
 
-Compare spectrograms with SciPy and torch, CLAHE with OpenCV, resizing with Pillow, and LZ4 with the library that
-pyarrow contains. All compute the same result from the same arrays. The docstrings of the kernels state the figures.
+Spectrograms are compared with SciPy and torch, CLAHE with OpenCV, resizing with Pillow, and LZ4 with the library in
+pyarrow. All compute the same result from the same arrays. The docstrings of the kernels contain the figures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["main"]
 
 RATE_HZ = 16_000
 SECONDS = 10
-# Length of the transform, and samples from one window to the next.
+# Length of the transform and step between windows, in samples.
 TRANSFORMS = {"speech": (512, 160), "music": (2048, 512), "an odd prime factor, left to NumPy": (706, 160)}
 PLANES = {"a thumbnail": 128, "a photograph": 512}
 TILES, CLIP_LIMIT = 8, 2.0

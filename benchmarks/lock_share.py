@@ -1,10 +1,10 @@
 """Measure the fraction of time in which a worker holds the GIL. py-spy samples another process.
 
-py-spy does not pause that process. Threads that are paused often stop at a system call, which they make with the GIL,
-and continue with a cold cache: pausing added up to a third to the result. Samples that py-spy cannot read because the
+py-spy does not pause that process, because pausing increased the result by up to a third: threads are often paused in a
+system call while they hold the GIL, and continue with a cold CPU cache. Samples that py-spy cannot read because the
 stack changes are counted as holding the GIL.
 
-Run as a program, this file is the other process: a pipeline with one worker that runs until its standard input ends.
+As a program, this file is the other process: a pipeline with one worker that runs until its standard input ends.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ def lock_share(name: str, options: Options) -> float | str:
     """Return the fraction of time in which the worker of a pipeline with one thread holds the GIL.
 
     Args:
-        name: name of a workload, see `benchmarks.scaling_pipelines`.
+        name: name of a workload; see `benchmarks.scaling_pipelines`.
         options: the options of the benchmark.
+
+    Returns:
+        The fraction, or the reason why it cannot be measured.
     """
     folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     program = shutil.which("py-spy", path=os.pathsep.join(folders))
@@ -78,7 +81,7 @@ def lock_share(name: str, options: Options) -> float | str:
 
 
 def _samples_of_workers(stacks: str) -> int:
-    """Count samples in lines such as ``thread (123): dalify-0-0;_work (threads.py:3);… 17``."""
+    """Return the number of samples in lines such as ``thread (123): dalify-0-0;_work (threads.py:3);… 17``."""
     total = 0
     for line in stacks.splitlines():
         stack, _, count = line.rpartition(" ")

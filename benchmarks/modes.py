@@ -1,7 +1,7 @@
 """Compare a pipeline, lazy mode and immediate calls.
 
-The same operators process the same bytes in memory in the three modes: photographs, where the computation dominates,
-and thumbnails of noise, where the cost of calls dominates.
+The same operators process the same bytes in memory in the three modes. The time of photographs is mostly that of the
+computation, the time of thumbnails of noise mostly that of calls.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ __all__ = ["Task", "main", "tasks"]
 
 BATCH_SIZE = 16
 WARM_UP_BATCHES = 3
-# The time of user functions depends on the user; expressions and sources have separate benchmarks.
+# Operators with user functions, and expressions and sources, which have separate benchmarks.
 _UNTIMED = {"arithmetic", "tensor_subscript", "external_source", "python_function", "dl_tensor_python_function"}
 _RANDOM = np.random.default_rng(0)
 
@@ -39,9 +39,9 @@ class Task:
 
     Attributes:
         name: name in ``fn``.
-        inputs: positional inputs, arrays or samples with their layout.
+        inputs: positional inputs, arrays or lists of samples, each with its layout.
         arguments: constants; an array contains one value per sample.
-        in_dali: whether DALI supports the operator on the CPU.
+        in_dali: True if DALI supports the operator on the CPU.
     """
 
     name: str

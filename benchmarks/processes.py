@@ -24,7 +24,7 @@ from benchmarks.common import OURS, Options, RunBatch, library, photo_folder, ru
 __all__ = ["main"]
 
 BATCH_SIZE = 64
-# Each process has a batch of its own in progress when a turn ends: in a short turn, its part of the time counts.
+# Factor for the time of a turn, because each process has a batch in progress at its end, which distorts short turns.
 LONG = 4
 IMAGE = np.random.default_rng(0).integers(0, 255, (224, 224, 3), dtype=np.uint8)
 # Runs in a separate process: seconds of import, seconds to the first batch, MB of this process or of its worker.
@@ -54,7 +54,7 @@ if __name__ == "__main__":
 
 
 def photos(lib: Any, folder: str, num_threads: int = 2, **options: Any) -> Any:
-    """Define a training pipeline whose operators are all compiled."""
+    """Define a training pipeline with compiled operators only."""
     fn, types = lib.fn, lib.types
 
     @lib.pipeline_def(batch_size=BATCH_SIZE, num_threads=num_threads, device_id=None, seed=1, **options)
@@ -117,7 +117,7 @@ def main(options: Options) -> None:
 
 
 def _print_throughput(title: str, define: Any, options: Options) -> None:
-    """Time both alternately. The CPU time of all processes is reliable on a busy machine, unlike wall time."""
+    """Time both alternately; unlike wall time, the CPU time of all processes is reliable on a busy machine."""
     rounds, seconds = (1, 0.05) if options.is_smoke else (options.rounds, LONG * options.seconds)
     found: dict[str, list[tuple[float, float]]] = {"processes=2": [], "threads": []}
     with ExitStack() as stack:
@@ -163,9 +163,9 @@ def _cpu_seconds(family: Sequence[psutil.Process]) -> float:
 
 
 def _print_overhead(lib: Any, batches: int, rounds: int) -> None:
-    """Time batches without prefetching: the difference is the overhead.
+    """Time batches without prefetching; the difference is the overhead.
 
-    The two alternate batch by batch, so that load on the machine affects both.
+    The pipelines alternate batch by batch, so that load on the machine affects both.
     """
     pipes = {"threads": large(lib), "processes=1": large(lib, processes=1)}
     table = Table(title="a batch of 64x3x224x224 floats, not prefetched", title_justify="left")

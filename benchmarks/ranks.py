@@ -1,7 +1,7 @@
 """Measure the sampler of one of 10,000 ranks: the first batch, resuming, and a change of the world size.
 
-Only samplers are measured, without data. Each figure is for one rank. The table shows that it does not depend on the
-number of samples or ranks, unless the states of all ranks are passed.
+Only samplers are measured, without data. Each figure is for one rank. It does not depend on the number of samples or
+ranks, unless the states of all ranks are passed.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _cost(action: Callable[[], object], rounds: int) -> tuple[float, int]:
 
 
 def _print_all_states(rounds: int) -> None:
-    """Measure ``random_shuffle``, where the order of a shard depends on its seed: a new world size needs all states."""
+    """Measure ``random_shuffle``, where a new world size needs all states, because shards have different seeds."""
     table = Table(title="one rank, random_shuffle, new world size: the states of all ranks are read")
     for heading in (
         "samples",

@@ -1,7 +1,7 @@
 """Measure readers of files and containers with photographs, without decoding, on one thread.
 
 They are compared with the readers of the real DALI and the Python packages of the container formats, if installed.
-After the first epoch all data are in the page cache: the figures do not include the disk.
+After the first epoch all data are in the page cache, so the figures do not include the disk.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ EXTRAS = {
     "zarr, chunks": "zarr",
 }
 ROWS_OF_A_CHUNK = 4
-# By default DALI maps files into memory. If a mapped file is truncated or cannot be read, the process crashes. dalify
-# always reads, like DALI without memory maps.
+# Readers of DALI that map files into memory by default. If a mapped file is truncated or cannot be read, the process
+# crashes. dalify always reads, like DALI without memory maps.
 MAPPED = ("file", "tfrecord", "webdataset", "mxnet", "numpy", "numpy, a patch")
 
 
@@ -85,7 +85,7 @@ def _tables(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
 
 
 def _written(folder: Path, photos: list[bytes]) -> dict[str, dict[str, Any]]:
-    """Write every container; return the arguments of its reader. Arguments that are functions get the library."""
+    """Write every container; return the arguments of its reader. Functions among them are called with the library."""
     files = [folder / f"{number:05d}.jpg" for number in range(len(photos))]
     for file, photo in zip(files, photos, strict=True):
         file.write_bytes(photo)
@@ -150,7 +150,7 @@ def _contender(name: str, root: str, reader: str, arguments: dict[str, Any]) -> 
 
 
 def _own(name: str, needs: str, samples: Callable[[], Iterator[Any]]) -> Contender:
-    """Iterate over a container with its Python package, repeatedly. A batch is kept, as by a pipeline."""
+    """Return a contender that iterates over a container with its Python package; it keeps a batch, like a pipeline."""
 
     @contextmanager
     def opened() -> Iterator[RunBatch]:
@@ -180,7 +180,7 @@ def _packages(folder: Path) -> dict[str, Contender]:
 
     def of_lmdb() -> Iterator[Any]:
         package = __import__("lmdb")
-        # A separate copy: the package does not open a database twice in one process.
+        # A separate copy, because the package does not open a database twice in one process.
         copy = shutil.copytree(folder / "caffe", folder / "caffe_of_lmdb", dirs_exist_ok=True)
         with package.open(str(copy), readonly=True, lock=False) as environment, environment.begin() as transaction:
             for _, value in transaction.cursor():

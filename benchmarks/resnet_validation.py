@@ -30,7 +30,7 @@ def validation(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
 
 
 def main(options: Options) -> None:
-    """One thread."""
+    """Time the pipelines with one thread."""
     folder = photo_folder(options)
     loader = Contender(
         "torch DataLoader, 1 worker",

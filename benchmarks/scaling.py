@@ -4,13 +4,12 @@ For each pipeline:
 
 - samples per second with one and two threads, compared with DALI and torch's DataLoader, measured alternately;
 - the fraction of time in which a worker holds the GIL, by py-spy, and the fraction of its CPU time outside compiled
-  calls, by a recording. They differ by the work of NumPy without the GIL;
-- a simulation of up to 64 threads (see `benchmarks.simulation`), and a check of it: two simulated threads and two real
-  ones;
+  calls, by a recording. They differ by NumPy's computations without the GIL;
+- a simulation of up to 64 threads (see `benchmarks.simulation`), and a check with two simulated and two real threads;
 - the real curve up to the number of cores, or for the numbers of ``--threads``.
 
 Use an idle machine. With other load, a thread that waits for a core while it holds the GIL cannot be distinguished from
-one that needs the GIL, and wall times are unreliable. Then compare CPU time per sample and ratios within a round.
+a thread that needs the GIL, and wall times are unreliable. Then compare CPU time per sample and ratios within a round.
 
 ``--json`` writes the figures to a file. ``--only training,ssd`` selects pipelines.
 """
@@ -163,7 +162,7 @@ def _simulate(workload: Workload, made: Recording, options: Options) -> dict[str
     for _ in range(rounds):
         for threads in counts:
             with simulating(made, done), _open(workload, threads) as run_batch:
-                # Up to a batch per thread is in progress, and the first ones are divided differently.
+                # Up to one batch per thread is in progress, and the first batches are divided differently.
                 warm_up = WARM_UP_BATCHES if options.is_smoke else WARM_UP_BATCHES * (threads + 1)
                 rates[threads].append(take_turn(run_batch, seconds, warm_up).samples_per_second)
     medians = {threads: statistics.median(of) for threads, of in rates.items()}

@@ -41,9 +41,9 @@ class Workload:
     Attributes:
         title: title of its table.
         unit: unit of its figures.
-        define: takes a library (see `benchmarks.common.library`) and `num_threads`, and returns a pipeline.
-        make_dataset: returns a torch Dataset that does the same work.
-        batch_size: samples per batch.
+        define: function of a library (see `benchmarks.common.library`) and `num_threads` that returns a pipeline.
+        make_dataset: returns an equivalent torch Dataset.
+        batch_size: number of samples in a batch.
         needs: packages that the torch Dataset needs.
     """
 
@@ -62,7 +62,7 @@ class Workload:
 
 
 def _first_column(samples: list[Any]) -> tuple[list[Any], None]:
-    """Stack images. Boxes cannot be stacked because their number varies."""
+    """Return stacked images; boxes cannot be stacked, because their number varies."""
     import torch  # imported only for its row
 
     return torch.stack([sample[0] for sample in samples]), None  # pyright: ignore[reportReturnType]
@@ -73,7 +73,7 @@ def _first_column(samples: list[Any]) -> tuple[list[Any], None]:
 
 
 def _color(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
-    """Change color, blur and rotate photographs at full size; resize to the size of the network at the end."""
+    """Define a pipeline that changes the color of photographs, blurs and rotates them, and resizes them at the end."""
     fn, types = lib.fn, lib.types
 
     @lib.pipeline_def(batch_size=COLOR_BATCH, num_threads=num_threads, device_id=None, seed=1)
@@ -134,7 +134,7 @@ def ssd(
     decoder: str = "cpu",
     device_id: int | None = None,
 ) -> Any:
-    """SSD300 training as in NVIDIA's example; images are augmented on the device if there is a `device_id`."""
+    """Define SSD300 training as in NVIDIA's example; images are augmented on the device if there is a `device_id`."""
     fn, types = lib.fn, lib.types
     anchors = _ssd_anchors()
 
@@ -302,7 +302,7 @@ def _volume_folder(options: Options) -> Path:
 
 
 def _volumes(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
-    """Random crop, random scale, mirror, and contrast of volumes."""
+    """Define a pipeline with random crop, random scale, mirror, and contrast of volumes."""
     fn, types = lib.fn, lib.types
 
     @lib.pipeline_def(batch_size=VOLUME_BATCH, num_threads=num_threads, device_id=None, seed=1)
@@ -413,7 +413,7 @@ _WORKLOADS: dict[str, Callable[[Options], Workload]] = {
 
 
 def workload_names() -> list[str]:
-    """Return the names that `make_workload` knows."""
+    """Return the names of all workloads."""
     return list(_WORKLOADS)
 
 

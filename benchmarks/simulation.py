@@ -1,32 +1,29 @@
-"""Simulate a pipeline on more cores than the machine has: compiled calls sleep instead of computing.
+"""Simulate a pipeline on more cores than those of the machine: compiled calls sleep instead of computing.
 
 A recording run measures the time of each compiled call: numba kernels that release the GIL, and functions of
-simplejpeg, OpenCV, and soundfile. In a simulated run these calls sleep for that time. Sleeping threads need no core,
-while Python code, which needs the GIL, runs normally. So any number of threads can be simulated.
+simplejpeg, OpenCV, and soundfile. In a simulated run, these calls sleep for that time. Sleeping threads need no core,
+and Python code, which needs the GIL, runs normally. So any number of threads can be simulated.
 
 The model:
 
 - The time of a call is proportional to the bytes of its array arguments: the recorded time of all calls of that
   function divided by the recorded bytes. Recorded times are CPU seconds of the calling thread, so other programs do not
   affect them.
-- A library call that returns a new array returns a recorded result of a call with equal shapes. Decoded audio is that
-  of a recorded call of equal length, because its silence determines later shapes. The nonsilent region of a recording
-  is that of a recorded one of equal length.
-- Some calls are executed: kernels whose results determine later work (they return a value, or write a small array),
-  readers whose bytes are parsed later (those of NumPy arrays are not),
-  calls that take less than `SHORT_S` on average, and calls without a matching recorded result. NumPy cannot be
-  intercepted and is executed, too. All of these share the real cores. `Simulated.real_share` is their fraction of the
-  compiled time, without NumPy. The simulation is valid if that fraction times the number of threads does not exceed
-  the number of cores.
+- A library call that returns a new array returns a recorded result of a call with equal shapes. Decoded audio and the
+  nonsilent region of a signal are those of a recorded call of equal length, because silence determines later shapes.
+- Some calls are executed: kernels with results that determine later computations (they return a value, or write a small
+  array), readers except those of NumPy arrays, because their bytes are parsed later, calls that take less than
+  `SHORT_S` on average, and calls without a matching recorded result. NumPy cannot be intercepted and is executed, too.
+  All of these share the real cores. `Simulated.real_share` is their fraction of the compiled time, without NumPy. The
+  simulation is valid if that fraction times the number of threads does not exceed the number of cores.
 - The CPU time of a thread includes the time in which it sleeps.
 - A call holds the GIL while its arguments are unpacked. A simulated call holds it as long as an empty call with the
-  same number of arrays, which is measured when the simulation starts.
-- Cores of the simulated machine do not share memory bandwidth, caches, or clock frequency. The result is an upper
-  bound, limited only by Python.
+  same number of arrays, which is measured at the start of the simulation.
+- Simulated cores do not share memory bandwidth, caches, or clock frequency. So the result is an upper bound.
 - The outputs of other simulated calls contain uninitialized memory.
 
-The product needs no code for this: calls are intercepted in numba's dispatcher class and in the namespaces of the
-libraries while the context managers below are active. It needs a POSIX system.
+Calls are intercepted in numba's dispatcher class and in the namespaces of the libraries while the context managers
+below are active. A POSIX system is required.
 """
 
 from __future__ import annotations
@@ -62,10 +59,10 @@ SHORTEST_SLEEP_S = 60e-6
 SMALL_BYTES = 4096
 KERNELS = "dalify."
 FILLED_FROM_RECORDING = ("SoundFile.read",)
-# Kernels that write one number for each sample to some arrays: positions of these, and of the shapes of the samples.
+# Kernels that write one number for each sample to some arguments: positions of these and of the shapes of the samples.
 WRITES_PER_SAMPLE = {"dalify.kernels.audio.loudness._regions": ((0, 1), 3)}
 REALLY_RUN = ("dalify.formats", "dalify.sources", "dalify.operators.readers")
-# Only other simulated calls use what these read. They also close the files, which are their first argument.
+# Functions whose results are only used by other simulated calls. They close the files in their first argument.
 READS_ELEMENTS = ("dalify.formats.arrays.ragged_arrays._read_all",)
 _PR_SET_TIMERSLACK = 29
 _MONOTONIC = 6 if sys.platform == "darwin" else 1
@@ -80,8 +77,8 @@ class Result:
     Attributes:
         returned: the result, unless it is one of the arguments.
         argument: position of the array argument that shares memory with the result.
-        wrote_small: whether a small array was changed.
-        contents: contents of that argument, if they determine later work.
+        wrote_small: True if a small array was changed.
+        contents: contents of that argument, if they determine later computations.
     """
 
     returned: Any
@@ -102,7 +99,7 @@ class Function:
     by_shapes: dict[Any, Result] = field(default_factory=dict)
 
     def is_short(self) -> bool:
-        """Whether calls are so short that a simulation executes them."""
+        """Whether calls are short enough to be executed in a simulation."""
         return self.calls == 0 or self.seconds / self.calls < SHORT_S
 
 
@@ -127,12 +124,12 @@ class Recording:
         return sum(function.seconds for function in self.functions.values())
 
     def add_overhead(self, seconds: float) -> None:
-        """Add the time that the recording of a call took."""
+        """Add the time of the recording of a call."""
         with self._lock:
             self.overhead_s += seconds
 
     def add(self, name: str, size_bytes: int, seconds: float, key: Any, result: Result | None) -> None:
-        """Add a call; its result is None if it failed."""
+        """Add a call; `result` is None if it failed."""
         with self._lock:
             function = self.functions.setdefault(name, Function())
             previous = function.last
@@ -147,7 +144,7 @@ class Recording:
             function.by_shapes.setdefault(key, result)
 
     def note_samples(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """Record what a call wrote for each sample."""
+        """Record the numbers that a call wrote for each sample."""
         written, shapes = WRITES_PER_SAMPLE[name]
         for number, shape in enumerate(arguments[shapes].tolist()):
             self.per_sample[name][tuple(shape)] = [arguments[position][number] for position in written]
@@ -182,7 +179,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _key(arguments: tuple[Any, ...], arrays: list[Any]) -> Any:
-    """Return a key of calls with exchangeable results: shapes, and the length of an audio file."""
+    """Return a key for calls with exchangeable results: shapes, and the length of an audio file."""
     frames = getattr(arguments[0], "frames", None) if arguments else None
     return (frames, *(array.shape for array in arrays))
 
@@ -192,7 +189,7 @@ def _arrays(arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
 
 
 def _size_bytes(arrays: list[Any]) -> int:
-    """Return the bytes of a call's arguments; samples are addresses, shapes, and an empty array of their type."""
+    """Return the bytes of a call's arguments; samples are addresses, shapes, and an empty array of their dtype."""
     total = 0
     for number, array in enumerate(arrays):
         total += array.nbytes
@@ -228,7 +225,7 @@ def _library_functions() -> list[tuple[Any, str]]:
 def _intercepted(
     handle: Callable[[str, Call, tuple[Any, ...], dict[str, Any]], Any], passed: Collection[str] = ()
 ) -> Iterator[None]:
-    """Pass every compiled call of dalify to a function, except those of the names in ``passed``."""
+    """Call `handle` instead of every compiled function of dalify, except those in ``passed``."""
     original = Dispatcher.__call__
     names: dict[Any, str] = {}
 
@@ -312,7 +309,7 @@ _clock_gettime: Any = numba.types.ExternalFunction("clock_gettime", numba.int32(
 
 @numba.njit(nogil=True)
 def _sleep(seconds: float, clock: np.ndarray[Any, Any]) -> float:
-    """Sleep without the GIL and return the elapsed time without waiting for the GIL afterwards."""
+    """Sleep without the GIL and return the elapsed time in seconds, excluding the wait for the GIL afterwards."""
     _clock_gettime(_MONOTONIC, clock.ctypes.data)
     start = clock[0] + 1e-9 * clock[1]
     _usleep(np.uint32(seconds * 1e6))
@@ -322,7 +319,7 @@ def _sleep(seconds: float, clock: np.ndarray[Any, Any]) -> float:
 
 @numba.njit(nogil=True)
 def _empty_kernel(a, b, c, d, e, f, g, h, number, factor):
-    """Do nothing. Calls measure the time to unpack arguments."""
+    """Do nothing; used to measure the time for unpacking arguments."""
 
 
 class _Sleeper(threading.local):
@@ -343,7 +340,7 @@ class _Sleeper(threading.local):
 
 
 def _hold(seconds: float) -> None:
-    """Hold the GIL."""
+    """Hold the GIL for a time."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass
@@ -360,7 +357,7 @@ def _seconds_of(call: Call, repeats: int = 300) -> float:
 
 
 def _lock_costs() -> Callable[[str, int], float]:
-    """Measure how long calls hold the GIL; return a function of name and number of arrays."""
+    """Return a function from the name of a call and its number of arrays to the time in which it holds the GIL."""
     arrays = [np.zeros(4, np.float32)] * 8
     kernel_s = _seconds_of(lambda: _empty_kernel(*arrays, 1, 1.0))
     pixels = np.zeros((8, 8, 3), np.uint8)
@@ -378,7 +375,7 @@ def _lock_costs() -> Callable[[str, int], float]:
 
 @contextmanager
 def simulating(made: Recording, done: Simulated) -> Iterator[None]:
-    """Replace compiled calls of a block by sleeps of their recorded times; `done` counts them."""
+    """Replace compiled calls of a block by sleeps of their recorded times; the times are added to `done`."""
     _sleep(0.0, np.zeros(2, np.int64))  # compiles
     sleeper = _Sleeper()
     held_by_call = _lock_costs()
@@ -412,7 +409,7 @@ def simulating(made: Recording, done: Simulated) -> Iterator[None]:
             np.copyto(arrays[result.argument], result.contents)
         return arrays[result.argument]
 
-    # Intercepting them would take as much time as the calls themselves.
+    # Not intercepted, because that would take as much time as the calls.
     short = {name for name, function in made.functions.items() if function.is_short()}
     thread_time, processors = time.thread_time, engine.available_processors
     engine.available_processors = lambda: sys.maxsize

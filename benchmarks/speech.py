@@ -35,7 +35,7 @@ def log_mel(lib: SimpleNamespace, folder: str, num_threads: int, **reading: Any)
 
 
 def as_flac(waves: Path, folder: Path) -> Path:
-    """Write the same recordings as FLAC, with half the bytes and more decoding work."""
+    """Write the same recordings as FLAC, with half the bytes and a longer decoding time."""
     soundfile = importlib.import_module("soundfile")
     for path in sorted(waves.glob("*/*.wav")):
         target = folder / path.parent.name / f"{path.stem}.flac"

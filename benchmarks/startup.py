@@ -1,4 +1,4 @@
-"""Measure a new process: import, first batch with and without compiled kernels on disk, memory."""
+"""Measure a new process: import, first batch with and without cached compiled kernels, memory."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def main(options: Options) -> None:
     runs = 1 if options.is_smoke else options.rounds
     roots = {"dalify": OURS, EMPTY: OURS, "DALI": RIVAL}
     figures: dict[str, list[list[float]]] = {name: [] for name, root in roots.items() if not missing_package([root])}
-    measure(OURS, folder, PROJECT)  # saves the compiled kernels, which exist from the second run on
+    measure(OURS, folder, PROJECT)  # saves the compiled kernels for the other runs
     for _ in range(runs):
         for name in figures:
             if name == EMPTY:
@@ -101,7 +101,7 @@ def measure(root: str, folder: str, source: Path) -> list[float]:
     """Measure one library in a new process; dalify is imported from the folder `source`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), str(PROJECT)])}
     environment.pop("NUMBA_CACHE_DIR", None)
-    # Bytecode is kept, as for an installed package; otherwise only dalify would be compiled by Python each time.
+    # Bytecode is saved, as for an installed package; otherwise Python would compile dalify each time, but not DALI.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", MEASURE, root, folder]
     result = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)

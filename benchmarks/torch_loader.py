@@ -1,4 +1,4 @@
-"""Define the loaders to compare with: torch's DataLoader, worker processes, torchvision's transforms on Pillow."""
+"""Define the loaders for comparisons: torch's DataLoader with workers and torchvision's transforms of Pillow images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVIATION = (0.229, 0.224, 0.225)
 
 
 def training_transform() -> Any:
-    """ResNet-50 training as in torchvision's reference scripts."""
+    """Return the transforms of ResNet-50 training in torchvision's reference scripts."""
     transforms = import_torchvision("torchvision.transforms")
     return transforms.Compose(
         [
@@ -32,7 +32,7 @@ def training_transform() -> Any:
 
 
 def validation_transform() -> Callable[[Image.Image], Any]:
-    """ResNet-50 validation: shorter side 256, center crop 224."""
+    """Return the transforms of ResNet-50 validation: shorter side 256, center crop 224."""
     transforms = import_torchvision("torchvision.transforms")
     return transforms.Compose(
         [
@@ -69,9 +69,9 @@ def run_data_loader(
 
     Args:
         make_dataset: returns a torch Dataset; the first element of its samples is counted.
-        batch_size: samples per batch.
+        batch_size: number of samples in a batch.
         workers: number of worker processes.
-        collate: combines samples; None: torch's default function.
+        collate: collate function; None for torch's default.
     """
     import torch  # imported only for its row
 

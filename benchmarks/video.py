@@ -66,7 +66,7 @@ def reader(lib: SimpleNamespace, path: Path, *, shuffled: bool) -> Any:
 
     @lib.pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=1)
     def pipeline():
-        # DALI shuffles in a buffer of decoded clips. It has as many clips as the video, so that both orders are random.
+        # DALI shuffles in a buffer of decoded clips; with this size it contains all clips of the video.
         return fn.experimental.readers.video(
             filenames=[str(path)], sequence_length=FRAMES, random_shuffle=shuffled, initial_fill=16
         )

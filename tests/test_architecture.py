@@ -32,7 +32,7 @@ LARGEST_FILE_LINES = 600
 # signatures and docstrings; to divide it would need mixins, which share attributes.
 LONGER_FILES = {"dalify/pipeline/pipeline.py": 830}
 
-# Spelled in pieces, so that this file passes its own test.
+# Split strings, so that this file passes the test.
 UNFINISHED_MARKS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "raise NotImplemented" + "Error"]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 
@@ -142,7 +142,7 @@ def all_is_exact(path: Path) -> None:
     "package", ["api", "codecs", "data", "formats", "frontend", "graph", "immediate", "kernels", "registry", "sources"]
 )
 def test_published_names_exist(package: str) -> None:
-    """Also those that are imported at first use, which type checkers see elsewhere."""
+    """Also those that are imported at first use, which type checkers find elsewhere."""
     module = importlib.import_module(f"dalify.{package}")
     assert [name for name in module.__all__ if not hasattr(module, name)] == []
     with pytest.raises(AttributeError, match="no_such_name"):
@@ -183,7 +183,7 @@ def imported_names(path: Path) -> set[str]:
 
 
 def cycle_in(imports: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return modules of which each imports another one of them, sorted; none if there is no cycle."""
+    """Return the modules that are in an import cycle or import such a module, sorted."""
     left = {name: set(targets) - {name} for name, targets in imports.items()}
     while leaves := [name for name, targets in left.items() if not targets & left.keys()]:
         for name in leaves:
@@ -192,7 +192,7 @@ def cycle_in(imports: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def test_modules_do_not_import_each_other() -> None:
-    """Import-linter sees neither the modules that `LazyModule` imports at their first use, nor imports for types."""
+    """Import-linter ignores modules that `LazyModule` imports at their first use, and imports for types."""
     paths = {
         ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES
     }
@@ -258,7 +258,7 @@ def test_changes_are_found(statement: str) -> None:
 
 @rule
 def iteration_owns_its_transitions(path: Path) -> None:
-    """Only its own module changes an `Iteration`; the others call its methods."""
+    """Only the module of `Iteration` changes its attributes; others call its methods."""
     if path != PACKAGE / "executor" / "iteration.py":
         assert not changes_of(parse(path), "iteration")
 

@@ -1,4 +1,4 @@
-"""Kernels compiled ahead of time: the output, and that the first batch then compiles nothing."""
+"""Kernels compiled ahead of time: the output; the first batch then compiles no kernel."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Utilities for all packages: errors, the user's source line, optional packages, nested structures."""
+"""Utilities for all packages: errors, the user's source line, optional packages, forks, threads, compilation."""

@@ -1,7 +1,7 @@
-"""Addresses of the samples of a chunk, each table in one compiled call.
+"""Addresses of the samples of a chunk.
 
-After a kernel, functions of NumPy are not in the CPU cache; compiled calls take less time. They keep the GIL: they take
-less time than releasing it.
+Compiled, because a single call takes less time than several calls of NumPy. The functions keep the GIL, because
+releasing it takes longer than the computation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def fill_windows(
         whole: addresses of the samples, int64 ``[N]``.
         shapes: shapes of the samples, int64 ``[N, ndim]``.
         start: start of the windows, int64 ``[N, ndim]``.
-        item_bytes: size of an element.
+        item_bytes: size of an element in bytes.
     """
     for n in range(addresses.size):
         step, address = np.int64(1), whole[n]

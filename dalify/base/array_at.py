@@ -21,7 +21,7 @@ _BYTE, _WIDE = ir.IntType(8), ir.IntType(64)
 
 
 def _extents_and_strides(context: Any, builder: Any, kind: Any, shape: Any, shape_type: Any) -> tuple[Any, Any, Any]:
-    """Return the extents of a C-contiguous array, its strides, and the size of an element, all in LLVM."""
+    """Return extents, strides in bytes, and element size of a C-contiguous array, as LLVM values."""
     extents = [
         context.cast(builder, value, found, types.intp)
         for value, found in zip(_cgutils.unpack_tuple(builder, shape), shape_type, strict=True)
@@ -46,9 +46,9 @@ def _array_at(typing_context: Any, address: Any, shape: Any, like: Any) -> tuple
     return found(address, shape, like), generate
 
 
-# `array_at(address, shape, like)` returns an array of the element type of the array `like`, C-contiguous, of memory
-# that the caller keeps alive: `address` (int64) is its first element, `shape` a tuple of integers. It is an intrinsic
-# because numba would compile ``carray`` and a function that calls it for each element type and number of dimensions.
+# `array_at(address, shape, like)` returns a C-contiguous array with the dtype of the array `like` of memory that the
+# caller keeps alive: `address` (int64) is that of the first element, `shape` is a tuple of integers. It is an
+# intrinsic, because numba would compile ``carray`` and its caller for each dtype and number of dimensions.
 array_at: Any = intrinsic(_array_at)
 
 
@@ -67,9 +67,9 @@ def _new_array(typing_context: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
     return found(shape, dtype), generate
 
 
-# `new_array(shape, dtype)` is ``np.empty`` for compiled functions: `shape` is a tuple of integers that are not negative
-# and whose product fits into memory. numba compiles two functions for each element type and number of dimensions that
-# ``np.empty`` is called with, which check the extents.
+# `new_array(shape, dtype)` is ``np.empty`` for compiled functions, without checks: `shape` is a tuple of nonnegative
+# integers, and the array fits into memory. For ``np.empty``, numba compiles two functions that check the extents for
+# each dtype and number of dimensions.
 new_array: Any = intrinsic(_new_array)
 
 
@@ -85,7 +85,7 @@ def byte_at(typing_context: Any, address: Any) -> tuple[Any, Any]:
 
 @intrinsic
 def pair_at(typing_context: Any, address: Any) -> tuple[Any, Any]:
-    """Return the number that the two bytes at an address are, the higher one first, as int64."""
+    """Return the big-endian 16-bit integer at an address, as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
         places = arguments[0], offset(builder, arguments[0], 1)
@@ -97,7 +97,7 @@ def pair_at(typing_context: Any, address: Any) -> tuple[Any, Any]:
 
 @intrinsic
 def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -> tuple[Any, Any]:
-    """Copy memory from one address to another; with ``memcpy``, which numba does not generate for loops over slices."""
+    """Copy memory between addresses with ``memcpy``, which numba does not generate for loops over slices."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
         to, from_ = (builder.inttoptr(address, _BYTE.as_pointer()) for address in arguments[:2])
@@ -109,7 +109,7 @@ def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def flat_at(address: int, shape: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Return all elements of a sample as one dimension; see `array_at`. The shape is an array of int64."""
+    """Return all elements of a sample as a 1-D array; see `array_at`. The shape is an array of int64."""
     size = np.int64(1)
     for extent in shape:
         size *= extent

@@ -1,4 +1,4 @@
-"""Notify caches about data that could not be used, so that they can drop damaged copies."""
+"""Notifies caches about data that could not be used, so that they can drop damaged copies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def add_listener(listener: Callable[[str], tuple[str, bool]]) -> None:
     """Register a function that is called for data that could not be read or decoded.
 
     Args:
-        listener: receives a string that identifies the data: their origin, or an error message. Returns the same as
-            ``report_bad_data``.
+        listener: called with a string that identifies the data, their origin or an error message; it returns the same
+            as ``report_bad_data``.
     """
     _listeners.append(listener)
 
@@ -26,7 +26,7 @@ def report_bad_data(text: str) -> tuple[str, bool]:
         text: origin of a sample, or the message of an error about a file.
 
     Returns:
-        a sentence for the user about copies of the data, or ""; and whether a copy was dropped, so that reading again
+        A sentence for the user about copies of the data, or "", and whether a copy was dropped, so that reading again
         fetches the data.
     """
     answers = [listener(text) for listener in _listeners]

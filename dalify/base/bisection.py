@@ -1,4 +1,4 @@
-"""Bisection in compiled code. `np.searchsorted` of numba would import all of ``scipy.linalg``, even from saved code."""
+"""Bisection in compiled code; numba's `np.searchsorted` would import ``scipy.linalg``, even from cached code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["last_at_most"]
 
 @njit(cache=True, inline="always")
 def last_at_most(values: Any, limit: int) -> int:
-    """Return the index of the last of some ascending integers that is not greater than `limit`; -1 if there is none."""
+    """Return the index of the last of ascending integers that is at most `limit`; -1 if there is none."""
     low, high = 0, values.size
     while low < high:
         middle = (low + high) // 2

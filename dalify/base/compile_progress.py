@@ -1,7 +1,7 @@
 """A status line in the terminal while kernels are compiled, which takes seconds in the first run on a machine.
 
-The line is removed when compilation ends, so that it does not mix with the output of the program. It is only written to
-terminals. The environment variable DALIFY_PROGRESS=0 disables it.
+The line is written to terminals only, and removed when compilation ends. The environment variable DALIFY_PROGRESS=0
+disables it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PACKAGE = __name__.partition(".")[0]
 class CompileProgress(event.Listener):
     """Counts the functions that numba compiles for dalify, and shows the count if that takes long.
 
-    numba calls it in the thread that compiles, one at a time.
+    numba calls it in the thread that compiles; compilations are serialized.
 
     Attributes:
         functions: number of functions compiled in this process, including functions of numba that they call.

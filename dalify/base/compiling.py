@@ -1,9 +1,9 @@
-"""``njit`` for the kernels of dalify: numba's, with a robust cache of compiled code.
+"""numba's ``njit`` with another cache of compiled code.
 
-numba's cache needs a writable package folder or home; otherwise importing a module fails. It also writes the index of a
-function before the code, so concurrent or dying processes can leave an index that refers to other code. Here each
-entry is one file that is written atomically and has a checksum. Its name is a digest of everything that the code
-depends on, including kernels in other files.
+numba's cache needs a writable package or home folder; otherwise importing a module fails. It writes the index of a
+function before the code, so concurrent or killed processes can leave an index that refers to other code. Here each
+entry is one file with a checksum, written atomically. Its name is a digest of everything that the code depends on,
+including kernels in other files.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
 
     Args:
         cache: cache the compiled code in files for other processes. The folders are, in this order: that of the
-            environment variable NUMBA_CACHE_DIR, ``__pycache__`` next to the source file, the cache folder of the
-            user, and a private folder in the one for temporary files. Code is loaded from any of them and saved to the
-            first writable one. If there is none, each process compiles again.
+            environment variable NUMBA_CACHE_DIR, ``__pycache__`` next to the source file, the user's cache folder, and
+            a private folder in the folder for temporary files. Code is loaded from any of them and saved to the first
+            writable one. If none is writable, each process compiles again.
         options: options of ``numba.njit``.
     """
 
@@ -83,8 +83,8 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:
         if isinstance(dispatcher, Dispatcher):
             untyped = cast("Any", dispatcher)
             untyped._compiler.compile = partial(_compiled, untyped._compiler.compile)
-            # Before it looks for cached code, numba would read the metadata of all installed packages for extensions,
-            # which no kernel needs, and import numpy.ma to see whether an array is masked.
+            # Before it loads cached code, numba would search the metadata of all installed packages for extensions,
+            # which no kernel needs, and import numpy.ma to test whether an array is masked.
             untyped._compilation_chain_init_hook = _nothing
             untyped.typeof_pyval = partial(_type_of, untyped.typeof_pyval)
         if cache and isinstance(dispatcher, Dispatcher):  # with NUMBA_DISABLE_JIT, it is the Python function
@@ -106,7 +106,7 @@ def _compiled(compile_function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _type_of(general: Callable[[Any], Any], value: Any) -> Any:
-    """Return numba's type of an argument: of an array as numba computes it if it is not masked."""
+    """Return numba's type of an argument; for arrays without the import of numpy.ma."""
     if type(value) is not np.ndarray or value.dtype.char not in "?bBhHiIlLqQefdFD" or not value.dtype.isnative:
         return general(value)
     array: np.ndarray[Any, Any] = value
@@ -116,7 +116,7 @@ def _type_of(general: Callable[[Any], Any], value: Any) -> Any:
 
 
 def is_saved(kernel: Any, arguments: Sequence[Any]) -> bool:
-    """Return whether a file has the code of a kernel, made by ``njit(cache=True)``, for arguments of these types."""
+    """Return whether the code of a kernel with ``njit(cache=True)`` is cached for arguments of these types."""
     if not isinstance(kernel, Dispatcher):  # with NUMBA_DISABLE_JIT there is nothing to compile
         return True
     kernel_cache = cast("Any", kernel)._cache
@@ -129,15 +129,15 @@ class KernelCache(NullCache):
 
     Args:
         function: the Python function, at the top level of a module.
-        options: how it is compiled, options of ``numba.njit``.
+        options: options of ``numba.njit`` for the function.
 
     Raises:
-        OSError: its source file is absent.
+        OSError: the source file does not exist.
     """
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         self._function = function
-        # A function may be compiled twice, once without the GIL. The order in a set differs between processes.
+        # Sorted, because the order of a set differs between processes.
         self._options: list[tuple[str, Any]] = [
             (key, sorted(cast("set[str]", value)) if isinstance(value, set) else value)
             for key, value in options.items()
@@ -145,14 +145,14 @@ class KernelCache(NullCache):
         self._source = Path(function.__code__.co_filename)
         name = f"{self._source.stem}.{function.__qualname__}".replace("<", "").replace(">", "")
         self._name = f"{name}.{sys.implementation.cache_tag}"
-        # Computed now, because the code that is compiled later is the imported code, even if the file changes.
+        # Computed now, because the code that is compiled later is the imported code even if the file changes.
         self._name_of_version = f"{self._name}-{_digest_of_file(self._source).hex()[:12]}-"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for a signature; None if there is no file.
 
-        numba would import all extensions, including SciPy, before it looks for a file. That takes 0.3 s and is only
-        needed to compile, when the compiler does it.
+        Unlike numba's method, it does not import numba's extensions, including SciPy, which takes 0.3 s; `_compiled`
+        imports them.
 
         Raises:
             OperatorError: there is no file, and compiling fails because the working directory was deleted.
@@ -160,7 +160,7 @@ class KernelCache(NullCache):
         _register_runtime()
         name = self._file_name(sig, target_context.codegen())
         for folder in _folders(self._source.parent):
-            # A damaged file is ignored: the function is compiled again, and the file is replaced.
+            # If a file is damaged, the function is compiled again, and the file is replaced.
             with suppress(Exception):
                 contents = (folder / name).read_bytes()
                 if _digest(contents[_DIGEST_BYTES:]) == contents[:_DIGEST_BYTES]:
@@ -211,10 +211,9 @@ class KernelCache(NullCache):
 
 @cache
 def _register_runtime() -> None:
-    """Make the C functions of numba's runtime known to loaded code.
+    """Register the C functions of numba's runtime for loaded code.
 
-    The compiled functions of the runtime are part of the loaded code. numba compiles them before it compiles anything
-    else, which takes 20 ms.
+    numba would also compile functions of the runtime, which takes 20 ms; cached code contains them.
     """
     for name, address in _runtime._nrt.c_helpers.items():
         _runtime.ll.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
@@ -227,7 +226,7 @@ def _dependencies(function: FunctionType) -> Iterator[bytes]:
         found = waiting.pop()
         with suppress(OSError):
             yield _digest_of_file(Path(found.__code__.co_filename))
-        # Also the bytecode: Python may have loaded that of an older file of the same size and time.
+        # The bytecode, too: Python may have loaded that of an older file with the same size and time.
         constants = [value for value in found.__code__.co_consts if not isinstance(value, CodeType)]
         yield found.__code__.co_code + repr(constants).encode()
         for name in found.__code__.co_names:
@@ -289,13 +288,13 @@ def _user_number() -> int:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether only this user can change a folder; its machine code will be executed."""
+    """Return whether only this user can change a folder, because the machine code in it will be executed."""
     if not hasattr(os, "geteuid"):
         return folder.is_dir()
     own = folder.lstat()
     if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.geteuid() or own.st_mode & 0o077:
         return False
-    for parent in folder.parents:  # a user who can rename one of them can replace the folder
+    for parent in folder.parents:  # users who can rename a parent can replace the folder
         status = parent.lstat()
         is_shared = bool(status.st_mode & 0o022) and not status.st_mode & stat.S_ISVTX
         if is_shared or status.st_uid not in (0, os.geteuid()):

@@ -1,4 +1,4 @@
-"""The thread-local values that ``with`` blocks set: a pipeline, a device, a mode, a context."""
+"""Thread-local values that are set by ``with`` blocks, such as a pipeline, a device or a mode."""
 
 from __future__ import annotations
 

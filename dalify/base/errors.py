@@ -1,9 +1,9 @@
 """The errors of dalify: one class per kind of mistake.
 
-Each says what is wrong, where (the user's line, the operator, the sample and its origin) and what to write instead. The
+Messages contain the problem, its location (the user's line, the operator, the sample and its origin) and a hint. The
 classes derive from the built-in types that DALI raises in the same situation, so that existing ``except`` clauses work.
-Depending on the operator and the kind of argument, DALI raises TypeError, ValueError or RuntimeError for the same
-mistake, so errors about arguments derive from all of them.
+Depending on the operator and the argument, DALI raises TypeError, ValueError or RuntimeError for the same mistake, so
+errors about arguments derive from all of them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ __all__ = [
     "suggestion",
 ]
 
-# Values of the option on_error: what happens to a sample that cannot be read or decoded.
+# Values of the option on_error: handling of samples that cannot be read or decoded.
 ON_ERROR = ("raise", "skip", "replace")
 
 
@@ -84,13 +84,12 @@ class DalifyError(Exception):
     """Base class of the errors of dalify.
 
     Args:
-        message: what is wrong, one sentence.
+        message: the problem, one sentence.
         line: the user's line that caused it.
-        hint: what to write instead.
+        hint: a correction.
         operator: public name, e.g. ``fn.resize``.
         sample: position of the sample in the batch.
-        argument: name of the argument that is wrong. It determines line and operator where one operator does the work
-            of several calls.
+        argument: name of the wrong argument. It determines line and operator if one operator replaces several calls.
     """
 
     def __init__(
@@ -125,7 +124,7 @@ class DalifyError(Exception):
         sample: int | None = None,
         origin: str | None = None,
     ) -> None:
-        """Set attributes that are not known yet. Callees set them first, because they know more."""
+        """Set attributes that are not set yet; inner functions call it first, because they are more precise."""
         self.line = self.line or line
         if operator is not None and not operator.startswith("fn._"):  # internal operators, not written by users
             self.operator = self.operator or operator
@@ -149,12 +148,12 @@ class DalifyError(Exception):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with all attributes; errors are sent from worker processes."""
+        """Pickle with all attributes, because errors are sent from worker processes."""
         return (_rebuild, (type(self), self.message, dict(self.__dict__)))
 
 
 def _on_one_line(text: str) -> str:
-    """Escape what cannot be printed: names of files may contain line breaks."""
+    """Escape characters that are not printable; names of files may contain line breaks."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
@@ -191,11 +190,11 @@ class WrongObjectError(ArgumentTypeError, AttributeError):
 
 
 class NodeAsNameError(ArgumentTypeError, KeyError):
-    """A graph value as the name of a node. DALI interprets it as an unknown argument of the operator."""
+    """A graph value as the name of a node; DALI interprets it as an unknown argument of the operator."""
 
 
 class NoOutputsError(ArgumentValueError, NotImplementedError):
-    """An argument without which an operator has no outputs. In DALI, the pipeline then has none and cannot be built."""
+    """An argument with which an operator has no outputs; in DALI, the pipeline cannot be built."""
 
 
 class IteratorArgumentError(ArgumentValueError, AssertionError):
@@ -339,7 +338,7 @@ class NoDataError(PipelineStateError, IndexError):
 
 
 class NoBatchError(PipelineStateError, StopIteration):
-    """Outputs of a batch that was not scheduled. In DALI this looks like the end of the data."""
+    """Outputs of a batch that was not scheduled; DALI raises StopIteration."""
 
 
 class NoGraphError(PipelineStateError, NotImplementedError):
@@ -377,7 +376,7 @@ def locating(line: SourceLine | None, operator: str | None = None) -> Generator[
 
 
 def of_sample(error: Exception, sample: int) -> None:
-    """Record to which sample of a group an error belongs; for kernels.
+    """Record the sample of a group that an error belongs to; for kernels.
 
     Args:
         error: an exception of any class.
@@ -422,12 +421,12 @@ def option_error_text(argument: str, value: object, options: Iterable[object]) -
 
 
 def _closest_member(name: str, members: Iterable[str]) -> str | None:
-    """Return the device that torch's name stands for, or the most similar option."""
+    """Return "gpu" for torch's names of accelerators, otherwise the most similar option or None."""
     if name.partition(":")[0] in _ACCELERATORS and "gpu" in members:
         return "gpu"
     return _closest(name, members)
 
 
 def _member(option: str) -> str:
-    """Return what is compared of an option: "interp_linear" of "types.INTERP_LINEAR"."""
+    """Return the part of an option that is compared: "interp_linear" for "types.INTERP_LINEAR"."""
     return option.rpartition(".")[2].lower()

@@ -15,8 +15,8 @@ _functions: list[Callable[[], object]] = []
 def at_exit(function: Callable[[], object]) -> Callable[[], object]:
     """Call a function when this process ends, and when processes that are forked from it end; usable as a decorator.
 
-    Forked processes of `multiprocessing` do not call functions that are registered with `atexit`. All processes of
-    `multiprocessing` end their own child processes first, so functions that close these must be called before that.
+    Forked processes of `multiprocessing` do not call functions that are registered with `atexit`. Processes of
+    `multiprocessing` end their child processes first, so functions that close these must be called before.
 
     Args:
         function: must not raise; called before functions that were registered earlier.
@@ -37,7 +37,7 @@ def _register_in_process(_: object = None) -> None:
     util.Finalize(None, _call_all, exitpriority=0)
 
 
-# Each process of multiprocessing forgets the finalizers that were registered before it began, then it calls this one.
+# A new process of multiprocessing clears the finalizers of its parent, then it calls this function.
 util.register_after_fork(at_exit, _register_in_process)
 if multiprocessing.parent_process() is not None:  # dalify is imported by the code that such a process runs
     _register_in_process()

@@ -1,7 +1,7 @@
-"""The smaller and the larger of two numbers, for compiled functions.
+"""Minimum and maximum of two numbers, for compiled functions.
 
-They compile in a quarter of the time of a conditional expression, and ``min`` and ``max`` are functions that numba
-compiles for each combination of types.
+They compile in a quarter of the time of a conditional expression; ``min`` and ``max`` are functions that numba compiles
+for each combination of types.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _generate(comparison: str, context: Any, builder: Any, signature: Any, argum
     return builder.select(compare(comparison, *arguments), *arguments)
 
 
-# `smaller_of(a, b)` is ``a if a < b else b``, so `b` if one is NaN, and `larger_of(a, b)` is ``a if a > b else b``. For
-# signed integers, or floats of one type.
+# `smaller_of(a, b)` is ``a if a < b else b``, and `larger_of(a, b)` is ``a if a > b else b``, so both are `b` if one is
+# NaN. For signed integers or floats.
 smaller_of: Any = intrinsic(_smaller_of)
 larger_of: Any = intrinsic(_larger_of)

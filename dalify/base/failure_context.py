@@ -10,15 +10,15 @@ _NAME = "__dalify_context__"
 
 
 class FailureContext:
-    """Where an exception happened. Every exception has at most one, see ``failure_context``.
+    """The location of an exception; see ``failure_context``.
 
     It refers to the graph, so it is empty after pickling.
 
     Attributes:
-        sample: number of the sample in the chunk; None if the exception does not belong to a sample. It can differ from
-            ``DalifyError.sample``: that is where an eager operator failed, which a user's function calls.
-        failure: the ``executor.steps.Failure``: node, position in the batch, and origin; None until it is known.
-        is_noted: the location has been added to an exception of the user's code as a note.
+        sample: number of the sample in the chunk; None if the exception does not belong to a sample. It differs from
+            ``DalifyError.sample`` if an eager operator failed that a user's function called.
+        failure: the ``executor.steps.Failure`` with node, position in the batch and origin; None until it is set.
+        is_noted: True if the location has been added to an exception of the user's code as a note.
     """
 
     __slots__ = ("failure", "is_noted", "sample")
@@ -34,7 +34,7 @@ class FailureContext:
 
 
 def failure_context(error: BaseException) -> FailureContext:
-    """Return the context of an exception, which is stored with it."""
+    """Return the context of an exception; it is stored in the exception's attributes."""
     found = error.__dict__.get(_NAME)
     if found is None:
         found = error.__dict__[_NAME] = FailureContext()

@@ -54,7 +54,7 @@ def locked(path: Path, timeout_s: float) -> Generator[int | None]:
         timeout_s: maximum time to wait, in seconds.
 
     Yields:
-        the descriptor; None if the lock was not released within the time.
+        The descriptor; None if another process kept the lock for this time.
 
     Raises:
         OSError: the file cannot be opened.

@@ -1,4 +1,4 @@
-"""Store an error and raise it after other work is done.
+"""Stores an error to be raised later.
 
 An error in a local variable forms a reference cycle with the frames of its traceback, which keeps everything in these
 frames alive until the garbage collector runs. `FirstError` avoids the cycle.
@@ -10,7 +10,7 @@ __all__ = ["FirstError"]
 
 
 class FirstError:
-    """The first error of several tasks, raised when all of them are done.
+    """The first error of several tasks, to be raised after all of them.
 
     Attributes:
         error: the error; None without one.

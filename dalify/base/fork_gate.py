@@ -1,12 +1,12 @@
-"""Delay forks until no thread is inside a block from which a child could not continue.
+"""Delays forks until no thread is in a block that may hold locks.
 
 A fork copies the memory of the process and one of its threads. In the child, locks that other threads hold (of imports,
-compilers and libraries) are never released. So worker threads mark the time in which they work, milliseconds except in
-the first batch, and a fork waits for the end of it.
+compilers and libraries) are never released. So threads compute in ``working()`` blocks, which take milliseconds except
+in the first batch, and a fork waits for their end.
 
-This includes the end of threads: libraries free thread-local data while they hold locks, after Python has finished the
-thread. If a fork happens then, the child hangs in the first OpenCV function that a new thread calls. OpenCV's own
-threads are stopped before a fork; OpenCV starts them again when it needs them.
+It also waits for ending threads: libraries free thread-local data while they hold locks, after Python has finished the
+thread. With a fork at that time, the child would hang in the first OpenCV function that a new thread calls. OpenCV's
+own threads are stopped before a fork; OpenCV starts them again when it needs them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _MAX_ENDING = 100
 
 
 class _State:
-    """Locks of the threads that have worked; each is held by its thread while it works.
+    """The locks of all threads that have been in a ``working()`` block, where each holds its lock.
 
     Attributes:
-        ending: native ids of threads that Python has finished. Most have ended.
+        ending: native ids of threads that Python has finished; most of them have ended.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ _here = threading.local()
 
 
 class _Presence:
-    """Referenced only by a thread that has worked; deleted when the thread ends."""
+    """Referenced only by thread-local data, so it is deleted when the thread ends."""
 
     def __init__(self) -> None:
         self._thread = threading.get_native_id()
@@ -83,13 +83,14 @@ def working() -> AbstractContextManager[Any]:
     The block must not wait for another thread of the program, and must not call user code, which may wait. It is
     reentrant.
     """
-    # The lock itself: its methods are in C, so Ctrl-C cannot interrupt between acquiring it and entering the block.
+    # The lock itself is returned, because its methods are in C: Ctrl-C cannot interrupt between acquiring it and the
+    # block.
     return getattr(_here, "lock", None) or _new_lock()
 
 
 def _new_lock() -> Any:
     lock = threading.RLock()
-    with _state.forking:  # a current fork would not know this lock
+    with _state.forking:  # a fork in progress would not wait for this lock
         _register(lock)
         _here.lock = lock
         if threading.current_thread() is not threading.main_thread():
@@ -127,7 +128,7 @@ def _before_fork() -> None:
                 time.sleep(_POLL_S)
         state.ending.clear()  # ids of ended threads may have been reused
         _end_opencv_threads(state)
-    except KeyboardInterrupt:  # Python would print and ignore it here
+    except KeyboardInterrupt:  # Python would only print it here
         state.is_interrupted = True
         state.has_missed = True
 

@@ -11,7 +11,7 @@ __all__ = ["Owner", "at_fork"]
 class Owner:
     """The process that created an object with threads, processes or open files.
 
-    A fork copies the object, but not its threads. Files and processes are shared with the parent.
+    A fork copies the object without its threads; files and processes are shared with the parent.
     """
 
     __slots__ = ("_process_id",)
@@ -25,7 +25,7 @@ class Owner:
         return self._process_id == os.getpid()
 
     def take_over(self) -> bool:
-        """Make this process the owner; return whether another one was."""
+        """Make this process the owner; return whether the owner was another process."""
         process_id = os.getpid()
         was_other = self._process_id != process_id
         self._process_id = process_id

@@ -38,14 +38,14 @@ class ForkLock:
         __exit__ = property(attrgetter("_lock.__exit__"))
 
     def begin_child(self) -> None:
-        """Release the lock in a forked child, whatever the parent's threads held."""
+        """Replace the lock in a forked child if another thread of the parent held it."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
             self._lock = threading.RLock()
 
 
-# Not a WeakSet, whose callbacks are in Python, where Ctrl-C would be ignored.
+# Not a WeakSet, because exceptions such as KeyboardInterrupt are ignored in its callbacks, which are in Python.
 _locks: set[weakref.ref[ForkLock]] = set()
 
 

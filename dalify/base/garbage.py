@@ -1,4 +1,4 @@
-"""Calls functions without Python's collector of cyclic garbage."""
+"""Calls functions and imports modules while Python's garbage collector is disabled."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ T = TypeVar("T")
 def uncollected(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Call a function while the garbage collector is disabled.
 
-    This is for imports and compilation: they create hundreds of thousands of objects that stay, and the collector would
-    visit them again and again, which takes a tenth of their time.
+    For imports and compilation: they create hundreds of thousands of permanent objects, and the collector would
+    traverse them repeatedly, which takes a tenth of the time.
     """
     is_enabled = gc.isenabled()  # if another thread has disabled it for a call, that thread enables it
     try:
@@ -31,15 +31,15 @@ def uncollected(function: Callable[P, T], *arguments: P.args, **named: P.kwargs)
 
 
 def imported(name: str) -> ModuleType:
-    """Import a module without the garbage collector, which does not visit the objects of the module soon afterwards.
+    """Import a module without the garbage collector, and move all objects to the collector's oldest generation.
 
-    All objects that exist then are moved to the oldest generation of the collector. The objects of modules stay, but
-    the collector would visit them twice before it knows: 200,000 objects for a first pipeline.
+    Otherwise the collector would traverse the objects of modules, 200,000 for a first pipeline, twice before they are
+    in that generation.
     """
-    if name in sys.modules:  # counting what is frozen takes 0.1 s in a program that has frozen many objects
+    if name in sys.modules:  # get_freeze_count() takes 0.1 s in a program that has frozen many objects
         return importlib.import_module(name)
     module = uncollected(importlib.import_module, name)
-    if gc.isenabled() and not gc.get_freeze_count():  # frozen by the user: they would be collected again
+    if gc.isenabled() and not gc.get_freeze_count():  # unfreeze() would also unfreeze objects frozen by the user
         gc.freeze()
         gc.unfreeze()
     return module

@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C: deferred during bookkeeping; ends the process quickly and with the status of SIGINT."""
+"""Handling of Ctrl-C: deferred in critical blocks; the process ends quickly, with the status of SIGINT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from dalify.base.fork_hook import at_fork
 
-# The module ``signal`` wraps the functions of ``_signal`` in conversions to enumerations, which take ten times as long.
+# The functions of ``signal`` also convert to enumerations, which takes ten times as long.
 _signal: Any = untyped_signal
 
 __all__ = [
@@ -31,16 +31,16 @@ __all__ = [
     "was_interrupted",
 ]
 
-# Maximum time that a process waits for its threads after Ctrl-C.
+# Maximum time that a process waits for its threads after Ctrl-C, in seconds.
 PATIENCE_S = 0.15
 
 
-# ``threading.main_thread().ident`` takes two calls of Python, and is needed several times for each batch.
+# Stored, because ``threading.main_thread().ident`` takes two Python calls.
 _main_thread = threading.main_thread().ident
 
 
 def _begin_child() -> None:
-    """In a forked child: the thread that forked is the main thread."""
+    """Set the main thread of a forked child: the thread that forked."""
     global _main_thread
     _main_thread = _thread.get_ident()
 
@@ -54,7 +54,7 @@ def is_main_thread() -> bool:
 
 
 class _Watch:
-    """Context manager that handles SIGINT while the main thread is in its block. Other threads receive no signals."""
+    """Context manager that handles SIGINT in its block; without effect in other threads than the main thread."""
 
     __slots__ = ("_before",)
 
@@ -74,13 +74,13 @@ class _Watch:
         """Restore and return the previous handler; None if none was installed."""
         before = self._before
         if before is not None:
-            _signal.signal(signal.SIGINT, before)  # first runs our handler for pending signals, which needs `_before`
+            _signal.signal(signal.SIGINT, before)  # calls `_note` for pending signals first, which uses `_before`
             self._before = None
         return before
 
 
 class deferred_interrupts(_Watch):  # noqa: N801 -- a context manager, used like a function
-    """Context manager: a SIGINT in its block is handled at the end of the block, which must be brief."""
+    """Context manager: a SIGINT in its block is handled at the end of the block, which must be short."""
 
     __slots__ = ("_noted",)
 
@@ -108,8 +108,8 @@ def can_be_interrupted() -> bool:
 class kept_interrupts(_Watch):  # noqa: N801
     """Context manager: a KeyboardInterrupt in its block is raised at its end, even if a library suppresses it.
 
-    Python ignores exceptions in callbacks of compiled code, and modules that are interrupted while they are imported
-    raise ImportError. The block must not call user code, which may handle the interrupt.
+    Python ignores exceptions in callbacks of compiled code, and an interrupted import may raise ImportError. The block
+    must not call user code, which may handle the interrupt.
     """
 
     __slots__ = ("_raised",)
@@ -143,8 +143,7 @@ class kept_interrupts(_Watch):  # noqa: N801
 class CallAtEnd(partial[Any]):
     """Calls a function when the object is deleted: ``CallAtEnd(free.append, memory)``.
 
-    With a function in C, everything runs in C. In a ``__del__`` in Python, a KeyboardInterrupt would be printed and
-    ignored.
+    Without Python code if the function is in C: a KeyboardInterrupt in a ``__del__`` in Python is printed and ignored.
     """
 
     __del__ = cast("type[partial[Any]]", partial).__call__
@@ -153,8 +152,8 @@ class CallAtEnd(partial[Any]):
 class Completion:
     """A one-time event whose ``wait`` Ctrl-C can interrupt at any point.
 
-    ``threading.Event`` cannot be used if the main thread waits: a KeyboardInterrupt in the middle of its ``wait``
-    releases the event's lock although another thread holds it, and ``set`` fails in that thread.
+    ``threading.Event`` cannot be used if the main thread waits: a KeyboardInterrupt in its ``wait`` releases the
+    event's lock although another thread holds it, and ``set`` fails in that thread.
     """
 
     __slots__ = ("_lock", "_unset")
@@ -179,7 +178,7 @@ class Completion:
             timeout_s: maximum time in seconds; None for no limit.
 
         Returns:
-            whether the event has happened.
+            True if the event has been set, False after a timeout.
         """
         if self._unset:
             if timeout_s is None:
@@ -211,8 +210,8 @@ def _end_as_interrupted() -> None:
     if not was_interrupted():
         return
     if not _has_left_threads:
-        # CPython records that a KeyboardInterrupt ends the program, but loses this when any thread calls exec() with a
-        # string afterwards, as compilers do. Then the exit status would be 1, and a shell loop would continue.
+        # CPython records that a KeyboardInterrupt ends the program, but resets this when any thread calls exec() with a
+        # string afterwards, as compilers do. The exit status would then be 1, and a shell loop would continue.
         with suppress(KeyboardInterrupt):
             exec("raise KeyboardInterrupt")
         return

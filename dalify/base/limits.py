@@ -1,10 +1,9 @@
 """Limits on sizes that files or data declare, checked before memory is allocated.
 
-A few hundred bytes can declare an image of gigabytes. Every decoder, reader and operator whose output size comes from
-data compares that size with the current limits: those of the pipeline that runs on this thread, otherwise those of
-the process. They do not apply to torch's DataLoader accelerated by ``dalify.plugin.pytorch``: it accepts what torch
-accepts, and Pillow's limit (``PIL.Image.MAX_IMAGE_PIXELS``) applies there as with torch. dalify's
-decoders ignore Pillow's limit.
+A few hundred bytes can declare an image of gigabytes. Decoders, readers and operators compare output sizes that depend
+on data with the current limits: those of the pipeline that runs in this thread, otherwise those of the process. They do
+not apply to torch's DataLoader accelerated by ``dalify.plugin.pytorch``, where Pillow's limit
+(``PIL.Image.MAX_IMAGE_PIXELS``) applies as in torch. dalify's decoders ignore Pillow's limit.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Limits:
     Attributes:
         max_image_pixels: height times width of an encoded image or video frame. 2**28 pixels are an RGB image of
             16384 x 16384, or 768 MiB.
-        max_sample_bytes: size of one sample, as read, decoded or computed by an operator.
+        max_sample_bytes: size of one sample that is read, decoded or computed by an operator.
         max_declared_samples: records, rows, audio samples per channel, or video frames that the header of one file
             may declare.
         max_dimensions: dimensions of a sample that a header may declare.
@@ -66,20 +65,20 @@ class Limits:
 
 _NAMES = frozenset(field.name for field in fields(Limits))
 _of_process = Limits()
-# Per thread; asyncio tasks, in which libraries decode, inherit them.
+# Per thread, and inherited by asyncio tasks, in which libraries may decode.
 _of_context: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def configure(**limits: int) -> None:
-    """Change limits of this process, for everything that has no limits of its own.
+    """Change the limits of this process; pipelines with their own limits ignore them.
 
     Args:
         limits: new values by name, see ``Limits``. Other limits keep their value.
 
     Raises:
-        UnknownArgumentError: a name that is not a limit.
-        ArgumentTypeError: a value that is not an integer.
-        ArgumentValueError: a value below 1.
+        UnknownArgumentError: a name is not that of a limit.
+        ArgumentTypeError: a value is not an integer.
+        ArgumentValueError: a value is below 1.
     """
     global _of_process
     _of_process = _changed(_of_process, limits)
@@ -99,7 +98,7 @@ def applied(limits: Limits | None) -> AbstractContextManager[None]:
 
 
 class _Applied(AbstractContextManager[None]):
-    """Applies limits; entered for each chunk, in half the calls of a generator."""
+    """Applies limits; a class, because it is entered for each chunk and takes half the calls of a generator."""
 
     __slots__ = ("_limits", "_token")
 
@@ -111,7 +110,7 @@ class _Applied(AbstractContextManager[None]):
         self._token = _of_context.set(self._limits)
 
     def __exit__(self, *_: object) -> None:
-        """Restore those before."""
+        """Restore the previous limits."""
         _of_context.reset(self._token)
 
 
@@ -139,9 +138,9 @@ def as_limits(given: Limits | Mapping[str, int] | None) -> Limits | None:
     """Convert a user's limits: ``Limits``, a dictionary of changes to the limits of the process, or None.
 
     Raises:
-        UnknownArgumentError: a name that is not a limit.
-        ArgumentTypeError: not limits, or a value that is not an integer.
-        ArgumentValueError: a value below 1.
+        UnknownArgumentError: a name is not that of a limit.
+        ArgumentTypeError: the argument has another type, or a value is not an integer.
+        ArgumentValueError: a value is below 1.
     """
     if given is None or isinstance(given, Limits):
         return given
@@ -193,14 +192,14 @@ def check_shape(shape: Sequence[int], item_bytes: int, what: str = "the sample")
     """Check the size of a sample with a shape.
 
     Args:
-        shape: extents. An extent of 0 counts as 1: NumPy rejects shapes whose other extents overflow.
+        shape: extents. An extent of 0 counts as 1, because NumPy rejects such shapes if the other extents overflow.
         item_bytes: size of one element.
         what: start of the message.
 
     Raises:
         LimitError: more bytes than ``max_sample_bytes``.
     """
-    # Few shapes have an extent of 0; a single C call is enough for the others.
+    # A single C call suffices for shapes without an extent of 0.
     size_bytes = (math.prod(shape) or math.prod(extent or 1 for extent in shape)) * item_bytes
     if size_bytes > current().max_sample_bytes:
         extents = " x ".join(map(str, shape))
@@ -208,10 +207,10 @@ def check_shape(shape: Sequence[int], item_bytes: int, what: str = "the sample")
 
 
 def check_count(count: int, what: str) -> None:
-    """Check how many records, rows, audio samples or frames a header declares.
+    """Check the number of records, rows, audio samples or frames that a header declares.
 
     Args:
-        count: what the header declares.
+        count: the declared number.
         what: the declaration with its number, for instance ``the file declares 12 rows``.
 
     Raises:

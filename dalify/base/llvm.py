@@ -1,4 +1,4 @@
-"""Emit LLVM instructions, for intrinsics: memory by address, vectors with one value in all lanes, and loops.
+"""Emits LLVM instructions for intrinsics: memory access by address, vectors, and loops.
 
 Addresses are integers. `builder` is the ``IRBuilder`` of the function in which the instructions are placed.
 """
@@ -17,13 +17,13 @@ _UNDEFINED = cast("Any", ir).Undefined
 
 
 def constant(kind: Any, value: float) -> Any:
-    """Return a constant of a type; of a vector type, with the value in all lanes."""
+    """Return a constant of a type; for a vector type, with the value in all lanes."""
     lanes: int | None = getattr(kind, "count", None)
     return ir.Constant(kind, value if lanes is None else [value] * lanes)
 
 
 def offset(builder: Any, address: Any, size_bytes: int) -> Any:
-    """Return the address that a number of bytes, also a negative one, is after another one."""
+    """Return an address plus a number of bytes, which may be negative."""
     return builder.add(address, ir.Constant(address.type, size_bytes)) if size_bytes else address
 
 
@@ -38,7 +38,7 @@ def store(builder: Any, value: Any, address: Any, align: int = 1) -> None:
 
 
 def shuffle(builder: Any, one: Any, other: Any, lanes: Sequence[int]) -> Any:
-    """Return a vector of lanes of two vectors, numbered from the first lane of `one` on; `other` may be None."""
+    """Return a vector of lanes of two vectors, numbered from the first lane of `one`; `other` may be None."""
     other = ir.Constant(one.type, _UNDEFINED) if other is None else other
     return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_LANE, len(lanes)), list(lanes)))
 
@@ -63,7 +63,7 @@ def count_down(builder: Any, count: Any, starts: Sequence[Any], emit: Callable[.
         builder: see the module.
         count: number of iterations, an integer of at least 1.
         starts: values at the start of the first iteration.
-        emit: emits an iteration, in one block: takes the values at its start, and returns those at its end.
+        emit: emits an iteration, in one block: called with the values at its start, it returns those at its end.
     """
     before = builder.block
     block, after = builder.append_basic_block("loop"), builder.append_basic_block("loop.end")

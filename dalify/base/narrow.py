@@ -1,7 +1,4 @@
-"""Type guards for untyped values, from which type checkers also infer the types of the elements.
-
-After ``isinstance(value, list)`` a type checker does not know the type of the elements.
-"""
+"""Type guards for untyped values; unlike after ``isinstance``, type checkers infer the type of the elements, too."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ def is_dictionary(value: object) -> TypeGuard[dict[Any, Any]]:
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Return whether a value is an integer. True and False are none, although Python derives bool from int."""
+    """Return whether a value is an integer; False for bool, which Python derives from int."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

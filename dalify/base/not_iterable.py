@@ -1,7 +1,7 @@
 """Classes that are not ``collections.abc.Iterable`` although they have ``__iter__``.
 
 Programs distinguish one output from several by ``isinstance(value, Iterable)``. The classes need ``__iter__`` to raise
-an error; without it, Python would iterate with ``__getitem__`` without end.
+an error; without it, Python would iterate endlessly with ``__getitem__``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Packages and modules that are imported at first use.
 
-``import dalify`` must be fast and work without heavy packages. So modules bind a proxy for each of them at the top
-level, which imports the package at first use.
+``import dalify`` must be fast and work without large packages. So modules create a proxy for each of them at the top
+level.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LazyModule(ModuleType):
 
     Args:
         name: import name.
-        purpose: what needs it, for the error message.
+        purpose: the feature that needs it, for the error message.
         install: name to install, e.g. ``dalify[video]``; by default the import name.
     """
 
@@ -34,7 +34,7 @@ class LazyModule(ModuleType):
         self.__dict__["_install"] = install or name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the proxy, not the package: a function that is pickled by value includes the globals that it uses."""
+        """Pickle the proxy, because a function that is pickled by value includes the globals that it uses."""
         return LazyModule, (self.__name__, self._purpose, self._install)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -49,7 +49,7 @@ def require(package: LazyModule) -> ModuleType:
     """Import a package and return the module.
 
     Raises:
-        MissingPackageError: the package is not installed; the message says what needs it and how to install it.
+        MissingPackageError: the package is not installed.
     """
     name = package.__name__
     try:
@@ -69,7 +69,7 @@ def imported_at_first_use(package: str, modules: Mapping[str, str]) -> Callable[
 
     Args:
         package: full name of the package.
-        modules: for each name that the package publishes, the module of the package that defines it.
+        modules: for each public name of the package, the module that defines it.
     """
 
     def find(name: str) -> Any:

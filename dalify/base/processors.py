@@ -39,7 +39,7 @@ def available_processors() -> int:
 def thread_seconds() -> float:
     """Return the CPU time of this thread, in seconds.
 
-    On Windows, which counts it in steps of 1/64 s, this is the time that has passed: most chunks would take no time.
+    On Windows, it is the elapsed time, because the CPU time has a resolution of 1/64 s and would be 0 for most chunks.
     """
     return time.perf_counter() if sys.platform == "win32" else time.thread_time()
 
@@ -79,11 +79,11 @@ class UsingDevice(AbstractContextManager[None]):
         self._device_id = device_id
 
     def __enter__(self) -> None:
-        """Let `used_device_id` return the index."""
+        """Set the index that `used_device_id` returns."""
         self._token = _device_id.set(self._device_id)
 
     def __exit__(self, *_: object) -> None:
-        """Restore the index before."""
+        """Restore the previous index."""
         _device_id.reset(self._token)
 
 
@@ -95,7 +95,7 @@ def used_device_id() -> int | None:
 def device_of_build() -> str | None:
     """Return `default_device` with the index of the pipeline that is being built.
 
-    What tries the device out must not use another one, where it would take memory.
+    Trials on another device would allocate memory there.
     """
     device, number = default_device(), _device_id.get()
     if device != "cuda" or number is None or number >= torch.cuda.device_count():
@@ -104,7 +104,7 @@ def device_of_build() -> str | None:
 
 
 def video_hardware() -> str | None:
-    """Return the hardware that decodes videos, with its device if that is known; None for the host.
+    """Return the hardware that decodes videos, with the device index if known; None for the host.
 
     NVDEC is on the pipeline's GPU, unless the environment variable names another GPU.
     """

@@ -1,4 +1,4 @@
-"""A mapping with a least-recently-used (LRU) limit."""
+"""A least-recently-used (LRU) cache."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _T = TypeVar("_T")
 class Recent(Generic[_T]):
     """An LRU cache for several threads.
 
-    It has no lock: each access is a single operation of a dictionary. So a hit costs little more than that of a
-    dictionary, and a fork cannot leave it locked. Above the limit, the least recently used eighth is removed at once,
-    because finding it takes a pass over all values.
+    It has no lock, because each access is a single operation of a dictionary. So a hit takes little more time than that
+    of a dictionary, and a fork cannot leave it locked. Above the limit, the least recently used eighth is removed at
+    once, because finding the values takes a pass over all of them.
 
     Args:
-        limit: maximum number of values, or the maximum of the sum of their sizes.
-        drop: called for each value that the limit, `remove` or `clear` removes; None for nothing.
-        size: returns the size of a value, which does not change; None: values are counted.
+        limit: maximum number of values, or maximum total size if `size` is given.
+        drop: called for each removed value; None for nothing.
+        size: returns the size of a value, which must not change; None to count values.
     """
 
     __slots__ = ("_clock", "_drop", "_entries", "_limit", "_size", "_total")
@@ -34,7 +34,7 @@ class Recent(Generic[_T]):
         self._drop = drop
         self._size = size
         self._entries: dict[Hashable, list[Any]] = {}  # value, time of its last use, size
-        self._total = 0  # of the sizes; may be wrong after a race of two threads, until `_trim` computes it again
+        self._total = 0  # total size; may be wrong after a race of two threads, until `_trim` computes it again
         self._clock = itertools.count()
 
     def get(self, key: Hashable) -> _T | None:
@@ -46,7 +46,7 @@ class Recent(Generic[_T]):
         return entry[0]
 
     def put(self, key: Hashable, value: _T) -> None:
-        """Store a value, which is not None."""
+        """Store a value, which must not be None."""
         size = 1 if self._size is None else self._size(value)
         self._entries[key] = [value, next(self._clock), size]
         self._total += size
@@ -68,8 +68,8 @@ class Recent(Generic[_T]):
         """Return the value of a key, and whether it was cached.
 
         Args:
-            key: the key; None for a value that is not cached.
-            make: creates the value. Threads that need the same value at once may each create it.
+            key: the key; None to create the value without caching it.
+            make: creates the value. Threads that need it at the same time may each create one.
         """
         found = None if key is None else self.get(key)
         if found is not None:

@@ -14,7 +14,7 @@ import numpy as np
 
 __all__ = ["borrow"]
 
-_MAX_KEPT_BYTES = 64 << 20  # a huge image must not stay in memory on each thread
+_MAX_KEPT_BYTES = 64 << 20  # larger buffers must not remain allocated on each thread
 _ROUNDING_BYTES = 1 << 16  # so that images of similar sizes share a block
 
 

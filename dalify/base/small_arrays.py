@@ -1,9 +1,8 @@
 """Operations of NumPy on the index arrays of a chunk, without releasing the GIL.
 
 NumPy releases the GIL in ``arange``, ``searchsorted``, ``argmax`` and in indexing with arrays in more than one
-dimension, even for a few elements, and in ``zeros`` from 1,024 bytes on. With many threads, another thread then takes
-the GIL, and this one waits for its turn, which takes longer than the operation. These functions use operations that
-keep the GIL below 500 elements.
+dimension, even for a few elements, and in ``zeros`` from 1,024 bytes on. With many threads, acquiring the GIL again
+takes longer than the operation. These functions use operations that keep the GIL below 500 elements.
 """
 
 from __future__ import annotations
@@ -64,14 +63,14 @@ def columns_at(table: NDArray[Any], columns: Sequence[int]) -> NDArray[Any]:
 
 
 def with_column(table: NDArray[Any], place: int, value: Any) -> NDArray[Any]:
-    """Return a table, ``[N, M]``, with another column at the given place, a copy; the column has one value or N."""
+    """Return a copy of a table ``[N, M]`` with a column, one value or ``[N]``, inserted at ``place``."""
     found = np.empty((table.shape[0], table.shape[1] + 1), table.dtype)
     found[:, :place], found[:, place], found[:, place + 1 :] = table[:, :place], value, table[:, place:]
     return found
 
 
 def equal_rows(table: NDArray[np.integer]) -> list[NDArray[np.int64]]:
-    """Return the numbers of equal rows of ``[N, columns]``, ascending, for each row in order of appearance."""
+    """Return the ascending indices of equal rows of ``[N, columns]``, for each distinct row in order of appearance."""
     if (table == table[0]).all():
         return [counting(len(table))]
     found: dict[str, list[int]] = {}

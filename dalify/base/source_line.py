@@ -1,4 +1,4 @@
-"""``SourceLine``: the user's line that caused something, in the innermost frame outside of dalify."""
+"""``SourceLine``: the user's line in the innermost frame outside of dalify."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
-# pathlib takes longer to import than this package.
+# Without pathlib, because its import takes longer than that of this package.
 _PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
 _OWN_FILES: dict[str, bool] = {}
 _written: ContextVar[SourceLine | None] = ContextVar("_written", default=None)
@@ -30,7 +30,7 @@ class SourceLine:
     """One line of the user's code.
 
     Attributes:
-        filename: path as Python knows it.
+        filename: path as in the code object.
         line: line number, counted from 1.
         function: name of the enclosing function.
     """

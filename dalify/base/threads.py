@@ -9,7 +9,7 @@ import atexit
 import heapq
 import itertools
 
-# Python calls its exit handler after dalify's exit handlers, which are registered later.
+# Imported first: Python calls exit handlers in reverse order, and its handler must be called after dalify's.
 import multiprocessing.util  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import threading
 import time
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 Task = Callable[[], None]
 OnFailure = Callable[[BaseException], None]
 
-# Opening a remote file is mostly waiting, so there are several threads on small machines, too.
+# Several threads also on small machines, because opening a remote file is mostly waiting.
 _MIN_SHARED_THREADS = 16
 
 
@@ -62,7 +62,7 @@ def start_thread(thread: threading.Thread) -> None:
 
 
 class _Queue:
-    """The shared state of threads. It has no reference to the pool, so that unused pipelines can be collected."""
+    """The shared state of threads, without a reference to the pool, so that unused pipelines can be collected."""
 
     def __init__(self) -> None:
         self.condition = threading.Condition()  # reentrant: garbage collection may end a pool while its lock is held
@@ -120,7 +120,7 @@ class ThreadPool:
             raise
 
     def renewed(self) -> Self:
-        """Return an equal pool for a process that was forked from this one: threads do not survive a fork."""
+        """Return an equal pool for a forked process, which has no copies of the threads."""
         return type(self)(self.size, self.name)
 
     def submit(self, batch: int, stage: int, tasks: list[Task], on_failure: OnFailure) -> None:
@@ -144,7 +144,7 @@ class ThreadPool:
             queue.condition.notify(len(tasks))
 
     def check_open(self) -> None:
-        """Raise an error in the main thread, which would wait forever, if the threads have ended.
+        """Raise an error in the main thread if the threads have ended, because it would wait forever.
 
         Raises:
             PipelineStateError: the threads have ended.
@@ -191,7 +191,7 @@ def ends_with_program(thread: threading.Thread, close: Callable[[], Any]) -> Non
 
 @atexit.register
 def _end_threads() -> None:
-    # Threads that run compiled code during the shutdown of the interpreter would crash it.
+    # Threads that run compiled code while the interpreter is finalized would crash it.
     deadline = time.monotonic() + PATIENCE_S if was_interrupted() else None
     for pool in list(_pools):
         pool.close(wait=False)
@@ -200,7 +200,7 @@ def _end_threads() -> None:
         _ending.add(thread)
     for thread in list(_ending):
         if thread.ident is None:
-            continue  # Ctrl-C came before it was started
+            continue  # not started because of Ctrl-C
         thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
             leave_running()
@@ -210,7 +210,7 @@ at_fork(lambda: (_pools.clear(), _others.clear()))  # they exist only in the par
 
 
 class AwaitedThreads(ThreadPool):
-    """Threads for callers that wait for each batch. A single task runs in the calling thread, which waits anyway.
+    """Threads for callers that wait for each batch; a single task runs in the calling thread.
 
     Args:
         size: number of threads, at least 1.
@@ -228,7 +228,7 @@ class AwaitedThreads(ThreadPool):
             super().submit(batch, stage, tasks, on_failure)
             return
         waiting: deque[Task] | None = getattr(self._here, "waiting", None)
-        if waiting is not None:  # a task of this thread submits: the outer loop runs these
+        if waiting is not None:  # called by a task in this thread; the outer loop runs the tasks
             waiting.extend(tasks)
             return
         self._here.waiting = waiting = deque(tasks)
@@ -240,9 +240,9 @@ class AwaitedThreads(ThreadPool):
 
 
 class HelperThreads:
-    """Threads that share the tasks of one call with the calling thread, which waits for them; started at first use.
+    """Threads that run the tasks of a call together with the calling thread; started at first use.
 
-    The caller runs every task that no thread has begun. So a call ends even if all threads are occupied, or have ended
+    The caller runs every task that no thread has started. So a call ends even if all threads are busy, or have ended
     with the program, and tasks may make calls themselves.
 
     Args:
@@ -260,7 +260,7 @@ class HelperThreads:
 
     def _started(self) -> ThreadPool:
         with self._lock:
-            if self._owner.take_over():  # threads do not survive a fork
+            if self._owner.take_over():  # a forked process has no threads
                 self._pool = None
                 if self._finalizer is not None:
                     self._finalizer.detach()
@@ -271,7 +271,7 @@ class HelperThreads:
             return self._pool
 
     def run(self, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
-        """Run tasks in parallel, in the context of the caller, and return their results; Ctrl-C drops those not begun.
+        """Run tasks in parallel in the caller's context, and return their results; Ctrl-C drops tasks not started.
 
         Raises:
             Exception: the error of the first task that failed.
@@ -324,8 +324,5 @@ _shared = HelperThreads(max(_MIN_SHARED_THREADS, available_processors()), "dalif
 
 
 def in_parallel(tasks: Sequence[Callable[[], _T]]) -> list[_T]:
-    """Run tasks in parallel on threads that the process shares, see `HelperThreads.run`.
-
-    They are for calls that have no threads of their own, such as those that open many files.
-    """
+    """Run tasks in parallel on shared threads of the process, for callers without threads; see `HelperThreads.run`."""
     return _shared.run(tasks)

@@ -27,7 +27,7 @@ def filter_name(interpolation: Any) -> str:
             number.
 
     Raises:
-        ArgumentValueError: unknown filter.
+        ArgumentValueError: the filter is unknown.
     """
     if isinstance(interpolation, int) and not hasattr(interpolation, "name"):
         name = _PILLOW_NUMBERS.get(interpolation)
@@ -47,8 +47,8 @@ def integers(values: Any, *counts: int, name: str = "size") -> tuple[int, ...]:
     """Return an integer or a sequence of integers as a tuple.
 
     Raises:
-        ArgumentTypeError: neither an integer nor a sequence.
-        ArgumentValueError: another number of values, or values that are not integers.
+        ArgumentTypeError: the value is neither an integer nor a sequence.
+        ArgumentValueError: the number of values is not one of `counts`, or values are not integers.
     """
     if not isinstance(values, int | Sequence) or isinstance(values, str):
         raise ArgumentTypeError(f"{name} must be an integer or a list of integers; got {type(values).__name__}.")
@@ -62,8 +62,8 @@ def margins(padding: Any) -> Margins:
     """Return the padding left, top, right and bottom, from one integer, two (horizontal, vertical) or four.
 
     Raises:
-        ArgumentTypeError: neither an integer nor a list.
-        ArgumentValueError: another number of values, or negative ones.
+        ArgumentTypeError: the value is neither an integer nor a sequence.
+        ArgumentValueError: the number of values is wrong, or a value is negative.
     """
     found = integers(padding, 1, 2, 4, name="padding")
     if min(found) < 0:
@@ -76,7 +76,7 @@ def padding_mode(mode: Any) -> str:
     """Return the name of a padding mode.
 
     Raises:
-        ArgumentValueError: unknown mode.
+        ArgumentValueError: the mode is unknown.
     """
     if mode not in PADDING_MODES:
         raise ArgumentValueError(
@@ -122,7 +122,7 @@ def centered(extent: Any, wanted: int) -> Any:
         wanted: extent of the window.
     """
     is_inside = extent >= wanted
-    # Both are at least 0, for which graphs and Python round integer divisions in the same way.
+    # Both are at least 0, because graphs and Python round integer divisions of negative numbers differently.
     rest, missing = (extent - wanted) * is_inside, (wanted - extent) * (1 - is_inside)
     half = rest // 2
     is_odd, is_half_odd = rest - 2 * half, half - 2 * (half // 2)

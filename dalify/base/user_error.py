@@ -1,7 +1,7 @@
-"""Exceptions of a user's function, which programs for DALI catch as ``RuntimeError``.
+"""Conversion of exceptions of users' functions to ``RuntimeError``, as in DALI.
 
-DALI raises RuntimeError for whatever a Python function raises. Here the exception keeps its class as well, so that both
-``except RuntimeError`` and ``except`` of the user's own class work.
+The exception is also an instance of its own class, so that both ``except RuntimeError`` and ``except`` of the user's
+class work.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ def as_runtime_error(error: Exception) -> Exception:
     Text, attributes, notes and traceback are those of the exception. ``StopIteration`` becomes a ``SourceError``.
 
     Args:
-        error: what the function raised; returned unchanged if it is a RuntimeError, or if no other
-            instance of its class can be created.
+        error: the exception; returned unchanged if it is a RuntimeError, or if it cannot be copied.
     """
     error = without_stop_iteration(error, "the function")
     if isinstance(error, RuntimeError):
         return error
     try:
         made = _again(*_parts(error))
-    except Exception:  # a class with a __reduce__ or __new__ of its own
+    except Exception:  # for example a class with its own __new__
         return error
     made.__cause__, made.__context__ = error.__cause__, error.__context__
     made.__suppress_context__ = error.__suppress_context__
@@ -39,12 +38,11 @@ def as_runtime_error(error: Exception) -> Exception:
 def without_stop_iteration(error: Exception, code: str) -> Exception:
     """Return a ``SourceError`` instead of a ``StopIteration``, and other exceptions unchanged.
 
-    ``StopIteration`` would silently end the loop over an iterator, without the rest of the epoch. Generators convert it
-    for the same reason.
+    ``StopIteration`` would end the loop over an iterator without an error. Generators convert it for the same reason.
 
     Args:
-        error: what code of the user raised.
-        code: the code, for the message: ``the function``.
+        error: exception of the user's code.
+        code: the code, for the message, such as ``the function``.
     """
     if not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
@@ -59,7 +57,7 @@ def _parts(error: Exception) -> tuple[type[Exception], tuple[Any, ...], dict[str
     """Return class, arguments and attributes of an exception."""
     kind = type(error)
     arguments: tuple[Any, ...] = error.args
-    if isinstance(error, OSError) and error.filename is not None:  # which `args` lacks
+    if isinstance(error, OSError) and error.filename is not None:  # not in `args`
         arguments = (*error.args, error.filename)
     state = dict(vars(error))
     for base in kind.__mro__:

@@ -11,7 +11,7 @@ __all__ = ["write_whole"]
 
 _EXTRA_FLAGS = ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in _EXTRA_FLAGS)
-_NAME_CHARACTERS = 100  # of the file name, in the name of the unfinished file
+_NAME_CHARACTERS = 100  # maximum number of characters of the file name in the name of the unfinished file
 
 
 def write_whole(
@@ -20,7 +20,7 @@ def write_whole(
     """Write a file under a random name in the same folder, and rename it when it is complete.
 
     The unfinished file is created exclusively, so that existing links or files are not written to. A symbolic link
-    under the final name is replaced, not followed.
+    under the final name is replaced.
 
     Args:
         path: path of the file. Its folder must exist.

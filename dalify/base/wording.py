@@ -1,4 +1,4 @@
-"""Words for messages."""
+"""Numbers with nouns for messages."""
 
 from __future__ import annotations
 

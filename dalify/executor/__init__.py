@@ -1,1 +1,1 @@
-"""Execute plans: compute batches with kernels on chunks of samples, in threads, streams and processes."""
+"""Executes plans: computes batches with kernels on chunks of samples, in threads, streams and processes."""

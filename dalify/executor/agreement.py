@@ -1,6 +1,6 @@
-"""Check that all samples of a batch have the same element type and number of dimensions.
+"""Checks that all samples of a batch have the same dtype and number of dimensions.
 
-Samples are read in chunks by several threads. The result does not depend on their order: a sample is an error if it
+Samples are read in chunks by several threads. The result does not depend on their order: a sample is wrong if it
 differs from the first sample of the batch.
 """
 
@@ -21,10 +21,10 @@ __all__ = ["Agreement", "Kind", "NotDecided", "agreed_samples"]
 
 
 class Kind(NamedTuple):
-    """Element type and shape of a sample.
+    """Dtype and shape of a sample.
 
     Attributes:
-        dtype: element type.
+        dtype: dtype of the elements.
         shape: shape of the sample; extents of other samples may differ.
     """
 
@@ -32,19 +32,19 @@ class Kind(NamedTuple):
     shape: tuple[int, ...]
 
     def fits(self, dtype: np.dtype[Any], ndim: int) -> bool:
-        """Return whether a sample of an element type and a number of dimensions may be in the same batch."""
+        """Return whether a sample with this dtype and number of dimensions may be in the same batch."""
         return self.dtype == dtype and len(self.shape) == ndim
 
 
 class NotDecided(BaseException):
-    """The samples of a chunk differ, and the first sample of the batch, which decides, is in another chunk.
+    """The samples of a chunk differ, and the first sample of the batch is in another chunk.
 
     It does not derive from Exception, so that handlers of sample errors do not catch it.
     """
 
 
 class Agreement:
-    """The element types and dimensions found by the chunks of a batch, by output.
+    """Dtypes and numbers of dimensions in the chunks of a batch, by output.
 
     Attributes:
         open_chunks: start and stop of the chunks that must be computed again.
@@ -57,7 +57,7 @@ class Agreement:
         self._lock = threading.Lock()
 
     def of(self, slot: int) -> Kind | None:
-        """Return the decision for an output; None before there is one."""
+        """Return the dtype and shape that decide for an output; None before `decide`."""
         return self._known.get(slot)
 
     def note(self, slot: int, chunk: tuple[int, int], kind: Kind, *, is_blank: bool) -> None:
@@ -66,14 +66,14 @@ class Agreement:
         Args:
             slot: slot of the output.
             chunk: start and stop of the chunk.
-            kind: element type and shape of the sample.
-            is_blank: whether all samples of the chunk are replacements, which decide nothing.
+            kind: dtype and shape of the sample.
+            is_blank: True if all samples of the chunk are replacements, which decide nothing.
         """
         with self._lock:
             self._found.setdefault(slot, {})[chunk] = (kind, is_blank)
 
     def decide(self) -> list[tuple[int, int]]:
-        """Decide by the first sample after all chunks were computed; return the chunks that differ from it."""
+        """Decide by the first sample, after all chunks were computed; return the chunks to be computed again."""
         if not self.open_chunks and all(len(found) == 1 for found in self._found.values()):
             return []  # a single chunk
         again = set(self.open_chunks)
@@ -93,7 +93,7 @@ def agreed_samples(
     is_blank: Callable[[int], bool],
     conversion_hint: str = "",
 ) -> Sequence[Array]:
-    """Return the samples of a chunk, with blank ones converted to the type of the others.
+    """Return the samples of a chunk, with blank samples of the dtype and number of dimensions of the others.
 
     Args:
         samples: samples of the chunk, on the CPU.
@@ -101,7 +101,7 @@ def agreed_samples(
         chunk: start and stop of the chunk; a branch has fewer samples.
         agreement: agreement of the batch; None if the chunk is the whole batch.
         is_blank: returns whether the sample at an index of the chunk replaces a bad one.
-        conversion_hint: how to convert the element types, for messages.
+        conversion_hint: how to convert the dtypes, for messages.
 
     Raises:
         NotDecided: the decision depends on another chunk.

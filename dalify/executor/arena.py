@@ -1,7 +1,6 @@
-"""Scratch memory for the values inside a chunk.
+"""Scratch memory for the values in a chunk.
 
-The values are short-lived. Reusing the same memory keeps it in the cache and avoids page faults of newly allocated
-memory.
+Reusing the same memory keeps it in the CPU cache and avoids page faults of newly allocated memory.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Arena:
         return np.ndarray(shape, dtype, self._block, start)
 
     def reset(self) -> None:
-        """Free everything. Blocks that were too small are dropped; the last one, which is the largest, is reused."""
+        """Free everything; keep only the last block, which is the largest."""
         self._offset = 0
         if self._full:
             self._full.clear()
@@ -54,27 +53,26 @@ class NewMemory:
     """Used instead of an arena for values that remain valid after the stage: all memory is new."""
 
     __slots__ = ()
-    # Uninitialized arrays, without a function call of Python.
+    # Without a call of a Python function.
     empty = staticmethod(cast("Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]", np.empty))
 
 
 class Arenas:
-    """Lends an arena for each chunk.
+    """The arenas of a pipeline, one for each chunk in progress.
 
-    There are as many as chunks at a time, which may be fewer than threads, or more: a user function that an operator
-    calls may call operators itself. Arenas that were not needed for some time are freed: before the times of a pipeline
-    are known, more chunks are computed at a time than later.
+    There may be fewer chunks than threads, or more, because a user function that an operator calls may call operators.
+    Arenas that were not needed for some time are freed, because more chunks are in progress before times are measured.
     """
 
     __slots__ = ("_free", "_loans", "_unused")
 
     def __init__(self) -> None:
         self._free: list[Arena] = []  # pop and append are single C calls
-        # Threads change these numbers without a lock: the effect of a lost change is small.
+        # Threads change these numbers without a lock, because the effect of a lost change is small.
         self._loans = self._unused = 0
 
     def borrow(self) -> Arena:
-        """Return an arena for the caller alone: the last one returned, which is most likely in the cache."""
+        """Return an arena for the caller: the one that was returned last, which may be in the CPU cache."""
         self._loans += 1
         if self._loans % _LOANS_BETWEEN_CHECKS == 0:
             del self._free[: self._unused]
@@ -87,6 +85,6 @@ class Arenas:
         return arena
 
     def take_back(self, arena: Arena) -> None:
-        """Free the memory of an arena, and lend it again."""
+        """Reset an arena and make it available again."""
         arena.reset()
         self._free.append(arena)

@@ -1,7 +1,7 @@
-"""Create an engine from an optimized graph: device, indices of readers, sources.
+"""Creates an engine from an optimized graph: device, indices of readers, sources.
 
-``executor/process_assembly.py`` creates the worker processes. It is imported for pipelines that have some: the modules
-that it needs take 20 ms.
+``executor/process_assembly.py`` creates the worker processes. It is imported only for pipelines with worker processes,
+because the import takes 20 ms.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ __all__ = ["assemble", "shard_of"]
 def assemble(
     graph: Graph, seeds: Mapping[int, tuple[int, int]], setup: EngineSetup, device_node: Node | None
 ) -> Engine:
-    """Create the engine that runs a graph.
+    """Return the engine that runs a graph.
 
     Args:
         graph: the graph after all passes.
         seeds: seed and stream by the number of a random node or reader.
         setup: the options of the pipeline.
-        device_node: the node that requested the device, for the error message if there is none; None: any.
+        device_node: the node that requested the device, for the error message; None for the first one on the device.
 
     Raises:
         DalifyError: a reader finds no data, a source is not usable, or there is no device; with operator and the
@@ -95,7 +95,7 @@ def assemble(
     ]
     reading = {node: index.processes for node, index in indices.items()}
     _check_timeout(options, bool(count or workers is not None or any(reading.values())))
-    plan.describe_kernels(torch_device)  # tries Triton now: the first batch would wait for the compiler and the device
+    plan.describe_kernels(torch_device)  # tests Triton now, because compilation would delay the first batch
     parts = split_plan(plan) if count else None
     here = plan if parts is None else parts.local
     if torch_device is not None and has_page_locked_memory(torch_device):
@@ -103,7 +103,7 @@ def assemble(
         here = with_staging(here, given.union(() if parts is None else parts.remote.outputs))
     if parts is not None:
         process_assembly.check_parts(parts, reading)
-    with ExitStack() as started:  # closes what was started, if something else cannot be started
+    with ExitStack() as started:  # closes started objects after an error
         for step in here.readers.values():
             node = step.node
             if reading[node]:
@@ -118,7 +118,7 @@ def assemble(
                 if feed.node.arguments.get("parallel"):  # generators in this process continue in the next attempt
                     started.callback(feed.close)
             started.callback(workers.close)
-            workers.start()  # before dalify starts threads: a fork copies the locks that threads hold
+            workers.start()  # before dalify starts threads, because a fork copies the locks that threads hold
         meter = Meter(here, None if parts is None else parts.remote) if options.enable_memory_stats else None
         remote = None
         if parts is not None:
@@ -142,7 +142,7 @@ def assemble(
 
 
 def _threads_beside(plan: Plan, num_threads: int) -> int:
-    """Return how many threads this process can use for the stages that run here."""
+    """Return the number of threads that this process can use for its own stages."""
     if any(stage.kind == "segment" for stage in plan.stages):
         return num_threads
     return min(num_threads, len(plan.stages))
@@ -185,7 +185,7 @@ def _index(node: Node, operator: Reader, on_error: str) -> Entries[Any]:
 
 
 def _places(node: Node) -> str:
-    """Return the path arguments of a reader as the user wrote them."""
+    """Return the text of a reader's path arguments, for messages."""
     found: list[str] = []
     for name, value in node.arguments.items():
         items: tuple[Any, ...] = value if is_tuple(value) else (value,)

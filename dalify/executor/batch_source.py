@@ -1,10 +1,9 @@
 """The interface of processes that compute batches by number for the engine.
 
 Order and random numbers are functions of the position, so batch k is the same in any process. The engine returns
-batches in the order of their numbers, with sources, samplers, serial functions and the device. It passes stages that
-may run anywhere to ``RemoteStages``, if there are any: they receive requested batches in any order and return them with
-the values of their stages. Worker processes implement it; another implementation must send a ``Request`` to a
-``BatchWorker`` and return its ``Reply``.
+batches in the order of their numbers, and runs sources, samplers, serial functions and the device. ``RemoteStages``
+compute the stages that may run in other processes, for batches in any order. An implementation sends a ``Request`` to a
+``BatchWorker`` and returns its ``Reply``.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class RemoteStages(Protocol):
 
     @property
     def in_progress(self) -> int:
-        """Number of batches that the workers should have at the same time."""
+        """Number of batches that should be submitted at the same time."""
         ...
 
     def start(self) -> None:
@@ -49,11 +48,11 @@ class RemoteStages(Protocol):
         ...
 
     def discard(self) -> None:
-        """Drop batches whose computation has not started; they are no longer needed."""
+        """Drop batches that are not being computed; they are no longer needed."""
         ...
 
     def renewed(self) -> Self:
-        """Return an equal object for a process that was forked from this one."""
+        """Return an equal object for a forked process."""
         ...
 
     def close(self) -> None:

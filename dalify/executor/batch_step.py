@@ -1,4 +1,4 @@
-"""The steps of operators whose kernels take batches: whole batches, or the samples of a chunk as batches."""
+"""The steps of operators with kernels for batches: whole batches, or the samples of a chunk as batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["BatchStep", "ChunkStep"]
 
 
 class BatchStep(KernelStep):
-    """Calls a kernel that takes a whole batch, because its samples depend on each other or on user code."""
+    """Calls a kernel with a whole batch, because its samples depend on each other or on user code."""
 
     def _compute(self, call: StepCall) -> list[Batch]:
         specs = self._open_specs(call.inputs)
@@ -42,7 +42,7 @@ class BatchStep(KernelStep):
 
 
 class ChunkStep(BatchStep):
-    """Calls a kernel that takes the batches of a chunk, and processes samples one by one."""
+    """Calls a kernel with the batches of a chunk; it processes samples one by one."""
 
     def _compute(self, call: StepCall) -> list[Batch]:
         try:
@@ -54,7 +54,7 @@ class ChunkStep(BatchStep):
     def _results(self, results: Any, specs: tuple[Spec, ...], call: StepCall) -> list[Batch]:
         batches = super()._results(results, specs, call)
         for number, (spec, slot) in enumerate(zip(specs, self.outputs, strict=True)):
-            # The file determines the properties that the rule of a decoder leaves open.
+            # The rule of a decoder leaves properties open that the file determines.
             if self._operator.substitute_function is not None and (spec.dtype is None or spec.ndim is None):
                 samples = self._agreed(batches[number].samples, slot, call.frame)
                 batches[number] = Batch(None, samples, spec.layout or "", self.device)
@@ -62,7 +62,7 @@ class ChunkStep(BatchStep):
         return batches
 
     def _agreed(self, samples: list[Array], slot: int, frame: Frame) -> list[Array]:
-        """Return decoded samples with the element type and number of dimensions of the first sample of the batch."""
+        """Return decoded samples with the dtype and number of dimensions of the first sample of the batch."""
         substitutes = frame.substitutes.get(self.node, ())
         positions = frame.positions(self.node.branch)
         chunk = (frame.start, frame.start + frame.count)

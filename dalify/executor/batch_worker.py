@@ -1,4 +1,4 @@
-"""Compute batches by number in a worker process, which has its own engine."""
+"""Computes batches by number in a worker process, with its own engine."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class WorkerSetup:
         num_threads: number of threads of the worker.
         batch_size: maximum number of samples in a batch.
         limits: limits in effect where the pipeline was built.
-        measures: whether to measure the bytes of values.
-        device_id: index of the accelerator of the pipeline; None: the current one.
+        measures: measure the bytes of values.
+        device_id: index of the accelerator of the pipeline; None for the current one.
     """
 
     runnable: RunnableGraph
@@ -50,7 +50,7 @@ class WorkerSetup:
 
 
 class BatchWorker:
-    """Computes the stages of a plan that may run anywhere."""
+    """Computes the stages of a plan that may run in other processes."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         graph = setup.runnable.graph

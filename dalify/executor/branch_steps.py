@@ -1,4 +1,4 @@
-"""The steps of conditions and choices: divide samples among branches, and merge the results of the branches.
+"""The steps of conditions and choices, which divide samples among branches and merge the results of the branches.
 
 A condition has the branches true and false, selected by a boolean per sample. A choice has branches with numbers,
 selected by an integer per sample.
@@ -128,7 +128,7 @@ def _merged(numbers: np.ndarray[Any, Any], present: list[tuple[int, Batch]], fra
 
 
 def _take_samples(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
-    """Return some samples; adjacent samples and constants are not copied."""
+    """Return the samples in some rows; adjacent samples and constants are not copied."""
     first, last = int(rows[0]), int(rows[-1])
     if is_array(value.dense) and value.dense.strides[0] == 0 and value.origins is None:
         first, last = 0, len(rows) - 1  # a constant: all samples are one
@@ -139,7 +139,7 @@ def _take_samples(value: Batch, rows: np.ndarray[Any, Any]) -> Batch:
 
 
 def taking(index: Batch, taken: bool | int, node: Node, line: SourceLine | None) -> np.ndarray[Any, Any]:
-    """Return which samples are in a branch, bool ``[N]``.
+    """Return whether each sample is in a branch, bool ``[N]``.
 
     Args:
         index: the condition, or the index of the choice, on the CPU.

@@ -10,7 +10,7 @@ __all__ = ["CacheCounts"]
 
 
 class CacheCounts:
-    """The number of samples that came from a cache, and of those that were computed. Threads may add to it."""
+    """The numbers of samples that came from a cache and that were computed; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,6 +30,6 @@ class CacheCounts:
             return self.hits - hits, self.misses - misses
 
     def text(self, computed: str) -> str:
-        """Return a part of a sentence; ``computed`` says what happened to the other samples."""
+        """Return the counts as a part of a sentence; ``computed`` is the participle for the other samples."""
         total = counted(self.hits + self.misses, "sample")
         return f"{self.hits} of {total} came from the cache, {self.misses} were {computed}"

@@ -1,6 +1,6 @@
 """Digests that identify the samples of a cache.
 
-Everything that affects the result must be part of the digest, and nothing else.
+A digest contains everything that affects the result, and nothing else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["digest_of"]
 _WITHOUT_EFFECT = frozenset({"on_error"})
 # Packages whose versions may change pixels.
 _PACKAGES = ("dalify", "numba", "numpy", "opencv-python-headless", "pillow", "simplejpeg", "soundfile", "tifffile")
-_FILES_LOOKED_AT = 64  # of a folder specified by an argument
+_FILES_LOOKED_AT = 64  # maximum number of files in a folder specified by an argument
 
 
 def digest_of(edges: Sequence[Edge], cache: Node) -> str:
@@ -40,7 +40,7 @@ def digest_of(edges: Sequence[Edge], cache: Node) -> str:
     It does not depend on the entries that a reader returns, or on their order.
 
     Raises:
-        CacheError: an argument is an object without a digest of its value.
+        CacheError: the value of an argument cannot be compared.
     """
     nodes = Graph(tuple(edges)).nodes()
     numbers = {node: number for number, node in enumerate(nodes)}
@@ -82,7 +82,7 @@ def digest_of(edges: Sequence[Edge], cache: Node) -> str:
 
 
 def _custom(operator: CustomOperator, cache: Node) -> list[Any]:
-    """Return the functions of an operator of the user, which may differ between programs."""
+    """Return the contents of the functions of a custom operator, which may differ between programs."""
     try:
         return [_function(function, set()) for function in operator.functions()]
     except TypeError as error:
@@ -128,7 +128,7 @@ def _versions() -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return plain data that are equal only for equal values.
+    """Return JSON-ready data that are equal only for equal values.
 
     Raises:
         TypeError: an object whose value cannot be compared.

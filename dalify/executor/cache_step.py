@@ -1,7 +1,4 @@
-"""The step of a cache: it contains the steps before the cache, and runs them for samples that are not cached.
-
-The output of a chunk does not show which samples were cached.
-"""
+"""The step of a cache: it contains the steps before the cache, and runs them for samples that are not cached."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ _Key = tuple[str, str]  # digest of a sample, and state of its source
 
 
 class _RecordingAgreement(Agreement):
-    """Records the element types found in a part of a chunk; decisions of the batch apply to it."""
+    """Records the dtypes in a part of a chunk; decisions of the batch apply to it."""
 
     def __init__(self, outer: Agreement | None) -> None:
         super().__init__()
@@ -41,7 +38,7 @@ class _RecordingAgreement(Agreement):
         self.kinds: dict[int, tuple[Kind, bool]] = {}  # by slot, with a flag for replacements of bad samples
 
     def of(self, slot: int) -> Kind | None:
-        """Return the decision for an output; None before there is one."""
+        """See ``Agreement.of``."""
         return None if self._outer is None else self._outer.of(slot)
 
     def note(self, slot: int, chunk: tuple[int, int], kind: Kind, *, is_blank: bool) -> None:
@@ -64,10 +61,10 @@ class SerialStep(Step):
 
 
 class UncachedStep(Step):
-    """Passes on data that do not come from a reader: their samples have no identity."""
+    """Returns data without caching, because samples that do not come from a reader have no identity."""
 
     def run(self, frame: Frame) -> None:
-        """Return the inputs, in the same memory."""
+        """Set the outputs to the inputs, without a copy."""
         for source, target in zip(self.inputs, self.outputs, strict=True):
             batch = None if source is None else frame.values[source]
             frame.values[target] = None if batch is None else batch.with_layout(batch.layout)
@@ -81,11 +78,11 @@ class CacheStep(Step):
         inputs: slots of the cached values before the cache.
         outputs: slots of the same values after the cache.
         steps: steps that only the cache needs, in order.
-        reads: slots that these steps read and do not compute, with the branch of each.
-        readers: all readers before the cache, with the slot of the first output of each.
+        reads: the branch of each slot that these steps read and do not compute.
+        readers: all readers before the cache, by the slot of their first output.
 
     Attributes:
-        counts: how many samples came from the cache.
+        counts: numbers of cached and computed samples.
     """
 
     def __init__(
@@ -102,7 +99,7 @@ class CacheStep(Step):
         self._reads = dict(reads)
         self._readers = dict(readers)
         self._nodes = [step.node for step in walk(self.steps)]
-        # Slots belong to one plan, while several plans may share a cache.
+        # Several plans may share a cache, and slots are different in each.
         in_front = Graph(tuple(node.edges())).nodes()
         self._names: dict[int, list[int]] = {
             slot: [in_front.index(step.node), output]
@@ -134,7 +131,7 @@ class CacheStep(Step):
     def run(self, frame: Frame) -> None:
         """Read the samples of the chunk from the cache, or compute them."""
         store = self.store
-        with suppress(NotDecided):  # the whole chunk may decide it
+        with suppress(NotDecided):  # the whole chunk may be sufficient for a decision
             if store is not None and frame.count and self._read_or_compute(store, frame):
                 return
         self._compute(frame, frame, 0, frame.count)
@@ -291,11 +288,11 @@ class CacheStep(Step):
         with self._lock:
             self._elsewhere.pop(process, None)
             self._elsewhere[process] = size_bytes
-            while len(self._elsewhere) > self._shares:  # a process that has been replaced
+            while len(self._elsewhere) > self._shares:  # the oldest process has been replaced
                 del self._elsewhere[next(iter(self._elsewhere))]
 
     def close(self) -> None:
-        """Free the samples in memory: the pipeline has ended."""
+        """Free the samples in memory."""
         self._is_closed = True
         self.store = None
 
@@ -313,10 +310,10 @@ class CacheStep(Step):
 
 
 def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> bool:
-    """Return whether samples may be in one batch, and record their element types and dimensions.
+    """Return whether samples may be in one batch, and record their dtypes and shapes.
 
     Args:
-        kinds: by index in the chunk, element type and shape of samples before the cache, by slot.
+        kinds: by index in the chunk and by slot, dtype and shape of samples before the cache.
         frame: frame of the chunk.
     """
     agreement = frame.agreement
@@ -336,7 +333,7 @@ def _agree(kinds: Mapping[int, dict[int, tuple[Kind, bool]]], frame: Frame) -> b
 
 
 def _gaps(found: Sequence[StoredSample | None]) -> Iterator[tuple[int, int]]:
-    """Yield start and stop of each run of missing samples."""
+    """Yield start and stop of each range of missing samples."""
     start: int | None = None
     for index, sample in enumerate([*found, StoredSample((), ())]):
         if sample is None:
@@ -347,7 +344,7 @@ def _gaps(found: Sequence[StoredSample | None]) -> Iterator[tuple[int, int]]:
 
 
 def _joined(samples: list[Any], layout: str, origins: Origins | None, frame: Frame, slot: int) -> Batch:
-    """Return cached and computed samples as one batch; equal shapes form one array in the memory for kernels."""
+    """Return cached and computed samples as one batch; as one array if their shapes are equal."""
     first = samples[0]
     shape, dtype = first.shape, first.dtype
     if any(sample.shape != shape or sample.dtype != dtype for sample in samples):

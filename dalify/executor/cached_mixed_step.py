@@ -1,7 +1,7 @@
-"""The step of a decoder for ``mixed`` that keeps decoded samples in memory of the device across epochs.
+"""The step of a decoder for ``mixed`` that caches decoded samples in device memory across epochs.
 
-Encoded samples are still read. The cache saves their decoding, and the copies of images that the host decodes. A
-sample is identified by the entry of the reader from which it was read.
+Encoded samples are still read; the cache avoids decoding them, and copying images that the host decodes. A sample is
+identified by its reader entry.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["CachedMixedStep"]
 
 
 class CachedMixedStep(MixedStep):
-    """Passes the part of a cache for its samples to the kernel.
+    """Calls the kernel with the part of the cache for its samples.
 
-    The cache belongs to one pipeline: its tensors are read and freed in the order of that pipeline's stream.
+    A cache belongs to one pipeline, because its tensors are read and freed in the order of that pipeline's stream.
 
     Args:
         node: a decoder with the arguments of a cache, not in a branch.
@@ -56,7 +56,7 @@ class CachedMixedStep(MixedStep):
 
     def _keys(self, call: StepCall) -> list[tuple[str, str] | None]:
         """Return key and state of each sample; None for samples that are not cached."""
-        # The entries of the sampler may be bad ones, for which others have been read.
+        # Without origins, a sample may not be the entry of the sampler, because bad entries are replaced.
         if not isinstance(call.origins, Origins):
             return [None] * call.count
         replaced = set[int]().union(*call.frame.substitutes.values())
@@ -66,7 +66,7 @@ class CachedMixedStep(MixedStep):
         ]
 
     def close(self) -> None:
-        """Free the samples: the pipeline has ended."""
+        """Free the samples."""
         self._store = None
 
     def __str__(self) -> str:

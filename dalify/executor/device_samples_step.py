@@ -1,9 +1,9 @@
-"""The steps of operators whose GPU kernel takes all samples of a chunk in one call, whatever their shapes.
+"""The steps of operators with a GPU kernel for all samples of a chunk, also of different shapes.
 
-On an accelerator a kernel gets `DeviceSamples`: one buffer with offsets and shapes that the host knows, so the number
-of launches does not grow with the number of samples. If torch's CPU device emulates the accelerator, compiled
-CPU kernels compute on the memory of its tensors instead, because torch's general functions take many times as long
-there. `executor.step_class` selects the class.
+On an accelerator the argument of a kernel is `DeviceSamples`, one buffer with offsets and shapes on the host, so the
+number of launches does not depend on the number of samples. If torch's CPU device emulates the accelerator, compiled
+CPU kernels are called with the memory of its tensors, because torch's general functions take many times as long there.
+`executor.step_class` selects the class.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class DeviceSamplesStep(SamplesStep):
 
 
 class MixedStep(DeviceSamplesStep):
-    """Calls a kernel with samples on the host, and memory of the device for the results.
+    """Calls a kernel with samples on the host and device memory for the results.
 
     Attributes:
-        counts: which images the host decoded.
+        counts: numbers of images that the host and the device decoded.
     """
 
     def __init__(self, node: Node, inputs: Any, outputs: Any, slots: Any, device: str, *others: Any) -> None:
@@ -90,7 +90,7 @@ class MixedStep(DeviceSamplesStep):
 
 
 class ParseStep(Step):
-    """Parses the samples of a `MixedStep` before their turn: the step itself computes one batch after the other."""
+    """Parses the samples of a `MixedStep` in advance, because that step computes one batch after the other."""
 
     def __init__(self, decoder: MixedStep) -> None:
         super().__init__(decoder.node, decoder.inputs[:1], ())
@@ -103,12 +103,12 @@ class ParseStep(Step):
         """Parse the samples of the batch."""
         batch = frame.values[self.inputs[0] or 0]
         if batch is not None:
-            with suppress(Exception):  # the decoder's step repeats the error, and says which sample it is
+            with suppress(Exception):  # the decoder's step raises the error again, with the sample
                 Samples.of_batch(batch).parsed = self._parse(batch, frame.torch_device)
 
 
 class _Compiled(KernelStep):
-    """Computes with kernels of the CPU for tensors of torch's CPU device, without a copy."""
+    """Calls CPU kernels with the memory of tensors of torch's CPU device."""
 
     def __init__(self, node: Node, inputs: Any, outputs: Any, slots: Any, device: str, *others: Any) -> None:
         super().__init__(node, inputs, outputs, slots, "cpu", *others)
@@ -130,15 +130,15 @@ class _Compiled(KernelStep):
 
 
 class CompiledStep(_Compiled, SamplesStep):
-    """Calls the compiled kernel of the CPU for all samples of a chunk."""
+    """Calls the compiled CPU kernel for all samples of a chunk."""
 
 
 class CompiledBatchStep(_Compiled, BatchStep):
-    """Calls the kernel of the CPU for the whole batch."""
+    """Calls the CPU kernel for the whole batch."""
 
 
 class CompiledElementwiseStep(_Compiled, ElementwiseStep):
-    """Calls the kernel of the CPU for all samples of a chunk as one row of elements."""
+    """Calls the CPU kernel for all samples of a chunk as one row of elements."""
 
 
 class CompiledSelectionStep(_Compiled, SelectionStep):
@@ -146,11 +146,11 @@ class CompiledSelectionStep(_Compiled, SelectionStep):
 
 
 class CompiledRaggedStep(_Compiled, RaggedStep):
-    """Calls the kernel of the CPU for the rows of all samples."""
+    """Calls the CPU kernel for the rows of all samples."""
 
 
 def _with_arrays(batch: Batch) -> Batch:
-    """Return a batch of torch's CPU device as one of NumPy arrays that share its memory."""
+    """Return a batch of NumPy arrays that share the memory of a batch on torch's CPU device."""
     if batch.device == "cpu":
         return batch
     if batch.ragged is not None:
@@ -161,7 +161,7 @@ def _with_arrays(batch: Batch) -> Batch:
 
 
 def _with_tensors(batch: Batch) -> Batch:
-    """Return a batch of arrays as one of torch's CPU device that shares their memory."""
+    """Return a batch on torch's CPU device that shares the memory of a batch of arrays."""
     if batch.ragged is not None:
         block, offsets, shapes = batch.ragged
         ragged = tensor_of_bytes(block), offsets, shapes

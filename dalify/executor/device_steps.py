@@ -1,7 +1,7 @@
 """Selection of the device, and copies between the CPU and the device.
 
-``device="gpu"`` means the accelerator that torch finds. With ``DALIFY_DEVICE=cpu`` in the environment GPU plans run
-on torch's CPU device: the whole GPU path then works, and is tested, on machines without an accelerator.
+``device="gpu"`` means the accelerator that torch finds. With the environment variable ``DALIFY_DEVICE=cpu``, GPU plans
+run on torch's CPU device, so that they can be tested on machines without an accelerator.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ __all__ = [
 
 
 def find_device(device_id: int | None, node: Node) -> str:
-    """Return the torch device on which ``device="gpu"`` runs.
+    """Return the torch device for ``device="gpu"``.
 
     Args:
         device_id: index of the accelerator; None for the current one.
         node: the first node that needs it, for the message.
 
+    Returns:
+        The name with the index, so that a later ``torch.cuda.set_device`` has no effect.
+
     Raises:
         DeviceError: there is no such accelerator, or it cannot be used.
-
-    Returns:
-        its name with its index, so that a later ``torch.cuda.set_device`` does not divide the work among two devices.
     """
     if emulated():
         return "cpu"
@@ -86,7 +86,7 @@ def find_device(device_id: int | None, node: Node) -> str:
         device = f"{device}:{device_id}"
     try:
         return str(torch.empty(1, device=device).device)
-    except Exception as error:  # an unknown name, a driver that is too old, a device that another process has reserved
+    except Exception as error:  # for example an unknown name, an old driver, a device reserved by another process
         text = str(error).strip().split("\n", 1)[0].rstrip(".")
         variable = os.environ.get("DALIFY_DEVICE", "")
         chosen = f" (DALIFY_DEVICE={variable})" if variable else ""
@@ -99,7 +99,7 @@ def find_device(device_id: int | None, node: Node) -> str:
 
 
 def _device_count() -> int:
-    """Return the number of accelerators; 0 if torch does not know it."""
+    """Return the number of accelerators; 0 if torch cannot count them."""
     try:
         return torch.accelerator.device_count()
     except RuntimeError:  # torch 2.7 for CUDA without a driver
@@ -107,7 +107,7 @@ def _device_count() -> int:
 
 
 def _reason_for_no_device() -> str:
-    """Return why torch finds no accelerator, as the end of a sentence; "" if it does not say."""
+    """Return the reason why torch finds no accelerator, as the end of a sentence; "" if unknown."""
     if torch.version.cuda is None and torch.version.hip is None:
         return " (this torch is built without CUDA and ROCm)"
     try:
@@ -136,9 +136,9 @@ def _on_stream(stream: Any, event: Any) -> Generator[None, None, None]:
 
 
 def share_fed(batches: list[Batch], stream: Any) -> Any:
-    """Return the event that the pipeline's stream has to wait for before it reads data fed on the device.
+    """Return the event after which the pipeline's stream may read data fed on the device; None without such data.
 
-    The caller's stream may still be writing them. Returns None if no data was fed on the device.
+    The caller's stream may still be writing them.
     """
     if all(batch.device != "gpu" for batch in batches):
         return None
@@ -147,10 +147,9 @@ def share_fed(batches: list[Batch], stream: Any) -> Any:
 
 
 def synchronize_consumer(batches: list[Batch | None], event: Any, device: str | None) -> None:
-    """Let the caller's stream wait for results, and let their memory wait for the caller's stream.
+    """Make the caller's stream wait for results, and record that it uses their memory.
 
-    Otherwise torch would reuse the memory of a released tensor for the next batch while the caller's kernels still
-    read it.
+    Otherwise torch would reuse the memory of a released tensor for the next batch while the caller's kernels read it.
     """
     stream = torch.cuda.current_stream(device)
     stream.wait_event(event)
@@ -176,9 +175,9 @@ def is_page_locked(batch: Batch) -> bool:
 
 
 def uploaded_batch(batch: Batch, device: str) -> Batch:
-    """Copy a batch to a torch device in one transfer, on torch's current stream; the host does not wait for it.
+    """Return a copy of a batch on a torch device, by one asynchronous transfer on torch's current stream.
 
-    The samples may change afterwards. Samples of one shape become one tensor.
+    The samples may be modified afterwards. Samples of equal shape become one tensor.
     """
     dtype, numpy_dtype = torch_dtype(batch.dtype), batch.dtype.numpy
     if batch.dense is not None or batch.is_uniform:
@@ -215,7 +214,7 @@ class PendingCopies:
         """Wait for all copies, and release their sources."""
         with self._lock:
             kept, self._kept = self._kept, []
-        with suppress(RuntimeError):  # a device that has failed copies nothing any more
+        with suppress(RuntimeError):  # a device that has failed does not copy
             for event, _ in kept:
                 event.synchronize()
 
@@ -228,7 +227,7 @@ class TransferStep(Step):
         self._staging = BufferPool(pinned)
 
     def run(self, frame: Frame) -> None:
-        """Copy. Copies to the device are asynchronous where it has streams."""
+        """Copy the batch; copies to a device with streams are asynchronous."""
         batch = frame.values[self.inputs[0] or 0]
         result = None
         if batch is not None:
@@ -242,7 +241,7 @@ class TransferStep(Step):
         frame.values[self.outputs[0]] = result
 
     def _send(self, batch: Batch, frame: Frame) -> Batch:
-        """Copy to the device on the stream for copies; only the stream of the kernels waits for it."""
+        """Return a copy on the device, made on the stream for copies; only the stream of the kernels waits for it."""
         stream = frame.copy_stream
         if stream is None:
             return self._to_device(batch, frame)
@@ -255,7 +254,7 @@ class TransferStep(Step):
         return result
 
     def _to_device(self, batch: Batch, frame: Frame) -> Batch:
-        # Without a stream for copies, nothing keeps the host memory until a copy has ended, so the copy must end here.
+        # Without a stream for copies, nothing keeps the host memory until the copy has ended, so it must end here.
         is_kept = frame.copy_stream is not None
         device = frame.torch_device
         if batch.dense is not None:
@@ -264,7 +263,7 @@ class TransferStep(Step):
         parts = (batch,) if batch.ragged is not None else batch.parts
         if not parts:
             staged = packed(batch, self._bytes)
-            if device == "cpu":  # the staging memory is memory of the device
+            if device == "cpu":  # the staging memory is device memory
                 host, starts, shapes = _ragged_of(staged)
                 ragged = tensor_of_bytes(host), starts, shapes
                 return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
@@ -277,7 +276,7 @@ class TransferStep(Step):
             block = torch.empty(size_bytes, dtype=torch.uint8, device=device)
         offsets: list[np.ndarray[Any, Any]] = []
         start = 0
-        for part in parts:  # one copy for each block, which a thread has decoded
+        for part in parts:  # one copy per chunk
             host, starts, _ = _ragged_of(part)
             block[start : start + len(host)].copy_(tensor_of(host), non_blocking=is_kept)
             offsets.append(starts + start)
@@ -286,14 +285,14 @@ class TransferStep(Step):
         return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, ragged)
 
     def _upload(self, batch: Batch, frame: Frame, is_kept: bool) -> Any:
-        """Copy an array to the device, by way of page-locked memory if it is in ordinary memory."""
+        """Return a copy of an array on the device; data in pageable memory are staged in page-locked memory."""
         array = batch.dense
         assert array is not None, "dalify bug: not one array"
         device = frame.torch_device
         if not array.size:
             return torch.empty(array.shape, dtype=torch_dtype(batch.dtype), device=device)
         if not (is_page_locked(batch) if has_page_locked_memory(device) else _can_be_shared(array)):
-            # This includes constants. Data of users and of other processes have been copied before, see `StagingStep`.
+            # For example constants. Data of users and of other processes are staged already; see `StagingStep`.
             staged = self._staging.empty(array.shape, array.dtype)
             np.copyto(staged, array)
             frame.staged.append(Batch(staged, dtype=batch.dtype))
@@ -304,7 +303,7 @@ class TransferStep(Step):
         return self._staging.empty((size_bytes,), np.dtype(np.uint8))
 
     def _copied(self, array: np.ndarray[Any, Any]) -> Any:
-        """Return a copy as a tensor of torch's CPU device, in memory that is reused: new memory costs page faults."""
+        """Return a copy as a tensor of torch's CPU device, in reused memory, because new memory causes page faults."""
         if not array.size:
             return tensor_of(array).clone()
         target = self._staging.empty(array.shape, array.dtype)

@@ -1,4 +1,4 @@
-"""The step of operators that compute each element by itself."""
+"""The step of element-wise operators."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ else:
 
 __all__ = ["ElementwiseStep"]
 
-# Gaps between samples are also computed. If they are larger than the samples, this takes longer than it saves, unless
-# they only align small samples.
+# Gaps between samples are also computed. If they are larger than the samples, separate calls are faster, unless gaps
+# only align small samples.
 _MAX_SPAN = 2
 # Copying larger samples of a list into a block would take longer than one call for each sample.
 _MAX_COPIED_BYTES = 1 << 20
-# The same applies to repeating a scalar or a vector for each element of its sample.
+# The same for repeating a scalar or a vector for each element of its sample.
 _MAX_REPEATED = 1 << 18
 
 
 class ElementwiseStep(SamplesStep):
     """Calls a kernel with all samples of a chunk, of any shapes, as one row of elements.
 
-    This requires that all inputs have samples of the same shapes at the same positions of their memory, or scalars, or
-    vectors along the last axis, such as one number for each channel. The kernel gets other inputs as they are.
+    This requires that all inputs have samples of the same shapes at the same offsets in their memory, or scalars, or
+    vectors along the last axis, such as one number per channel. Other inputs are passed sample by sample.
 
     Attributes:
-        overwrites: whether the first input is scratch memory that only this step reads, so that results may be written
-            over it.
+        overwrites: True if the first input is scratch memory that only this step reads, so that results may be written
+            into it.
     """
 
     def __init__(self, node: Node, *others: Any) -> None:
@@ -88,7 +88,7 @@ class ElementwiseStep(SamplesStep):
     def _allocate(
         self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None
     ) -> Array:
-        # If the last of the steps that write over this one computes an output of the stage, all write to its memory.
+        # If the last of the steps that overwrite this one computes an output of the stage, all use its memory.
         last = self
         while last._next is not None:
             last = last._next
@@ -155,9 +155,9 @@ class ElementwiseStep(SamplesStep):
 
 
 def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None:
-    """Return a list of small samples as copies in one block, and any other batch as it is.
+    """Return a batch with small samples copied to one block; other batches are returned unchanged.
 
-    Rows, which have no gaps between samples, are copied like a list if another input has gaps.
+    Rows, which have no gaps between samples, are copied, too, if another input has gaps.
     """
     if (
         batch is None
@@ -171,7 +171,7 @@ def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None
 
 
 def _fits_last_axis(dense: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any]) -> bool:
-    """Return whether samples are vectors along the last axis of samples with other shapes, int64 ``[N, ndim]``."""
+    """Return whether samples are vectors along the last axis of samples of shapes int64 ``[N, ndim]``."""
     extent = dense.shape[-1]
     is_vector = extent > 1 and dense.size == len(dense) * extent and dense.ndim - 1 <= shapes.shape[1]
     return is_vector and bool((shapes[:, -1] == extent).all())
@@ -183,7 +183,7 @@ def _differs(batch: Batch | None) -> bool:
 
 
 def _row(batch: Batch, spans: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
-    """Return samples as ``[1, size]``, vectors repeated; a scalar that is the same for all samples as ``[1]``."""
+    """Return samples as ``[1, size]``, with repeated vectors and scalars; a constant scalar as ``[1]``."""
     dtype = batch.dtype.numpy
     if batch.ragged is not None:
         block, offsets, _ = batch.ragged

@@ -1,4 +1,4 @@
-"""Runs a plan for batch after batch.
+"""Runs a plan for one batch after the other.
 
 Several batches are in progress at the same time. Each is an Iteration that moves from stage to stage. The thread that
 finishes the last chunk of a stage starts the next stage, so no thread waits for another. Threads that would be idle at
@@ -28,7 +28,7 @@ The states of an iteration, and the methods between them::
                    v
     finished, collect              in the caller's thread; both raise the error of the iteration
 
-A brief stage has its chunk computed in the thread that enters it.
+The chunk of a brief stage is computed in the thread that enters the stage.
 """
 
 from __future__ import annotations
@@ -73,16 +73,15 @@ _program_ends = False
 
 @at_exit
 def _close_engines() -> None:
-    # Drop queued work and end processes; the module `threads` waits for the threads.
+    # Drops queued work and ends processes; the module `threads` waits for the threads.
     global _program_ends
     _program_ends = True
     for engine in list(_engines):
         engine.close(wait=False)
 
 
-# The first batches are timed, and then one of each group of this size. Not all batches are timed, because reading the
-# CPU time of a thread is a system call, during which the system often runs another thread although this thread holds
-# the GIL.
+# The first batches are timed, then one in each group of this size. Reading the CPU time of a thread is a system call,
+# during which the system often runs another thread although this thread holds the GIL.
 _FIRST_TIMED = 16
 _TIMED_INTERVAL = 8
 
@@ -96,7 +95,7 @@ class Engine:
         recovery: handles bad samples.
         batch_size: maximum number of samples in a batch.
         resources: threads, memory, device and limits.
-        remote: computes a batch before the stages of the plan; None: the plan contains all stages.
+        remote: computes a batch before the stages of the plan; None if the plan contains all stages.
         meter: measures the sizes of the outputs of operators; None if not requested.
 
     Attributes:
@@ -148,7 +147,7 @@ class Engine:
 
     @property
     def engines(self) -> tuple[Engine]:
-        """The engines that have the sources: this engine; in debug mode each source has its own engine."""
+        """The engines with sources: this one; in debug mode each source has its own engine."""
         return (self,)
 
     @property
@@ -198,7 +197,7 @@ class Engine:
                 hint="Close the pipeline and build it again.",
             )
         self._reset_after_fork()
-        self._threads.check_open()  # otherwise, ended workers of sources would look like the end of their data
+        self._threads.check_open()  # otherwise, ended workers of sources would be interpreted as the end of the data
         before = self._state_before_call = self._sources_state()
         with applied(self._limits), UsingDevice(self._device_id):
             fed, failure = self.feeds.next_batches(before["sources"])
@@ -213,7 +212,7 @@ class Engine:
             rows, self.next_rows = self.next_rows, None
             entries: dict[int, Any] = {}
             padded = 0
-            for slot, reader in self.feeds.readers.items():  # also after an error of a source: feeds stay in step
+            for slot, reader in self.feeds.readers.items():  # also after an error of a source, to keep equal positions
                 entries[slot] = reader.next_entries(size)
                 padded = max(padded, reader.sampler.padded_samples)
             iteration = Iteration(
@@ -279,7 +278,7 @@ class Engine:
         iteration.ready.wait()
         if iteration.discarded:
             if _program_ends and not is_main_thread():
-                threading.Event().wait()  # this is a daemon thread, which must not print an error now
+                threading.Event().wait()  # this daemon thread must not print an error at the end of the program
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()
         iteration.error.raise_first()
@@ -337,7 +336,7 @@ class Engine:
 
         Args:
             epoch: number of the readers' epoch, 0 for the first.
-            is_next: whether external sources start the next epoch; otherwise they restart the current one.
+            is_next: True to start the next epoch of external sources, False to restart the current one.
         """
         self.discard()
         self.feeds.start_epoch(epoch, is_next)
@@ -360,7 +359,7 @@ class Engine:
         self.feeds.close()
 
     def _reset_after_fork(self) -> None:
-        """Restart in a child process: threads do not survive a fork. Batches in progress are computed again."""
+        """Start threads in a forked child, and compute batches in progress again."""
         if self._owner.is_this_process:
             return
         if self._runner.stream is not None:
@@ -373,7 +372,7 @@ class Engine:
                 "this process was forked while another thread was running the pipeline.",
                 hint="Fork before the first batch or after it, or build the pipeline in the process that runs it.",
             )
-        # Both may fail; then the next call tries again.
+        # If one of these fails, the next call tries again.
         remote = None if self.remote is None else self.remote.renewed()
         self._threads, self.remote = self._threads.renewed(), remote
         self._owner.take_over()
@@ -430,7 +429,7 @@ class Engine:
                     if state.turn != iteration.order:
                         state.parked[iteration.order] = iteration
                         return
-            # Serial stages must advance in order even if this iteration has nothing left to do.
+            # Serial stages must advance in order even if this iteration is over.
             if not iteration.is_over and (chunks := self._start_stage(iteration, state)):
                 # The time of the stage may have been measured after the batch was divided, by another iteration.
                 if len(chunks) > 1 or not state.is_brief(iteration.size):
@@ -442,7 +441,7 @@ class Engine:
             self._leave_stage(iteration)
 
     def _leave_stage(self, iteration: Iteration) -> None:
-        """Leave the current stage, and let the next iteration enter it if it is serial."""
+        """Leave the current stage; if it is serial, the next iteration enters it."""
         state = self.stages[iteration.stage]
         iteration.end_stage()
         if state.stage.is_serial:
@@ -473,7 +472,7 @@ class Engine:
                 }
             is_timed = iteration.order < _FIRST_TIMED or iteration.order % _TIMED_INTERVAL == 0
             iteration.begin_stage(len(chunks), collectors, is_timed=is_timed or state.is_uneven)
-        except Exception as error:  # out of memory: otherwise its consumer would wait forever
+        except Exception as error:  # for example out of memory; the consumer would wait forever
             iteration.record_error(error)
             return []
         return chunks

@@ -1,7 +1,7 @@
 """The inputs of a pipeline: external sources, fed data, and the samplers of readers.
 
-They are called in the thread that schedules an iteration, one iteration after the other. So sources get their indices
-in order, and an error in a user's callback is raised in the user's call.
+They are called in the thread that schedules an iteration, one iteration after the other, so that sources are called in
+order of their indices.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dalify.sources import parallel
     from dalify.sources.worker_pool import WorkerPool
 else:
-    # For sources in worker processes; their modules take a while.
+    # Imported at first use, because the modules for worker processes take long to import.
     parallel = LazyModule("dalify.sources.parallel", "sources in worker processes")
 
 __all__ = ["ExternalFeed", "Feeds", "ReaderFeed", "common_size"]
@@ -50,7 +50,7 @@ _SOURCE_OPTIONS = ("num_outputs", "cycle", "batch", "batch_info")
 
 
 class ExternalFeed:
-    """One ``external_source``: its user callback or its queue of fed batches.
+    """One ``external_source``, with the user's callback or a queue of fed batches.
 
     Args:
         node: the graph node.
@@ -81,7 +81,7 @@ class ExternalFeed:
         self.name = node.name
         self._torch_device = torch_device
         self._fed: deque[list[Batch] | Callable[[], Sequence[Any]]] = deque()
-        # After the copies of fed data: the program may feed on another stream than that on which it runs the pipeline.
+        # Recorded after the copies of fed data, because the program may feed and run on different streams.
         self._copy_events: list[Any] = []
         self._batch_size = batch_size
         self._last: list[Batch] | None = None
@@ -129,9 +129,9 @@ class ExternalFeed:
         """Return the next batch of each output.
 
         Raises:
-            StopIteration: the source is at its end.
+            StopIteration: the source has ended.
             PipelineStateError: nothing was fed, without ``blocking``.
-            Exception: an error of the source, with a note that names its place.
+            Exception: an error of the source, with its location as a note.
         """
         if self.source is None:
             return self._next_fed()
@@ -176,7 +176,7 @@ class ExternalFeed:
         if wanted == "cpu":
             return moved(batch, wanted)
         assert device is not None, "dalify bug: data for a device without a device"
-        if batch.device == "gpu" and str(batch.torch_device) != device:  # the user has several
+        if batch.device == "gpu" and str(batch.torch_device) != device:  # data on another device
             return batch.map(lambda tensor: tensor.to(device))
         if batch.device == "gpu":
             return _copied_on_device(batch) if self._copies_on_device else batch
@@ -201,7 +201,7 @@ class ExternalFeed:
         elif not self.repeats:
             raise self._nothing_fed()
         assert self._last is not None, "dalify bug: a batch that was not fed is repeated"
-        # Changes in place by consumers must not affect the repeated batch.
+        # A copy, because consumers may modify the batch in place.
         return [to_batch(batch) for batch in self._last] if self._repeat_last else self._last
 
     def _made(self, make: Callable[[], Sequence[Any]]) -> list[Batch]:
@@ -233,11 +233,11 @@ class ExternalFeed:
 
         Args:
             data: an array with a leading sample axis, or a list of samples.
-            layout: layout of the samples; None: the declared one.
+            layout: layout of the samples; None for the declared one.
 
         Raises:
             PipelineStateError: the node has a source.
-            DalifyError: unsupported data; data that were fed before remain.
+            DalifyError: the data are not supported; data that were fed before remain.
         """
         if self.source is not None:
             raise PipelineStateError(
@@ -250,7 +250,7 @@ class ExternalFeed:
                     "None cannot be fed as data.", hint="Feed an array with a leading sample axis, or a list."
                 )
             if self._make is not None:
-                # Used once: the data are not copied and need not match previous data.
+                # The data are used once, so they are not copied; they need not match previous data.
                 samples = BatchConverter(Declaration(), batch_size=self._batch_size, copy=False)(data).samples
                 self._fed.extend(self._make(samples, batch_size=self._batch_size, **rule_arguments(self.node)))
             else:
@@ -272,12 +272,12 @@ class ExternalFeed:
 
     @property
     def is_iterated_by_workers(self) -> bool:
-        """Whether worker processes iterate over the source, so that it cannot be set back."""
+        """Whether worker processes iterate over the source, so that its state cannot be restored."""
         return self._is_parallel and not self.source.resumes_exactly
 
     @property
     def shared_bytes(self) -> list[int]:
-        """Memory of each slot that worker processes fill; empty without them."""
+        """Memory in bytes of each slot for worker processes; empty without them."""
         return self.source.shared_bytes if self._is_parallel else []
 
     @property
@@ -323,19 +323,19 @@ class ExternalFeed:
                 raise located(error, self.node) from cause(error, self.node)
 
     def reset_in_child(self, state: dict[str, Any] | None) -> None:
-        """In a forked child: allow a new call of the source that a thread of the parent was calling."""
+        """Allow a new call of the source in a forked child, if a thread of the parent was calling it."""
         self._is_calling = False
         if self.source is not None and not self.has_unrepeatable_items and not self.is_iterated_by_workers:
             self.restore(state)
 
     def close(self) -> None:
-        """End worker processes, generators."""
+        """Close the source."""
         if self.source is not None:
             self.source.close()
 
 
 def _copied_on_device(batch: Batch) -> Batch:
-    """Return a copy; samples of one shape become one tensor."""
+    """Return a copy; samples of equal shape become one tensor."""
     if batch.dense is None and batch.is_uniform:
         return Batch(torch.stack(batch.samples), None, batch.layout, "gpu", batch.origins, batch.dtype)
     return batch.copied()
@@ -354,7 +354,7 @@ class ReaderFeed:
         self.sampler = sampler
 
     def next_entries(self, count: int) -> np.ndarray[Any, Any]:
-        """Return the numbers of the next entries."""
+        """Return the numbers of the next entries, int64 ``[count]``."""
         try:
             return self.sampler.next_batch(count)
         except DalifyError as error:
@@ -373,7 +373,7 @@ class ReaderFeed:
         """Continue at a ``state()`` of the sampler.
 
         Raises:
-            CheckpointError: a state of other data.
+            CheckpointError: the state belongs to other data.
         """
         try:
             self.sampler.restore({} if state is None else state)
@@ -382,14 +382,14 @@ class ReaderFeed:
             raise
 
     def reset_in_child(self, state: dict[str, Any]) -> None:
-        """In a forked child: see ``ExternalFeed.reset_in_child``."""
+        """Restore the state in a forked child; see ``ExternalFeed.reset_in_child``."""
         self.restore(state)
 
 
 class Feeds:
-    """The external sources and the readers of a pipeline: scheduled together, with a common state.
+    """The external sources and the readers of a pipeline, with a common state.
 
-    If one feed fails, ends or is restored, the others must stay at the same batch.
+    If one feed fails, ends or is restored, the others must remain at the same batch.
 
     Args:
         externals: external sources, in the order of their calls.
@@ -406,7 +406,7 @@ class Feeds:
         self.externals = externals
         self.readers = readers
         self.workers = workers
-        # In the order of the program: the meaning of a state must not depend on the passes.
+        # In the order of the program, because a state must not depend on the passes.
         self._in_order = sorted([*externals, *readers.values()], key=lambda feed: feed.node.number)
         for number, feed in enumerate(self._in_order):
             feed.number = number
@@ -429,7 +429,7 @@ class Feeds:
                 raise
             except Exception as error:
                 failure.record(error)
-            except BaseException:  # Ctrl-C: cancel all, so that no source is ahead of others
+            except BaseException:  # Ctrl-C; no source may be ahead of the others
                 for earlier, batches in fed:
                     earlier.take_back(batches, states[earlier.number])
                 if not feed.has_unrepeatable_items and not feed.is_iterated_by_workers:
@@ -438,7 +438,7 @@ class Feeds:
         return fed, failure
 
     def external(self, source: str | Node) -> ExternalFeed:
-        """Return an external source by its name or its node as traced.
+        """Return an external source by its name or its traced node.
 
         Raises:
             UnknownInputError: there is no such external source.
@@ -471,13 +471,13 @@ class Feeds:
             feed.restore(state)
 
     def rewind(self, states: Sequence[Any]) -> None:
-        """Set the readers back; data of external sources are lost."""
+        """Restore the readers; data of external sources are lost."""
         for feed, state in zip(self._in_order, states, strict=True):
             if isinstance(feed, ReaderFeed):
                 feed.restore(state)
 
     def reset_in_child(self, states: Sequence[Any]) -> None:
-        """In a child that was forked while the feeds were called: restore their state before the call."""
+        """Restore the state before a call of the feeds, in a child that was forked during the call."""
         for feed, state in zip(self._in_order, states, strict=True):
             feed.reset_in_child(state)
 
@@ -488,7 +488,7 @@ class Feeds:
 
     @property
     def shared_bytes(self) -> list[int]:
-        """Memory of each slot that worker processes fill, of all sources."""
+        """Memory in bytes of each slot for worker processes, of all sources."""
         return [size for feed in self.externals for size in feed.shared_bytes]
 
     @property
@@ -501,7 +501,7 @@ class Feeds:
 
         Args:
             epoch: number of the readers' epoch.
-            is_next: whether external sources start the next epoch; otherwise they restart the current one.
+            is_next: True to start the next epoch of external sources, False to restart the current one.
         """
         for reader in self.readers.values():
             reader.sampler.start_epoch(epoch)
@@ -509,7 +509,7 @@ class Feeds:
             feed.restart(is_next)
 
     def close(self) -> None:
-        """End workers and generators; release the resources of sources."""
+        """Close the workers and all sources."""
         if self.workers is not None:
             self.workers.close()
         for feed in self.externals:
@@ -517,11 +517,11 @@ class Feeds:
 
 
 def common_size(batches: list[tuple[Node, Batch]], largest: int) -> int:
-    """Return the size of this iteration's batch; all sources must agree on it.
+    """Return the number of samples in this iteration, equal for all sources.
 
     Args:
         batches: the first output of each external source.
-        largest: size without external sources.
+        largest: the result without external sources.
 
     Raises:
         BatchSizeError: sources returned different numbers of samples.

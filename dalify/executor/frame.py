@@ -1,4 +1,4 @@
-"""The data of the steps of a plan: the values of one chunk, and buffers that collect the results of a batch."""
+"""The values of one chunk during the steps of a plan, and buffers that collect the results of a batch."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["Collector", "Frame"]
 class Collector:
     """Collects one output of a segment from the chunks of a batch.
 
-    The first finished chunk determines the shape of a dense buffer; further chunks write to their rows. If a
-    sample has a different shape, the batch becomes a list.
+    The first finished chunk determines the shape of a dense buffer; other chunks write to their rows. If a sample has a
+    different shape, the batch becomes a list.
 
     Args:
-        size: number of samples of the whole batch; None for no dense buffer: in a branch, where the number is
-            unknown, or if the previous batch was ragged.
+        size: number of samples of the whole batch; None for no dense buffer, in a branch with an unknown number of
+            samples or if the previous batch was ragged.
         pool: memory for outputs of the stage.
     """
 
@@ -51,7 +51,7 @@ class Collector:
         """Return memory for ``count`` results of a kernel, so that they need not be copied at the end of the stage.
 
         Returns:
-            an array ``[count, *shape]``, or None: use scratch memory.
+            An array ``[count, *shape]``; None if scratch memory must be used.
         """
         rows = self._rows(start, count, shape, dtype)
         if rows is None and count == 1:
@@ -82,7 +82,7 @@ class Collector:
         return dense if count == self._size else dense[start : start + count]
 
     def store(self, start: int, batch: Batch) -> None:
-        """Add the result of a chunk; data in scratch memory are copied, because it is reused."""
+        """Add the result of a chunk; data in scratch memory are copied."""
         dense, samples = batch.dense, None
         if dense is not None:
             if batch.is_lasting and len(dense) == self._size:
@@ -137,7 +137,7 @@ class Collector:
         if rows is None:
             rows = self._pool.empty(array.shape, array.dtype)
             self._uniform = False
-        # Without memory passed to the kernel, results cannot be there already.
+        # Without memory passed to the kernel, the results cannot be in the rows already.
         if not (self._kernel_memory and _is_same(rows, array)):
             rows[...] = array
         return rows
@@ -201,14 +201,14 @@ class Frame:
         entries: entries chosen by samplers for the batch, by slot of a reader.
         torch_device: torch device of the stage; "" on the CPU.
         substitutes: by node, the positions in the batch of samples that are replaced by blank ones.
-        agreement: agreement of the chunks on element types; None if the chunk is the whole batch.
-        copy_stream: stream of the device for copies from the CPU; None where the device has no streams.
-        staged: host memory that copies to the device read; they run on after their step has returned.
+        agreement: agreement of the chunks on dtypes; None if the chunk is the whole batch.
+        copy_stream: stream of the device for copies from the CPU; None if the device has no streams.
+        staged: host memory that asynchronous copies to the device read.
         drawing: seed, stream and step by the number of a random node, instead of those of plan and batch.
         rows: see ``Iteration.rows``.
-        is_timed: whether steps measure how long they wait.
-        waited_s: time in which readers, caches and user code waited, for instance for a file.
-        known_positions: the results of ``positions`` by branch, as far as they are known.
+        is_timed: True if steps measure the time in which they wait.
+        waited_s: time in seconds in which readers, caches and user code waited, for instance for a file.
+        known_positions: results of ``positions`` that are known, by branch.
     """
 
     values: list[Batch | None]
@@ -236,7 +236,7 @@ class Frame:
     def memory(
         self, slot: int, count: int, shape: tuple[int, ...], dtype: np.dtype[Any], start: int = 0
     ) -> np.ndarray[Any, Any]:
-        """Return memory for a result of some samples of the chunk, from ``start``; if possible that of the batch."""
+        """Return memory for results of ``count`` samples of the chunk from ``start``, in the batch if possible."""
         collector = self.collectors.get(slot)
         found = None if collector is None else collector.memory(self.start + start, count, shape, dtype)
         return self.arena.empty((count, *shape), dtype) if found is None else found

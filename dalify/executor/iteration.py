@@ -1,7 +1,6 @@
 """The state of one batch during the stages of a plan.
 
-The engine decides when a stage begins and which chunks it has; the methods here make the changes to the iteration.
-No other module assigns or changes its attributes.
+The engine starts stages and divides them into chunks. Only the methods here change the attributes of an iteration.
 """
 
 from __future__ import annotations
@@ -71,17 +70,16 @@ class Iteration:
         attempts: by position, number of replacements tried for bad samples.
         substitutes: by node, positions of blank samples.
         drawing: see ``Frame.drawing``.
-        rows: number of each sample, from 0 to 2**32 - 1, that replaces the numbers of batch and position in the random
-            numbers of operators for single samples; None: those of batch and position.
-        agreement: agreement on the element types that the chunks of the current stage have read and decoded; None for
-            a single chunk.
-        is_timed: whether the chunks of the current stage measure their CPU time.
+        rows: number of each sample, from 0 to 2**32 - 1, for the random numbers of operators for single samples; None
+            to use the numbers of batch and position.
+        agreement: agreement of the chunks of the current stage on dtypes; None for a single chunk.
+        is_timed: True if the chunks of the current stage measure their CPU time.
         stage: index of the current stage, or of the next one between stages.
         collectors: join the values of the chunks of the current stage, by slot.
         event: recorded on the device's stream after the last device stage or the copies of fed data; None without them.
         bad: the bad samples.
         fetched_again: positions of samples whose cached copies were deleted and that were read again.
-        memory: memory for the outputs; None: the memory of the engine.
+        memory: memory for the outputs; None for the memory of the engine.
         ready: set when all stages are finished.
     """
 
@@ -116,14 +114,14 @@ class Iteration:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more should be computed: there is an error, or the iteration was canceled."""
+        """Whether there is an error, or the iteration was canceled."""
         return self.discarded or self.error.error is not None
 
     def begin(self, order: int, given: Sequence[tuple[int, Batch]], event: Any) -> None:
         """Begin with known inputs.
 
         Args:
-            order: number of iterations that the engine has begun before.
+            order: number of earlier iterations of the engine.
             given: values by slot.
             event: recorded after the copies of fed data; None without them.
         """
@@ -137,7 +135,7 @@ class Iteration:
         Args:
             chunk_count: number of its chunks.
             collectors: join the values of the chunks, by slot.
-            is_timed: whether to measure their CPU time.
+            is_timed: measure their CPU time.
         """
         self.is_timed = is_timed
         self._parts = {}
@@ -209,7 +207,7 @@ class Iteration:
         self.positions, self.bad, self.substitutes = positions, bad, substitutes
 
     def fetch_again(self, position: int) -> bool:
-        """Record that the cached copies of a sample were deleted; return whether that happens for the first time."""
+        """Record that the cached copies of a sample were deleted; return False if they were deleted before."""
         with self.lock:
             is_first = position not in self.fetched_again
             self.fetched_again.add(position)
@@ -218,8 +216,8 @@ class Iteration:
     def add_bad(self, record: BadRecord[Node]) -> None:
         """Record a bad sample; the caller holds the lock."""
         position = record.position
-        # A blank sample of the reader is not an image for the decoder after it, and a replacement may be the same
-        # sample again: count one bad sample, not two.
+        # Counted once, although a decoder also fails for a blank sample of the reader, and a replacement may be the
+        # same sample again.
         is_known = any(position in substitutes for substitutes in self.substitutes.values()) or any(
             known.position == position and known.origin == record.origin for known in self.bad
         )
@@ -237,7 +235,7 @@ class Iteration:
             self.entries[slot][position] = entry
 
     def end_frame(self, frame: Frame) -> None:
-        """Keep the positions of the samples of each branch that a chunk has found, and the time that it waited."""
+        """Store the positions of each branch that a chunk has computed, and add the time in which it waited."""
         with self.lock:
             self._parts[frame.start] = frame.known_positions
             self._waited_seconds += frame.waited_s
@@ -266,7 +264,7 @@ class Iteration:
     def seconds_per_sample(self) -> float:
         """Time per sample of the current stage, summed over all threads.
 
-        It includes waiting for files and in user code, but not for the GIL, which shorter chunks would make worse.
+        It includes waiting for files and in user code. It excludes waiting for the GIL, which shorter chunks increase.
         """
         return max(0.0, self._cpu_seconds + self._waited_seconds) / self.size  # clocks may be coarse
 
@@ -289,7 +287,7 @@ class Iteration:
         self.ready.set()
 
     def renewed(self) -> Iteration:
-        """Return the same batch before its first stage. It has new locks: lost threads may hold the old ones."""
+        """Return the same batch before its first stage, with new locks, for a forked process."""
         return Iteration(
             number=self.number, size=self.size, values=[None] * len(self.values), before=self.before, error=self.error,
             entries=self.entries, padded=self.padded, drawing=self.drawing, rows=self.rows, attempts=self.attempts,

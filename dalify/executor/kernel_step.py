@@ -1,4 +1,4 @@
-"""The base of the steps that call kernels: arguments, random numbers, specs, memory for results, errors."""
+"""The base class of steps that call kernels: arguments, random numbers, specs, memory for results, errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws"
 
 
 class KernelStep(Step):
-    """Calls the kernel of an operator; subclasses differ in the form in which the kernel gets a chunk.
+    """Calls the kernel of an operator; subclasses differ in the form of the chunk that they pass to the kernel.
 
     Args:
         node: the node to compute.
@@ -92,7 +92,7 @@ class KernelStep(Step):
         prepare = operator.prepare_function
         self._kernel_function = self._bound(self._kernel)
         self._prepare_function = None if prepare is None else self._bound(prepare)
-        # Without inputs and random shapes, everything except the call also depends only on it.
+        # Without inputs and random shapes, everything except the call depends only on the number of samples.
         self._is_constant = (
             self._repeated and not inputs and not (operator.is_random and operator.prepare_function is not None)
         )
@@ -119,7 +119,7 @@ class KernelStep(Step):
     def run(self, frame: Frame) -> None:
         """Compute the outputs of the chunk's samples."""
         inputs: list[Batch | None] = []  # few function calls, here and below, for speed
-        origins: Any = None  # as by `origins_of`
+        origins: Any = None  # as in `origins_of`
         for slot in self.inputs:
             batch = None if slot is None else frame.values[slot]
             inputs.append(batch)
@@ -146,7 +146,7 @@ class KernelStep(Step):
             results = self._compute(call)
         except Exception as error:
             if isinstance(error, DalifyError) and failure_context(error).failure is None:
-                note_sample(error, 0, None)  # of an argument: counted from the start of the chunk
+                note_sample(error, 0, None)  # the sample of an argument, counted from the start of the chunk
             refusal = device_error(error, self.node) if self.device == "gpu" else None
             if refusal is not None:
                 raise refusal from error
@@ -160,7 +160,7 @@ class KernelStep(Step):
     def _raise_of_sample(self, call: StepCall) -> None:
         """Compute the samples of a chunk one by one, and raise the error of the first that fails.
 
-        A library that fails for a chunk does not name the sample. Operators that need the whole batch are excluded.
+        For errors of libraries, which do not contain the sample. Operators that need the whole batch are excluded.
         """
         if self._kernel.form is Form.BATCH or self._operator.whole_batch is not None:
             return
@@ -237,7 +237,7 @@ class KernelStep(Step):
         """Return the outputs of the samples."""
 
     def _call_kernel(self, filled: list[Any], xs: list[Any], named: dict[str, Any], start: int, size: int) -> Any:
-        """Call the kernel; add the sample to an error."""
+        """Call the kernel; record the sample of an error."""
         try:
             return self._kernel.function(*filled, *xs, **named)
         except Exception as error:
@@ -245,12 +245,12 @@ class KernelStep(Step):
             raise
 
     def _as_batches(self, results: Any, specs: tuple[Spec, ...], origins: Any) -> list[Batch]:
-        """Return the value of an allocating kernel: a tuple for several outputs, None for no output."""
+        """Return batches for the value of an allocating kernel: a tuple for several outputs, None for no output."""
         parts = (results,) if len(specs) == 1 and not is_tuple(results) else results or ()
         return [self._as_batch(part, spec, origins) for part, spec in zip(parts, specs, strict=True)]
 
     def _as_batch(self, result: Any, spec: Spec, origins: Any) -> Batch:
-        """Return the same for one output: a batch, an array or a list of arrays."""
+        """Return the batch for one output: a batch, an array or a list of arrays."""
         if isinstance(result, Batch):
             return result
         data = (None, result) if is_list(result) else (result, None)
@@ -260,7 +260,7 @@ class KernelStep(Step):
     def _allocate(
         self, frame: Frame, output: int, start: int, count: int, spec: Spec, shape: tuple[int, ...] | None
     ) -> Array:
-        """Return memory for samples of an output that have one shape."""
+        """Return memory for samples of an output with equal shapes."""
         assert shape is not None, f"dalify bug: {self._operator.name} gave no shape"
         if spec.dtype is None:
             raise DTypeError("the element type of the result is not known.", operator=self._operator.public_name)
@@ -272,12 +272,12 @@ class KernelStep(Step):
         return frame.memory(slot, count, shape, dtype, start)
 
     def _memory_of(self, call: StepCall, output: int, spec: Spec, shapes: Any, like: Any = None) -> Batch:
-        """Return a batch to fill, for samples of one shape (a tuple) or different shapes (a `ShapeTable`).
+        """Return an uninitialized batch for samples of equal shapes (a tuple) or different shapes (a `ShapeTable`).
 
         Args:
             call: the samples.
             output: index of the output.
-            spec: element type and layout of the output.
+            spec: dtype and layout of the output.
             shapes: shapes of the output.
             like: the samples of the first input, or None.
         """
@@ -321,7 +321,7 @@ class KernelStep(Step):
             return dict(function.function(*call.inputs, **named))
         except Exception as error:
             if not self._varying:
-                self._specs_of_sample(call, 0)  # an input of the wrong type is not a damaged sample
+                self._specs_of_sample(call, 0)  # raises the error of the rule for an input of the wrong type
             note_sample(error, 0, None)
             raise
 
@@ -336,7 +336,7 @@ class KernelStep(Step):
             shape: shape that ``prepare`` specifies; None for the shape of the rule.
             layout: layout that ``prepare`` specifies; None for the layout of the rule.
         """
-        # From lists: a generator is resumed for each element.
+        # Lists, because generators are slower.
         in_specs = tuple([None if batch is None else batch.spec_of(sample) for batch in call.inputs])
         # Values of arguments that determine shapes and differ between samples.
         shaping: tuple[Any, ...] = tuple([_plain(call.arguments[name][sample]) for name in self._varying])
@@ -375,8 +375,8 @@ class KernelStep(Step):
         return specs
 
     def _check_sizes(self, table: ShapeTable, spec: Spec) -> None:
-        """Check the largest of samples of different shapes."""
-        # Whether the exact check is needed: extents of empty samples, for instance, may be too large.
+        """Check the size of the largest of samples of different shapes."""
+        # The exact check is also needed for empty samples, for instance, because other extents may be too large.
         most_bytes = table.most_elements * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)
         if not table.is_full or most_bytes > current().max_sample_bytes or table.shapes.shape[1] > _MAX_DIMENSIONS:
             self._check_size(table.shape(table.largest), spec, table.largest)
@@ -390,7 +390,7 @@ class KernelStep(Step):
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:
             failure_context(error).sample = start
-            # Of two joined operators, the last one with such an argument determines the shape.
+            # If two operators were joined, the last one with such an argument determines the shape.
             error.argument = next(
                 (name for name in reversed(self._operator.shaping) if name in self.node.arguments), None
             )

@@ -1,4 +1,4 @@
-"""Measure the sizes of the outputs of operators, for ``Pipeline.executor_statistics``."""
+"""Measures the sizes of the outputs of operators, for ``Pipeline.executor_statistics``."""
 
 from __future__ import annotations
 

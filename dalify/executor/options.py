@@ -1,7 +1,4 @@
-"""The options of a pipeline: all arguments of DALI's ``Pipeline`` and dalify's own, checked once and then frozen.
-
-With what else the pipeline specifies of its engine.
-"""
+"""The options of a pipeline: all arguments of DALI's ``Pipeline`` and dalify's own, checked once and immutable."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ __all__ = [
 ]
 
 _START_METHODS = ("fork", "spawn", "forkserver")
-# Element type of output images; None: unchanged.
+# Dtype of output images; None for no conversion.
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}
 # Minimum and maximum of integers.
 _BOUNDS = {
@@ -94,7 +91,7 @@ class StreamPolicy(Enum):
 
 
 class OperatorConcurrency(Enum):
-    """Which operators may run at the same time; no effect in dalify."""
+    """DALI's choice of operators that may run at the same time; no effect in dalify."""
 
     UNSPECIFIED = 0
     NONE = 2
@@ -138,7 +135,7 @@ class PipelineOptions:
     experimental_exec_dynamic: bool | None = None
 
     def given(self) -> dict[str, Any]:
-        """Return the arguments by their names, for a pipeline like this one."""
+        """Return the arguments by name, for creating an equal pipeline."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
@@ -146,7 +143,7 @@ class PipelineOptions:
         """Check the arguments of the user.
 
         Raises:
-            UnknownArgumentError: an unknown argument.
+            UnknownArgumentError: an argument is unknown.
             ArgumentTypeError: batch_size is missing, or an argument has the wrong type.
             ArgumentValueError: an argument is out of range.
         """
@@ -222,7 +219,7 @@ class PipelineOptions:
             raise ArgumentValueError(f"max_error_rate must be a fraction in [0, 1], or None; got {rate!r}.")
 
     def _check_expectations(self) -> None:
-        """Check the expected properties of outputs; their number is checked when the graph is known."""
+        """Check the expected properties of outputs; `check_output_count` checks their number."""
         for dtype in _listed(self.output_dtype):
             if dtype is not None and not isinstance(dtype, DALIDataType):
                 raise ArgumentTypeError(
@@ -265,8 +262,8 @@ class PipelineOptions:
         if not (self.exec_pipelined and self.exec_async):
             return 1
         depth = max(self.depth_of("cpu"), self.depth_of("gpu"))
-        # Each process computes one. Where batches are prefetched, another one waits for it, so that it has work while
-        # the consumer waits for a slow batch.
+        # Each process computes one batch. With prefetching, another one is queued for it, so that it is busy while the
+        # consumer waits for a slow batch.
         return depth + max(0, self.processes - 1) * min(depth, 2)
 
     @property
@@ -286,7 +283,7 @@ class PipelineOptions:
         return True if self.exec_dynamic is None and is_default else self.exec_dynamic
 
     def as_json(self) -> dict[str, Any]:
-        """Return the serialized options as JSON data; ``options_from_json`` is the inverse."""
+        """Return the serialized options as JSON-ready data; ``options_from_json`` is the inverse."""
         kept = {name: getattr(self, name) for name in _KEPT}
         for name, kind in _ENUMS.items():
             kept[name] = _mapped(lambda item, kind=kind: None if item is None else kind(item).name, kept[name])
@@ -308,7 +305,7 @@ class PipelineOptions:
                 )
 
     def expected(self, name: str, index: int) -> Any:
-        """Return an expected property of one output: ``name`` is dtype, ndim or layout; None for no check."""
+        """Return the expected dtype, ndim or layout (``name``) of an output; None for no check."""
         value = getattr(self, f"output_{name}")
         return value[index] if is_list_or_tuple(value) else value
 
@@ -321,8 +318,8 @@ class EngineSetup:
         options: options of the pipeline.
         seed: seed of the pipeline, 64 bits.
         name: prefix of thread names.
-        service: computes batches in place of ``options.processes``; None where nothing does.
-        state: state of an engine of the same graph, to continue from; None: the first batch.
+        service: computes batches instead of ``options.processes``; None without one.
+        state: state of an engine of the same graph to continue from; None for the first batch.
     """
 
     options: PipelineOptions
@@ -343,7 +340,7 @@ def options_from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a pipeline from the result of ``PipelineOptions.as_json``.
 
     Raises:
-        SerializationError: not a dictionary, an unknown option, or an unknown member of an enumeration.
+        SerializationError: the argument is not a dictionary, or contains an unknown option or enumeration member.
     """
     if not isinstance(saved, dict) or not saved.keys() <= set(_KEPT):
         raise SerializationError("this serialized pipeline is damaged: its options are not options of a pipeline.")

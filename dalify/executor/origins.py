@@ -42,22 +42,22 @@ class Origins(Sequence[str | None]):
     @overload
     def __getitem__(self, position: slice) -> Origins: ...
     def __getitem__(self, position: int | slice) -> str | Origins | None:
-        """Return one origin, or several as they are."""
+        """Return one origin, or the origins of a slice."""
         if isinstance(position, slice):
             return Origins(self.entries, self.origin, self.numbers[position], self.output)
         return self.origin(self.entries[int(self.numbers[position])], self.output)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the data to pickle: strings without the index."""
+        """Pickle as a list of strings, without the index."""
         return list, (list(self),)
 
     def __repr__(self) -> str:
-        """Return the count."""
+        """Return the number of samples as text."""
         return f"Origins({len(self)} samples)"
 
 
 def joined_origins(parts: Sequence[tuple[int, Sequence[str | None] | None]]) -> Sequence[str | None] | None:
-    """Concatenate the origins of chunks.
+    """Return the concatenated origins of chunks.
 
     Args:
         parts: number of samples and origins of each chunk; the first one determines whether there are origins.

@@ -1,4 +1,4 @@
-"""Check at build time that the optional packages of all operators are installed."""
+"""Checks at build time that the optional packages of all operators are installed."""
 
 from __future__ import annotations
 

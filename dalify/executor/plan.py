@@ -1,7 +1,7 @@
-"""Divide a graph into stages.
+"""Divides a graph into stages.
 
-A *segment* is a sequence of per-sample operators: a worker computes all of them for a chunk of samples, so that data
-stay in the CPU cache and there is no barrier between operators. Whole-batch operators, serial user functions and the
+A *segment* is a sequence of per-sample operators. A thread computes all of them for a chunk of samples, so that data
+remain in the CPU cache and there is no barrier between operators. Whole-batch operators, serial user functions and the
 device have separate stages.
 """
 
@@ -45,7 +45,7 @@ class Stage:
     Attributes:
         kind: ``segment``: per chunk, on all threads; ``batch``: once per batch; ``device``: once per batch, on the
             device's stream.
-        is_serial: one batch at a time, in the order of the batches.
+        is_serial: True if batches run one after the other, in their order.
         steps: steps in order.
         reads: slots from earlier stages, with the branch of each.
         publishes: slots that later stages or the user need, with the branch of each.
@@ -83,15 +83,15 @@ class Plan:
     device_caches: list[CachedMixedStep] = field(default_factory=list[CachedMixedStep])
 
     def describe_decoders(self) -> list[str]:
-        """Return how many images the host decoded for each decoder that has run on the device, for `explain()`."""
+        """Return the decoded images of each decoder that has run on the device, as lines for `explain()`."""
         steps = [step for stage in self.stages for step in stage.steps if isinstance(step, MixedStep)]
         return [f"{step.node!r}: {step.counts}" for step in steps if step.counts.total]
 
     def describe_kernels(self, device: str | None) -> list[str]:
-        """Return which kernels run the operators that take all samples on the device in one call, for `explain()`.
+        """Return the libraries of the kernels for all samples on the device, as lines for `explain()`.
 
         Args:
-            device: torch device; None where nothing runs on one.
+            device: torch device; None without one.
         """
         if device is None:
             return []
@@ -113,7 +113,7 @@ class Plan:
 def make_plan(
     graph: Graph, seeds: Mapping[Node, tuple[int, int]], indices: Mapping[Node, Entries[Any]], on_error: str = "raise"
 ) -> Plan:
-    """Divide a placed graph into stages.
+    """Return the stages of a placed graph.
 
     Args:
         graph: the graph after all passes.
@@ -128,14 +128,13 @@ def make_plan(
     planner = _Planner(seeds, indices, on_error, homes, uses)
     for node in nodes:
         keys[node] = _stage_key(node, keys, on_error)
-    # The sort is stable, and the key of a node is not smaller than the keys of its inputs, which stay before the node.
+    # The sort is stable, and the key of a node is at least those of its inputs, so inputs remain before the node.
     for node in sorted(nodes, key=keys.__getitem__):
         planner.add(node)
     return planner.finish(graph)
 
 
-# Order of independent stages: whole-batch stages such as random draws come before the segments that use them, so that
-# a draw does not divide a segment.
+# Order of independent stages. Whole-batch stages such as random draws come first, so that they do not divide a segment.
 _RANKS: dict[tuple[StageKind, bool], int] = {
     ("batch", False): 0,
     ("batch", True): 1,
@@ -213,7 +212,7 @@ class _Planner:
         stage.steps.append(step)
 
     def _only_read_by(self, node: Node, stage: Stage) -> ElementwiseStep | None:
-        """Return the element-wise step of the stage that computes the first input of a node only for it, if any."""
+        """Return the element-wise step of the stage for the first input if only this node reads it, otherwise None."""
         edge = node.inputs[0] if node.inputs else None
         if edge is None or self._uses[edge] > 1:
             return None
@@ -238,7 +237,7 @@ class _Planner:
             stage = self._stages[index]
             if stage.kind == kind and stage.is_serial == (serial or kind == "device"):
                 return index
-        # The device's stream runs batches in order, so the stage does as well.
+        # Serial, because the device's stream runs batches in order.
         self._stages.append(Stage(kind, serial or kind == "device"))
         return len(self._stages) - 1
 
@@ -279,7 +278,7 @@ class _Planner:
         return step(node, inputs, outputs, slots, node.device, seed, stream)
 
     def _reader_of_cached(self, node: Node) -> ReaderStep | None:
-        """Return the reader of the samples of a decoder with a cache on the device; None of other nodes."""
+        """Return the reader of the samples of a decoder with a cache on the device; None for other nodes."""
         if node.device != "mixed" or not (node.arguments.get("cache_size") and node.arguments.get("cache_type")):
             return None
         for item in Graph(tuple(node.edges())).nodes():
@@ -329,7 +328,7 @@ class _Planner:
 
 
 def _parsing_before(stage: Stage) -> list[Stage]:
-    """Return the stage that parses files for the decoders of a device stage; [] if no decoder does this."""
+    """Return the stage that parses files for the decoders of a device stage; [] without such decoders."""
     decoders = {step.inputs[0]: step for step in stage.steps if type(step) is MixedStep}  # one for each input
     reads = {slot: branch for slot, branch in stage.reads.items() if slot in decoders}
     return [Stage("batch", False, [ParseStep(decoders[slot]) for slot in reads], reads)] if reads else []
@@ -345,7 +344,7 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
         policy = node.arguments.get("on_error") or on_error
         if operator.needs_batch({**node.arguments, "on_error": policy}):
             return "batch"
-    if RANDOM_STATE.name in node.arguments:  # the value of the first sample applies to all
+    if RANDOM_STATE.name in node.arguments:  # the value of the first sample is used for all
         return "batch"
     if _is_serial(node) or (not node.inputs and not _has_argument_nodes(node)):
         return "batch"
@@ -353,12 +352,12 @@ def _kind_of(node: Node, on_error: str) -> StageKind:
 
 
 def _is_serial(node: Node) -> bool:
-    """Return whether a node gets one batch after the other; users can declare functions that do not need this."""
+    """Return whether a node must compute batches one after the other; users can declare functions parallel."""
     return node.operator.is_serial and not node.arguments.get("parallel")
 
 
 def _cached_nodes(graph: Graph, on_error: str) -> dict[Node, Node]:
-    """Return the innermost cache that is the only consumer of a node, by node. They do not run for cached samples."""
+    """Return, for nodes that do not run for cached samples, the innermost cache that is the only consumer."""
     nodes = graph.nodes()
     users: defaultdict[Node, set[Node]] = defaultdict(set)
     for node in nodes:
@@ -368,14 +367,14 @@ def _cached_nodes(graph: Graph, on_error: str) -> dict[Node, Node]:
         while branch is not None:
             users[branch.condition.node].add(node)
             branch = branch.parent
-    # A function that depends only on its inputs has no side effects that would require a call.
+    # A deterministic function has no side effects that would require a call.
     called = {node for node in graph.sinks if not node.arguments.get("deterministic")}
     kept = {edge.node for edge in graph.outputs} | called
     found: dict[Node, Node] = {}
-    # From the last cache to the first: nodes that only an earlier cache needs belong to the earlier one.
+    # From the last cache to the first, so that nodes that only an earlier cache needs belong to the earlier one.
     for cache in [node for node in reversed(nodes) if node.role is Role.CACHE]:
         if not _has_reader(cache):
-            continue  # of constant data: nothing is cached
+            continue  # constant data are not cached
         own = {cache}
         for node in reversed(Graph(tuple(cache.edges())).nodes()):
             if node not in kept and _can_be_cached(node, on_error) and users[node] <= own:

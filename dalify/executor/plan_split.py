@@ -1,8 +1,7 @@
-"""Divide the stages of a plan between worker processes and this process.
+"""Divides the stages of a plan between worker processes and this process.
 
-User functions that are called one batch after the other, the device, what is parsed for it, and stages that depend on
-them run in this process; all others in worker processes. Values are identified by slot, so both plans use the same
-numbering.
+Serial user functions, the device, the parsing for it, and stages that depend on them run in this process; all others
+run in worker processes. Both plans have the same slots.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class SplitPlan(NamedTuple):
 
 
 def split_plan(plan: Plan) -> SplitPlan:
-    """Divide a plan in two."""
+    """Return the two parts of a plan."""
     own: list[Stage] = []
     others: list[Stage] = []
     own_slots: set[int] = set()

@@ -1,4 +1,4 @@
-"""Create the worker processes of a pipeline: of parallel sources, of readers, and those that compute its batches."""
+"""Creates the worker processes of a pipeline: for parallel sources, for readers, and for batches."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def source_workers(node: Node, options: PipelineOptions) -> WorkerPool:
 
 
 def check_parts(parts: SplitPlan, reading: Mapping[Node, int]) -> None:
-    """Raise an error for graphs that other processes cannot compute.
+    """Check that other processes can compute a graph.
 
     Args:
         parts: the plan of the graph.
         reading: number of processes of each reader.
 
     Raises:
-        ArgumentValueError: a reader has processes, too.
-        GraphError: nothing is left for the processes.
+        ArgumentValueError: a reader also has processes.
+        GraphError: no stage can run in the processes.
     """
     for step in parts.remote.readers.values():
         if reading[step.node]:

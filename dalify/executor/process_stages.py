@@ -1,7 +1,7 @@
-"""Compute stages of a plan in worker processes of this machine.
+"""Computes stages of a plan in worker processes of this machine.
 
 A worker receives the graph once, then numbers of batches. It writes outputs into shared memory that this process
-views, and that is reused after the last view is released. A batch whose worker dies is computed again by another one.
+views, and that is reused after the last view is deleted. If a worker dies, another one computes its batch again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ProcessStages:
 
     Attributes:
         plan: the part of the plan that they compute.
-        in_progress: see above.
+        in_progress: as passed.
     """
 
     def __init__(self, parts: RemoteParts, count: int, in_progress: int, start_method: str) -> None:
@@ -69,7 +69,7 @@ class ProcessStages:
         self._owner = Owner()
 
     def renewed(self) -> Self:
-        """Return new stages for a process that was forked from this one, because its workers belong to the parent."""
+        """Return new stages for a forked process, because these workers belong to the parent."""
         return type(self)(self._parts, self._count, self.in_progress, self._start_method)
 
     @property
@@ -81,7 +81,7 @@ class ProcessStages:
         """Start the workers, and then the thread that receives their results, before dalify starts other threads.
 
         Raises:
-            ArgumentTypeError: something in the graph cannot be sent to another process.
+            ArgumentTypeError: an object in the graph cannot be pickled.
             WorkerError: the system cannot start processes or a thread.
         """
         try:
@@ -108,7 +108,7 @@ class ProcessStages:
         """Write requests into free slots. Several threads may call this; each order is taken by one thread."""
         while self._waiting:
             try:
-                slot = self._free.pop()  # the most recently used one: its pages are mapped
+                slot = self._free.pop()  # the most recently used one, because its pages are mapped
             except IndexError:
                 return  # an order in progress will release one
             try:
@@ -120,7 +120,7 @@ class ProcessStages:
                 self._computing[order] = slot
                 write_request(self._slots[slot], self._replies.request(order.iteration))
                 self._send(order)
-            except Exception as error:  # an error of this batch, not of the current thread
+            except Exception as error:  # raised when the batch is collected
                 self._fail(order, error)
 
     def _send(self, order: Order) -> None:
@@ -128,7 +128,7 @@ class ProcessStages:
         self._workers.submit(0, order.generation, details, order)
 
     def discard(self) -> None:
-        """Drop batches whose computation has not started; see ``RemoteStages``."""
+        """Drop batches that are not being computed; see ``RemoteStages``."""
         if not self._owner.is_this_process:
             return
         self._generation += 1
@@ -157,7 +157,7 @@ class ProcessStages:
         return partial(_Worker, self._slots, self._load_pickled)
 
     def is_wanted(self, token: Order) -> bool:
-        """Keep every order, because its result releases its slot; see ``Receiver``."""
+        """Return True, because the result of an order releases its slot; see ``Receiver``."""
         return True
 
     def receive(self, token: Order, outcome: Any) -> None:
@@ -166,7 +166,7 @@ class ProcessStages:
         if isinstance(outcome, Reply) and not iteration.discarded:
             try:
                 self._take(token, outcome)
-            except Exception as error:  # no memory for a copy: otherwise the consumer would wait forever
+            except Exception as error:  # for example no memory for a copy; the consumer would wait forever
                 iteration.record_error(error)
             self._finish_order(token)
             return
@@ -175,14 +175,14 @@ class ProcessStages:
         self._finish(token)
 
     def task_lost(self, token: Order, death: WorkerDeath) -> None:
-        """Request a batch again whose worker died; see ``Receiver``."""
+        """Request a batch again after its worker died; see ``Receiver``."""
         token.deaths += 1
         number = token.iteration.number
         if token.generation < self._generation:
             self._finish(token)
             return
         most = MAX_DEATHS if death.timeout_s is None else MAX_TIMEOUTS
-        # Errors at the start, such as import errors, occur again; signals come from outside.
+        # Errors at the start, such as import errors, would occur again, unlike signals from other processes.
         is_hopeless = bool(death.reason) or (death.call is None and (death.code or 0) > 0)
         if token.deaths < most and not is_hopeless:
             try:
@@ -209,11 +209,11 @@ class ProcessStages:
         self._send_requests()
 
     def _take(self, order: Order, reply: Reply) -> None:
-        """Pass the slot of a batch to its consumer, or copy the batch and release the slot."""
+        """Store the views of a batch in its iteration, or copy the batch and release the slot."""
         slot = self._computing.pop(order)
         memory = SlotReference(self._free, slot, self._slots[slot]).memory()
-        # Consumers may hold any number of batches and release them at any time. So a batch is copied if its slot is
-        # needed for waiting batches: for each worker, one slot is always free or in progress.
+        # Consumers may hold any number of batches. A batch is copied if its slot is needed, because one slot per worker
+        # must be free or in progress.
         is_copied = len(self._free) + len(self._computing) < min(self._count, self.in_progress)
         replies = self._replies
         replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
@@ -226,7 +226,7 @@ class _Worker:
         self._slots = slots
         self._load = load
         self._worker: BatchWorker | None = None
-        with suppress(Exception):  # tried again with the first batch, which then raises the error
+        with suppress(Exception):  # raised again for the first batch
             self._begin()
 
     def _begin(self) -> BatchWorker:

@@ -1,6 +1,6 @@
 """The step of operators that process samples of different lengths in one call: boxes, points, labels.
 
-It concatenates the samples; see ``dalify.data.rows``. Results stay concatenated for the next such step.
+It concatenates the samples; see ``dalify.data.rows``. Results remain concatenated for the next such step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["RaggedStep", "RowShapes"]
 
 _CACHE_LIMIT = 4096
 
-# The shapes of samples: where they start (see `Rows`) and the extents of a row; None and the shape if all are equal.
+# The shapes of samples: their starts (see `Rows`) and the extents of a row; None and the shape if all are equal.
 RowShapes = tuple[NDArray[np.int64] | None, tuple[int, ...]]
 
 
@@ -38,8 +38,8 @@ class _Trace(NamedTuple):
 
     Attributes:
         specs: specs of the outputs, without shapes.
-        shapes: of each output, the input that has the same starts, the extents of a row, and its size in bytes; None,
-            the shape and 0 if the shape is constant.
+        shapes: for each output, the index of the input with the same starts, the extents of a row, and the size of a
+            row in bytes; None, the shape and 0 if the shape is constant.
     """
 
     specs: tuple[Spec, ...]
@@ -51,10 +51,10 @@ class RaggedStep(KernelStep):
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
-        # The specs of the outputs by the shapes of a sample, for the last element types and layouts.
+        # The specs of the outputs by the shapes of a sample, for the last dtypes and layouts.
         self._known_rows: tuple[Any, dict[Any, tuple[Spec, ...]]] = (None, {})
         self._takes_specs = not self._wanted.isdisjoint({"spec", "specs"})
-        # The shapes of single samples are in specs that kernels get.
+        # Specs that are passed to kernels contain the shapes of single samples.
         self._is_traced = self.device == "cpu" and not (self._takes_specs or self._wanted & {"out_spec", "out_specs"})
         self._known_trace: tuple[Any, _Trace | None] = ([], None)
         self._own_arguments = [name for name in self._arguments if name in self._kernel.names]
@@ -101,7 +101,7 @@ class RaggedStep(KernelStep):
     def _shapes_of_rows(self, inputs: list[Batch | None]) -> tuple[tuple[Spec, ...], list[RowShapes]] | None:
         """Return the specs of the outputs and the shapes of all samples of a chunk, from one call of the rule.
 
-        None if the rule must see each sample, for instance because it computes with the number of rows.
+        None if the rule must be called for each sample, for instance because it computes with the number of rows.
         """
         key: list[Any] = []
         starts: list[Any] = []
@@ -161,7 +161,7 @@ class RaggedStep(KernelStep):
         return _Trace(traced.specs, shapes)
 
     def _result_shapes(self, call: StepCall, start: int, stop: int) -> tuple[tuple[Spec, ...], list[RowShapes]]:
-        """Return the specs of the outputs, and the shapes of some samples of each."""
+        """Return the specs of the outputs, and for each the shapes of the samples ``start`` to ``stop``."""
         samples = self._sample_specs(call, start, stop)
         columns: list[list[tuple[int, ...]]] = [
             [spec.shape or () for spec in column] for column in zip(*samples, strict=True)
@@ -204,7 +204,7 @@ class RaggedStep(KernelStep):
         """Return the arguments that the kernel declares by name, for the samples ``start`` to ``stop``."""
         named, is_whole = dict(self._constants), stop - start == call.count
         for name, array in arrays.items():
-            if is_list(array):  # vectors of different lengths, of one length in a run
+            if is_list(array):  # vectors of different lengths, with equal lengths in a run
                 named[name] = np.stack(array[start:stop])
             else:
                 named[name] = array if is_whole or array is None or isinstance(array, str) else array[start:stop]
@@ -219,7 +219,7 @@ class RaggedStep(KernelStep):
     def _empty_rows(self, frame: Frame, output: int, count: int, spec: Spec, shapes: RowShapes, is_whole: bool) -> Rows:
         """Return memory for one output of some samples, or of the whole chunk.
 
-        Only the whole chunk may be an array of the batch: a run of another shape would be in scratch memory instead.
+        Only the whole chunk may be in the array of the batch, because a run of another shape may be in scratch memory.
         """
         starts, extents = shapes
         if starts is None and is_whole:
@@ -254,14 +254,14 @@ class RaggedStep(KernelStep):
 
 
 def _runs(inputs: list[Batch | None], arrays: Mapping[str, Any], count: int) -> list[tuple[int, int]]:
-    """Return ranges of consecutive samples whose other extents agree, and the lengths of their arguments."""
+    """Return ranges of consecutive samples with equal extents of rows and equal lengths of their arguments."""
     shapes = _row_shapes(inputs)
     keys = [[vector.shape for vector in array] for array in arrays.values() if is_list(array)]
     return find_runs(keys if shapes is None else [shapes, *keys], count)
 
 
 def _row_shapes(inputs: list[Batch | None]) -> Any:
-    """Return, for a list of samples, the properties that must be equal for samples in one array."""
+    """Return, for each sample, the properties that must be equal for samples in one array; None if all are equal."""
     listed = [batch for batch in inputs if batch is not None and batch.dense is None and batch.rows is None]
     if not listed:
         return None

@@ -1,6 +1,6 @@
-"""Read samples from other machines or processes in advance, while previous batches are computed.
+"""Reads samples from other machines or processes in advance, while previous batches are computed.
 
-Waiting for responses uses separate threads, so that the worker threads keep computing.
+Separate threads wait for responses, so that the worker threads can compute.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadAhead"]
 
-# Responses of remote storage take tens of milliseconds; this many requests use a fast network with files of 100 kB.
+# Responses of remote storage take tens of milliseconds; with files of 100 kB, this number saturates a fast network.
 _THREADS = 32
-# Batches that are not requested were dropped by a reset; their samples are deleted after this number of batches.
+# Batches that a reset has dropped are not requested; their samples are deleted after this number of batches.
 _REMEMBERED = 64
 
 
@@ -34,7 +34,7 @@ class ReadAhead:
     Args:
         index: index of the reader.
         read: function from an entry to its arrays.
-        processes: processes that read; None: threads of this process.
+        processes: processes that read; None for threads of this process.
     """
 
     def __init__(
@@ -47,7 +47,12 @@ class ReadAhead:
         self._owner = Owner()
 
     def begin(self, number: int, entries: Iterable[tuple[int, int]]) -> None:
-        """Start to read."""
+        """Start to read the samples of a batch.
+
+        Args:
+            number: number of the batch.
+            entries: pairs of the position in the batch and the entry.
+        """
         submit = self._submit_to_thread if self._processes is None else self._processes.submit
         self._forget(number)
         self._batches[number] = {position: (entry, submit(number, position, entry)) for position, entry in entries}
@@ -56,7 +61,7 @@ class ReadAhead:
         return _submit(lambda: self._read(self._index[entry]))
 
     def _begin_child(self) -> None:
-        """In a forked child: drop requests to threads and processes of the parent."""
+        """Drop requests to threads and processes of the parent in a forked child."""
         if self._owner.take_over():
             self._batches.clear()
 
@@ -67,7 +72,7 @@ class ReadAhead:
                 future.cancel()
 
     def take(self, number: int, position: int, entry: int) -> Any:
-        """Return the arrays of a sample; None if reading it was not started, or another entry was read.
+        """Wait for a sample and return its arrays; None if it was not requested, or another entry was read.
 
         Raises:
             Exception: the error of reading it.
@@ -78,13 +83,13 @@ class ReadAhead:
         try:
             if self._processes is not None and (future is None or began != entry):
                 began, future = entry, self._processes.submit(number, position, entry)
-                batch[position] = began, future  # seen by release_waiting()
+                batch[position] = began, future  # for release_waiting()
             return future.result() if future is not None and began == entry else None
         finally:
             batch.pop(position, None)
 
     def release_waiting(self) -> None:
-        """Release threads that wait for storage or a process: the samples are no longer needed."""
+        """Raise an error in threads that wait for storage or a process, because the samples are no longer needed."""
         if not self._owner.is_this_process:
             return
         for batch in list(self._batches.values()):
@@ -120,7 +125,7 @@ def _submit(function: Callable[[], Any]) -> Future[Any]:
                 except WorkerError:
                     if not number:
                         raise
-                    break  # fewer threads are slower, but enough
+                    break  # fewer threads are sufficient, but slower
             _queue = tasks
         _queue.put((future, function))
     return future

@@ -28,7 +28,7 @@ from dalify.registry import Reader
 __all__ = ["ReaderStep"]
 
 _SMALL_BYTES = 1024
-# A blank sample has the type of a good one, which is searched at doubling distances: a whole row group may be damaged.
+# A blank sample has the dtype of a good one. It is searched at doubling distances, because a row group may be damaged.
 _DOUBLINGS = 20
 
 
@@ -43,8 +43,8 @@ class ReaderStep(Step):
         argument_slots: slots of per-sample arguments by name.
 
     Attributes:
-        ahead: reads in advance; None: nothing does.
-        is_cached: returns whether a cache has the entry of a number, which is not read in advance then; None: none has.
+        ahead: reads in advance; None without.
+        is_cached: returns whether an entry is cached, so that it is not read in advance; None without a cache.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class ReaderStep(Step):
             self._read_many = partial(read_many.function, index, **names)
 
     def read_ahead(self, ahead: ReadAhead) -> None:
-        """Read in advance, by threads or processes for which a fork does not wait."""
+        """Use threads or processes that read in advance; a fork does not wait for them."""
         self.ahead = ahead
         self.is_awaited = False
 
     def begin(self, number: int, entries: NDArray[Any]) -> None:
-        """Start to read the entries of a batch, by position, if they are read in advance."""
+        """Start to read the entries of a batch if they are read in advance."""
         if self.ahead is not None:
             is_cached = self.is_cached
             numbered = enumerate(entries.tolist())
@@ -110,7 +110,7 @@ class ReaderStep(Step):
         return Origins(self._index, self._origin, numbers, output)
 
     def identity_of(self, number: int) -> tuple[str, str] | None:
-        """Return key and state of an entry, see ``Reader.identity``; None if its data cannot be found."""
+        """Return key and state of an entry; see ``Reader.identity``. None if its data cannot be found."""
         assert self._identity is not None, f"dalify bug: {self.node!r} does not know its entries"
         try:
             return self._identity.function(self._index[number])
@@ -133,7 +133,7 @@ class ReaderStep(Step):
             try:
                 columns = self._read_many(numbers)
             except Exception:
-                columns = None  # reading one by one determines the bad sample
+                columns = None  # reading entries one by one identifies the bad sample
         if columns is None:
             columns = self._read_each(frame, numbers.tolist(), substitutes)
         for output, slot in enumerate(self.outputs):
@@ -148,7 +148,7 @@ class ReaderStep(Step):
         chunk = (frame.start, frame.start + frame.count)
         if isinstance(column, Batch) and column.ragged is None:
             column = column.samples
-        if not is_list(column):  # so they have the same type, and none is blank
+        if not is_list(column):  # so all have the same dtype, and none is blank
             if agreement is None:
                 return column
             if isinstance(column, Batch):
@@ -168,7 +168,7 @@ class ReaderStep(Step):
             raise located(error, self.node, frame.start + index, origins[index]) from None
 
     def _read_each(self, frame: Frame, numbers: list[int], substitutes: Any) -> list[list[Array]]:
-        """Read one entry after the other; an error belongs to one of them."""
+        """Read entries one by one, so that an error has a sample."""
         columns: list[list[Array]] = [[] for _ in self.outputs]
         try:
             given = {name: argument.array(frame, frame.count) for name, argument in self._arguments.items()}
@@ -197,10 +197,10 @@ class ReaderStep(Step):
         return columns
 
     def _blank(self, entry: Any, number: int, named: Mapping[str, Any]) -> tuple[Array, ...]:
-        """Return a replacement for a bad sample: values that the reader knows, or zeros in the shape of a good one."""
+        """Return a replacement for a bad sample: values from the reader, or zeros in the shape of a good sample."""
         known: tuple[Array | None, ...] = (None,) * len(self.outputs)
         if self._substitute is not None:
-            with suppress(Exception):  # it reads the damaged data once more
+            with suppress(Exception):  # the function may read the damaged data again
                 known = self._substitute(entry)
         if all(array is not None for array in known):
             return tuple(array for array in known if array is not None)
@@ -226,7 +226,7 @@ def _batch_of(column: Any, layout: str, origins: Origins) -> Batch:
     if is_array(column):
         batch = Batch(column, None, layout, "cpu", origins)
         owner = column if column.base is None else column.base
-        # It was read into permanent memory. Small values are copied if they would keep more memory alive.
+        # The array is in permanent memory. Small values are copied if they would keep more memory alive.
         is_alone = is_array(owner) and owner.nbytes == column.nbytes
         batch.is_lasting = is_alone or column.nbytes > _SMALL_BYTES * len(column)
         return batch

@@ -1,7 +1,7 @@
-"""Handle samples that cannot be read or decoded.
+"""Replaces and records samples that cannot be read or decoded.
 
-A bad sample does not affect other samples, the batch stays full, and every bad sample is recorded. The replacement
-depends only on the position, so runs can be repeated and resumed.
+A bad sample does not affect other samples. The replacement depends only on the position, so runs can be repeated and
+resumed.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class BadSample:
     action: Literal["skip", "replace"]
 
     def __str__(self) -> str:
-        """Return one line."""
+        """Return origin and error in one line."""
         where = self.source or f"sample {self.sample} of batch {self.batch}"
         return f"{where}: {self.error} ({self.operator} at {self.line})" if self.line else f"{where}: {self.error}"
 
@@ -80,14 +80,14 @@ class Recovery:
         plan: the plan; its nodes specify the handling of errors.
         readers: readers by slot of their first output.
         on_error: handling of bad samples for nodes that do not specify it.
-        max_error_rate: maximum fraction of bad samples in an epoch; None: no limit.
+        max_error_rate: maximum fraction of bad samples in an epoch; None for no limit.
 
     Attributes:
         bad_samples: the latest bad samples.
         bad_count: total number of bad samples.
 
     Raises:
-        ArgumentValueError: an unknown option.
+        ArgumentValueError: an option is unknown.
         GraphError: bad samples of an operator cannot be replaced by others.
     """
 
@@ -138,7 +138,7 @@ class Recovery:
             )
 
     def clear_record(self) -> None:
-        """Clear the record: the run continues from another position."""
+        """Clear the record, because the run continues from another position."""
         self._given = self.bad_count = 0
         self.bad_samples = []
         self._texts.clear()
@@ -158,12 +158,12 @@ class Recovery:
             error: the error, which contains node and sample.
 
         Returns:
-            whether to compute the samples of the chunk again; otherwise the error remains.
+            True if the chunk must be computed again; False if the error remains.
         """
         failure: Failure | None = failure_context(error).failure
         if failure is None or failure.position is None or isinstance(error, (ImportError, MemoryError)):
             return False
-        if iteration.discarded:  # the batch is no longer needed, and reading another sample may take long
+        if iteration.discarded:  # the batch is not needed, and reading another sample may take long
             return False
         node, position = failure.node, failure.position
         if failure.is_dropped and node in self._beside and iteration.fetch_again(position):
@@ -185,7 +185,7 @@ class Recovery:
             if policy == "replace":
                 iteration.substitute(node, position)
             else:
-                # Readers of the same size may belong together, like images and masks; skip the sample in all of them.
+                # Readers of the same size may belong together, like images and masks; the sample is skipped in all.
                 sizes = {self._readers[slot].sampler.options.size for slot in self._slots[node]}
                 entries = {
                     slot: reader.sampler.replacement(
@@ -276,7 +276,7 @@ def _described(error: BaseException) -> str:
 
 
 def valid_samples(size: int, padded: int, bad: Sequence[BadRecord[Node]]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return a mask of the samples of a batch that are not padding or replacements: ``[size]``.
+    """Return a mask of the samples of a batch that are not padding or replacements, bool ``[size]``.
 
     Args:
         size: number of samples in the batch.

@@ -22,7 +22,7 @@ from dalify.sources.pickling import CallbackPickler
 __all__ = ["MAX_DEATHS", "MAX_TIMEOUTS", "BatchService", "Order", "RemoteParts", "Replies", "pickled_setup"]
 
 
-# A batch during which this many workers died is an error. A batch that exceeds the time limit is tried once more.
+# A batch fails after this number of deaths of workers, or after exceeding the time limit this number of times.
 MAX_DEATHS = 5
 MAX_TIMEOUTS = 2
 
@@ -32,7 +32,7 @@ class Order:
 
     Args:
         iteration: the batch.
-        done: called with it at the end.
+        done: called with the iteration when it is computed, has failed or was dropped.
         generation: number of discards before it; orders of earlier generations are no longer needed.
 
     Attributes:
@@ -62,7 +62,7 @@ class RemoteParts(NamedTuple):
         setup: setup of the workers.
         pool: memory for copies if a consumer holds too many batches.
         meter: collects measurements of workers; None if not requested.
-        timeout_s: maximum time for a batch; None: no limit.
+        timeout_s: maximum time for a batch in seconds; None for no limit.
         callback_pickler: pickles Python functions for workers that are not forked.
     """
 
@@ -99,7 +99,7 @@ class Replies:
         self._nodes = graph.nodes()
 
     def request(self, iteration: Iteration) -> Request:
-        """Return the data to send for a batch."""
+        """Return the request for a batch."""
         sources = iteration.before["sources"]
         inputs = {slot: batch for slot in self._parts.plan.inputs if (batch := iteration.values[slot]) is not None}
         states = [sources[number] for number in self._parts.readers]
@@ -111,7 +111,7 @@ class Replies:
         Args:
             iteration: the batch.
             reply: values, bad samples and further results.
-            is_copied: whether values are copied to memory of this process.
+            is_copied: copy values to memory of this process.
         """
         parts = self._parts
         if parts.meter is not None:

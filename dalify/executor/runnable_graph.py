@@ -1,4 +1,4 @@
-"""An optimized graph with everything that its nodes need to run, in this process or in a worker."""
+"""An optimized graph with the seeds and readers of its nodes, for this process or a worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PlannedGraph", "RunnableGraph"]
 
 
 class PlannedGraph(NamedTuple):
-    """The plan of a graph, and the readers, sources and settings with which it runs.
+    """The plan of a graph with its readers and the handling of bad samples.
 
     Attributes:
         plan: the plan of the whole graph.
@@ -41,7 +41,7 @@ class RunnableGraph:
         indices: indices of readers.
         samplers: samplers of readers.
         on_error: handling of bad samples for operators that do not specify it.
-        processes: number of processes that share the memory of caches; 0: only this one.
+        processes: number of processes that share the memory limit of caches; 0 for only this process.
     """
 
     graph: Graph
@@ -52,10 +52,10 @@ class RunnableGraph:
     processes: int = 0
 
     def plan(self, max_error_rate: float | None = None) -> PlannedGraph:
-        """Divide the graph into stages.
+        """Return the stages of the graph.
 
         Args:
-            max_error_rate: maximum fraction of bad samples in an epoch; None: no limit.
+            max_error_rate: maximum fraction of bad samples in an epoch; None for no limit.
         """
         plan = make_plan(self.graph, self.seeds, self.indices, self.on_error)
         if self.processes:
@@ -65,7 +65,7 @@ class RunnableGraph:
         return PlannedGraph(plan, readers, Recovery(plan, readers, self.on_error, max_error_rate))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle nodes as their index in ``graph.nodes()``: a graph is too deep for pickle, and numbers may repeat."""
+        """Pickle nodes as indices in ``graph.nodes()``: a graph is too deep for pickle, and node numbers may repeat."""
         numbers = {node: number for number, node in enumerate(self.graph.nodes())}
         by_node = (self.seeds, self.indices, self.samplers)
         by_number = [{numbers[node]: value for node, value in values.items()} for values in by_node]

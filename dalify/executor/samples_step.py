@@ -1,4 +1,4 @@
-"""The step of operators whose kernel takes all samples of a chunk of any shapes in one call."""
+"""The step of operators with a kernel for all samples of a chunk, of any shapes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Plan:
     Attributes:
         specs: specs of the results; their shapes are not used.
         shapes: shapes of each result: a tuple if they are equal, or a `ShapeTable`.
-        is_full: whether all samples of a result have elements.
+        is_full: True if all samples of a result have elements.
         named: arguments of the kernel from `prepare` and from the specs.
         traced: the shapes as functions of the input shapes, if the shapes differ; otherwise None.
     """
@@ -52,7 +52,7 @@ class _Plan:
 class SamplesStep(KernelStep):
     """Calls a kernel once for all samples of a chunk, with `Samples` instead of arrays."""
 
-    # Returns a batch in the form that kernels get.
+    # Returns a batch in the form for kernels.
     _samples: Callable[[Batch], Any] = staticmethod(Samples.of_batch)
 
     def __init__(self, node: Node, *others: Any) -> None:
@@ -60,7 +60,7 @@ class SamplesStep(KernelStep):
         operator = self._operator
         kernel_names = frozenset(self._kernel.names)
         self._own_arguments = tuple(name for name in self._arguments if name in kernel_names)
-        # The result of `prepare` for shapes and constants is cached for chunks of one shape.
+        # If `prepare` depends only on shapes and constants, its result is cached for chunks of equal shapes.
         prepare = operator.prepare_function
         varying = {name for name, argument in self._arguments.items() if argument.slot is not None}
         self._prepares_once = (
@@ -69,23 +69,23 @@ class SamplesStep(KernelStep):
             and "draws" not in prepare.names
             and not varying & {*prepare.names}
         )
-        # Then, and without arguments that change shapes, the specs of the results are cached, too.
+        # Without arguments that change shapes, the specs of the results are then cached, too.
         self._is_planned_by_shape = (prepare is None or self._prepares_once) and not self._varying
-        # Whether all results are in memory from the arena: none is a view of an input.
+        # True if all results are in memory from the arena, and none is a view of an input.
         self.fills_memory = self._is_constant and self.device == "cpu" and node.branch is None
         self._known_plan: tuple[Any, _Plan | None] = (None, None)
         self._takes_draws = "draws" in self._wanted
         self._context_names = [name for name in self._wanted if name != "draws"]
         self._known_preparations: Recent[dict[str, Any]] = Recent(_CACHE_LIMIT)
         self._known_results: Recent[tuple[Spec, ...]] = Recent(_CACHE_LIMIT)
-        # The last equal shapes that `prepare` returned, with the specs and shapes of the results: many are constant.
+        # The last uniform shapes that `prepare` returned, with specs and shapes of the results; often constant.
         self._known_shapes: tuple[Any, bytes, list[Any]] = (None, b"", [])
         # The last values of `_context`, which depend on these specs of the results and the number of samples.
         self._known_context: tuple[Any, int, dict[str, Any]] = (None, 0, {})
         self._trace = ShapeTrace(lambda specs: operator.apply_rule(specs, self._rule_arguments))
 
     def scalar_draw(self) -> ScalarDraw | None:
-        """Return how the step draws one number for each sample; None if it does anything else."""
+        """Return the draw if the step only draws one number for each sample, otherwise None."""
         function = self._operator.scalar_draw_function
         if function is None or not self.fills_memory or self._arguments[RANDOM_STATE.name].value is not None:
             return None
@@ -138,7 +138,7 @@ class SamplesStep(KernelStep):
             raise
 
     def _allocated(self, call: StepCall, xs: list[Any]) -> list[Batch]:
-        """Return the results of a kernel that allocates them. The rule checks each sample."""
+        """Return the results of a kernel that allocates them; the rule checks each sample."""
         prepared = self._prepare_cached(call)
         is_one = not self._varying and all(x is None or _is_uniform(x) for x in xs)
         layout = prepared.get("out_layout")
@@ -164,7 +164,7 @@ class SamplesStep(KernelStep):
         return _Plan(specs, shapes, _has_elements(shapes), self._extra(call, prepared, specs), traced)
 
     def _fill_others(self, call: StepCall, outs: list[Any], xs: list[Any], extra: dict[str, Any]) -> None:
-        """Fill the samples that have elements: kernels need not handle others."""
+        """Fill the samples that have elements, because kernels need not handle others."""
         kept = np.flatnonzero(np.any([out.shapes.all(1) for out in outs], 0))
         if not len(kept):
             return
@@ -186,10 +186,10 @@ class SamplesStep(KernelStep):
             raise
 
     def _plan_key(self, call: StepCall, xs: list[Any]) -> Any:
-        """Return a key of all values on which the result of `prepare` and the specs of the results depend.
+        """Return a key of all values that determine the result of `prepare` and the specs of the results.
 
-        None if they do not only depend on shapes. Of samples of different shapes, it has the extents that are equal:
-        then a plan can be used again if the rule copies the others.
+        None if they depend on other values than shapes. For samples of different shapes, the key has the extents that
+        are equal, so that a plan can be used again if the rule copies the others.
         """
         key: list[Any] = [call.count]
         for batch, x in zip(call.inputs, xs, strict=True):
@@ -313,7 +313,7 @@ def _is_uniform(samples: Any) -> bool:
 
 
 def _table_of(samples: Any) -> ShapeTable:
-    """Return the shapes of samples, which later steps with the same samples need again."""
+    """Return the shapes of samples; stored for later steps with the same samples."""
     if samples.table is None:
         samples.table = ShapeTable(samples.shapes)
     return samples.table

@@ -1,4 +1,4 @@
-"""Random operators of a batch that draw one number for each sample, in one call."""
+"""Computes several random operators that draw one number for each sample in one call."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["ScalarDrawsStep", "with_joined_draws"]
 
 
 class ScalarDrawsStep(Step):
-    """Draws the numbers of several steps. Each call from Python would take longer than drawing all of them.
+    """Draws the numbers of several steps in one call, which takes less time than a call for each.
 
     Args:
         steps: the steps.
-        draws: how each draws its number.
+        draws: the draw of each step.
     """
 
     def __init__(self, steps: Sequence[SamplesStep], draws: Sequence[ScalarDraw]) -> None:
         super().__init__(steps[0].node, (), tuple(step.outputs[0] for step in steps), steps)
-        self.is_awaited = True  # as a whole: none of the steps runs user code
+        self.is_awaited = True  # none of the steps runs user code
         self._dtypes = [DALIDataType.INT32 if draw.is_flip else DALIDataType.FLOAT for draw in draws]
         self._draws = ScalarDraws(draws, [step.random_stream for step in steps])
 
@@ -40,7 +40,7 @@ class ScalarDrawsStep(Step):
 
 
 def with_joined_draws(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps of a batch without inputs, with those that draw one number for each sample as one step."""
+    """Return steps without inputs, with all steps that draw one number for each sample joined to one step."""
     found = {step: draw for step in steps if isinstance(step, SamplesStep) and (draw := step.scalar_draw()) is not None}
     if len(found) < 2:
         return list(steps)

@@ -1,4 +1,4 @@
-"""The step of operators whose results consist of elements of their input."""
+"""The step of operators that select elements of their input."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ else:
     # This imports numba, which selections from samples of one shape do not need.
     strided = LazyModule("dalify.kernels.arrays.strided", "selections from samples of different shapes")
 
-# Larger selections from samples of one shape are copied, unless they are contiguous.
+# Larger selections from samples of equal shapes are copied, unless they are contiguous.
 _LARGE_BYTES = 1 << 16
 
 
 class SelectionStep(KernelStep):
-    """Copies the elements that an operator selects from samples of different shapes; for one shape, returns a view."""
+    """Copies the elements that an operator selects from samples of different shapes; a view if shapes are equal."""
 
     def __init__(self, node: Node, *others: Any) -> None:
         super().__init__(node, *others)
@@ -59,7 +59,7 @@ class SelectionStep(KernelStep):
         return results
 
     def _copied(self, call: StepCall, output: int, view: Batch) -> Batch:
-        """Return a large view contiguous: NumPy takes up to four times as long to copy it later."""
+        """Return a contiguous copy of a large view, because NumPy takes up to four times as long to copy it later."""
         dense = view.dense
         if dense is None or dense.nbytes < _LARGE_BYTES or dense[0].flags.c_contiguous:
             return view

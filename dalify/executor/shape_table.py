@@ -1,4 +1,4 @@
-"""The shapes of the samples of a chunk, and derived values that steps need, computed in one compiled call."""
+"""The shapes of the samples of a chunk, and derived values, computed in one compiled call."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class ShapeTable:
     """The shapes of the samples of a chunk.
 
     Args:
-        shapes: int64 ``[N, ndim]``, N at least 1. They do not change.
-        item_bytes: size of one element; any number if the samples have their memory already.
+        shapes: int64 ``[N, ndim]``, N at least 1; must not change.
+        item_bytes: size of one element in bytes; any number if memory for the samples exists already.
 
     Attributes:
         extents: each extent, -1 if it differs between the samples.
-        is_uniform: whether all shapes are equal.
+        is_uniform: True if all shapes are equal.
         largest: index of the first of the samples with most elements.
         most_elements: number of elements of that sample, at most 2**62.
-        is_full: whether no sample is empty.
+        is_full: True if no sample is empty.
     """
 
     __slots__ = ("_offsets", "extents", "is_full", "is_uniform", "largest", "most_elements", "shapes")
@@ -46,7 +46,7 @@ class ShapeTable:
 
     def _describe(self, item_bytes: int) -> list[int]:
         shapes = self.shapes
-        # The compiled function has one type of arguments.
+        # A copy if necessary, so that the function is compiled for one type of arguments.
         table = shapes if shapes.flags.carray else shapes.copy()
         offsets, found = np.empty(len(table), np.int64), np.empty(table.shape[1] + 4, np.int64)
         compiled.describe_shapes(table, item_bytes, ALIGNMENT_BYTES, offsets, found)

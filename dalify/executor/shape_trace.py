@@ -1,4 +1,4 @@
-"""Computes the shapes of the results of samples of different shapes by one call of the rule.
+"""Computes the shapes of results for samples of different shapes by one call of the rule.
 
 Most rules copy extents from their inputs, or set constants. Such a rule is called once, with placeholders for the
 extents that differ between samples. The placeholders in its result identify the source of each extent.
@@ -52,9 +52,9 @@ class TracedShapes(NamedTuple):
 
     Attributes:
         specs: specs of the outputs, without shapes.
-        copies: of each output: inputs, and the last two arguments of `copy_extents` for each.
-        same: of each output: an input whose samples have the same shapes; None if there is none.
-        constants: of each output: its shape if no extent is copied, otherwise None.
+        copies: for each output, indices of inputs with the last two arguments of `copy_extents` for each.
+        same: for each output, the index of an input with the same shapes; None if there is none.
+        constants: for each output, its shape if no extent is copied, otherwise None.
     """
 
     specs: tuple[Spec, ...]
@@ -92,8 +92,8 @@ def trace_shapes(
     Args:
         rule: returns the specs of the outputs.
         inputs: specs of the inputs without shapes.
-        extents: of each input, the extents that all samples have, -1 for the others.
-        alike: of each input, the first input whose samples have the same first extents; None: they may all differ.
+        extents: for each input, the extents that are equal for all samples, -1 for the others.
+        alike: for each input, the index of the first input with the same first extents; None if they may all differ.
     """
     given: list[Any] = []
     firsts = [_Extent(index, 0) for index in range(len(inputs))]
@@ -108,7 +108,7 @@ def trace_shapes(
         given.append(spec.replace(shape=shape))
     try:
         results = rule(tuple(given))
-    except Exception:  # any error that placeholders cause; an error of the user is raised again for its sample
+    except Exception:  # placeholders may cause any error; an error of the user is raised again for its sample
         return None
     sources: list[list[int | tuple[int, int]]] = []
     for result in results:
@@ -141,7 +141,7 @@ def _copies(axes: Sequence[int | tuple[int, int]]) -> list[tuple[int, NDArray[np
 
 
 class ShapeTrace:
-    """The traced results of one rule, cached by element types, layouts and equal extents of the inputs."""
+    """The traced results of one rule, cached by dtypes, layouts and equal extents of the inputs."""
 
     def __init__(self, rule: Callable[[tuple[Spec | None, ...]], tuple[Spec, ...]]) -> None:
         self._rule = rule
@@ -154,7 +154,7 @@ class ShapeTrace:
             inputs: the inputs.
             shapes: shapes of their samples; None for absent inputs.
         """
-        # From lists: a generator is resumed for each element.
+        # Lists, because generators are slower.
         extents = tuple([None if each is None else each.extents for each in shapes])
         kinds = tuple([None if batch is None else (batch.dtype, batch.layout) for batch in inputs])
 

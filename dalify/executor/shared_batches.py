@@ -1,4 +1,4 @@
-"""Batches in shared memory: one process writes them, another one views them.
+"""Batches in shared memory, written by one process and viewed by another one.
 
 A slot contains one batch: the request in its lower half, the result of the worker in its upper half. Kernels write
 outputs there directly; only data in other memory are copied.
@@ -33,10 +33,10 @@ __all__ = [
 ]
 
 _HEADER_BYTES = 1 << 24
-# A `Slot()` without chunks has two regions: one for each direction.
+# A `Slot()` without chunks has two regions, one for each direction.
 _WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES
 
-# From the slot of a reader's first output, numbers of entries and the index of an output to the origins of samples.
+# Returns origins for the slot of a reader's first output, numbers of entries, and the index of an output.
 OriginsOf = Callable[[int, NDArray[Any], int], Origins]
 
 
@@ -44,10 +44,10 @@ class _Arrays(NamedTuple):
     """The arrays of a batch in a slot: one array, or one per sample.
 
     Attributes:
-        starts: first byte of each array.
+        starts: offset of each array in bytes.
         shapes: shape of each array.
-        is_dense: whether one array contains all samples.
-        dtype: name of the element type.
+        is_dense: True if one array contains all samples.
+        dtype: name of the dtype.
         layout: layout of the samples.
         origins: None, strings, or the slot of a reader, numbers of entries and the index of an output.
     """
@@ -61,12 +61,12 @@ class _Arrays(NamedTuple):
 
 
 class SlotMemory(BufferPool):
-    """Allocates the memory of a slot in order; it is freed only for the next batch.
+    """Allocates the memory of a slot in order; it is freed with the batch.
 
     Args:
         memory: all bytes of a slot.
-        start: first byte to use.
-        end: byte after the last one to use.
+        start: start of the memory to use, an offset in bytes.
+        end: end of the memory to use, exclusive.
     """
 
     def __init__(self, memory: NDArray[np.uint8], start: int = _WORKERS_START, end: int = _END) -> None:
@@ -79,7 +79,7 @@ class SlotMemory(BufferPool):
 
     @property
     def end_bytes(self) -> int:
-        """The end of the allocated memory."""
+        """End of the allocated memory, an offset in bytes."""
         return self._next
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -101,7 +101,7 @@ class SlotMemory(BufferPool):
         return self._memory[start : start + size_bytes].view(dtype).reshape(shape)
 
     def start_of(self, array: NDArray[Any]) -> int:
-        """Return the first byte of an array in the slot; it is copied if it is not there or not contiguous."""
+        """Return the offset of an array in the slot; it is copied to the slot if necessary to be contiguous in it."""
         if not array.size:
             return 0
         start = array.__array_interface__["data"][0] - self._address
@@ -112,11 +112,11 @@ class SlotMemory(BufferPool):
         return copied.__array_interface__["data"][0] - self._address
 
     def store(self, batch: Batch | None, indices: Mapping[int, int]) -> _Arrays | None:
-        """Store a batch in the slot, and return where its arrays are.
+        """Store a batch in the slot, and return the positions of its arrays.
 
         Args:
             batch: a batch on the CPU; None for no samples.
-            indices: slots of readers by the identity of their index.
+            indices: slots of readers by the id of their index.
         """
         if batch is None:
             return None
@@ -178,19 +178,19 @@ def read_request(slot: Slot) -> Request:
 
 
 def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) -> Reply:
-    """Store the values of a reply in its slot, and return a reply to send, which has their positions instead.
+    """Store the values of a reply in its slot, and return the reply with positions instead of values.
 
     Args:
         memory: memory of the slot.
         reply: the reply.
-        indices: slots of readers by the identity of their index.
+        indices: slots of readers by the id of their index.
     """
     values: Any = {slot: memory.store(batch, indices) for slot, batch in reply.values.items()}
     return reply._replace(values=values)
 
 
 def read_reply(memory: NDArray[np.uint8], reply: Reply, origins_of: OriginsOf) -> Reply:
-    """Return the results of a worker as views.
+    """Return a reply of a worker with its values as views of the slot.
 
     Args:
         memory: all bytes of the slot.

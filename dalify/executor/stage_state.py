@@ -15,7 +15,7 @@ __all__ = ["StageState"]
 
 
 class StageState:
-    """A stage with its measured times, and the iterations that wait for the stage.
+    """A stage with its measured times and waiting iterations.
 
     Args:
         stage: the stage.
@@ -23,16 +23,16 @@ class StageState:
         torch_device: device of the device stages; None without such stages.
 
     Attributes:
-        stage: see above.
-        operator_count: number of operators whose Python code a chunk runs.
-        steps: the steps that a batch runs, see `with_joined_draws`.
-        publishes_directly: whether its results are not in scratch memory, and need no buffer that collects them.
-        is_uneven: whether the time per sample varies: cached samples take a hundredth of the time of others.
-        seconds_per_sample: measured, without waiting for the GIL; None before the first batch. It determines the size
-            of chunks.
-        cpu_seconds_per_sample: CPU time of ``seconds_per_sample``, without waiting for files.
-        ragged: published slots whose samples had different shapes in the last batch: they get no dense buffer.
-        turn: order of the iteration that may enter it, if it is serial.
+        stage: the stage.
+        operator_count: number of operators; it determines the time of Python code per chunk.
+        steps: the steps to run; see `with_joined_draws`.
+        publishes_directly: True if results are in permanent memory, so that no collector is needed.
+        is_uneven: True if the time per sample varies, because cached samples take a hundredth of the time of others.
+        seconds_per_sample: measured time without waiting for the GIL; None before the first batch. It determines the
+            size of chunks.
+        cpu_seconds_per_sample: CPU time in ``seconds_per_sample``, without waiting for files.
+        ragged: published slots with samples of different shapes in the last batch; they get no dense buffer.
+        turn: order of the iteration that may enter the stage, if it is serial.
         parked: iterations that wait for their turn, by order.
     """
 
@@ -44,7 +44,7 @@ class StageState:
     def __init__(self, stage: Stage, plan: Plan, torch_device: str | None) -> None:
         self.stage = stage
         self.operator_count = sum(step.node.operator.operator_count for step in stage.steps)
-        # Random numbers of a batch, for example, are small. What is copied to page-locked memory stays there.
+        # For example random numbers, which are small, and data that are copied to page-locked memory.
         self.publishes_directly = (
             stage.kind == "batch"
             and all(
@@ -58,7 +58,7 @@ class StageState:
         self.seconds_per_sample: float | None = None
         self.cpu_seconds_per_sample: float | None = None
         self.ragged: set[int] = set()
-        # File access may block, and user functions and the device have their own threads; emulation is not a device.
+        # File access may block. User functions and the device have their own threads, except in emulation.
         steps = list(walk(stage.steps))
         if stage.kind == "device":
             self._may_be_brief = torch_device == "cpu" and not any(step.node.operator.is_serial for step in steps)
@@ -67,16 +67,16 @@ class StageState:
         self.begin(0)
 
     def begin(self, turn: int) -> None:
-        """Begin without iterations; the next one has this order."""
+        """Reset the waiting iterations; ``turn`` is the order of the next iteration."""
         self.turn = turn
         self.parked: dict[int, Iteration] = {}
 
     def is_brief(self, size: int) -> bool:
-        """Return whether a chunk may be computed in the thread that would pass it to another one."""
+        """Return whether a chunk should be computed in the thread that enters the stage."""
         return self._may_be_brief and is_brief(size, self.seconds_per_sample)
 
     def measure(self, iteration: Iteration) -> None:
-        """Take over the time of an iteration that has finished the stage."""
+        """Update the times by those of an iteration that has finished the stage."""
         self.seconds_per_sample = typical_seconds(self.seconds_per_sample, iteration.seconds_per_sample, self.is_uneven)
         self.cpu_seconds_per_sample = typical_seconds(
             self.cpu_seconds_per_sample, iteration.cpu_seconds_per_sample, self.is_uneven

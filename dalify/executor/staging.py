@@ -1,7 +1,7 @@
-"""Copies inputs of device stages to page-locked memory, before the turn of their batch.
+"""Copies inputs of device stages to page-locked memory in advance.
 
-A copy from ordinary memory blocks the host until it has ended, and nothing else is copied meanwhile. What a pipeline
-computes itself is written to page-locked memory; this is for the data of users and of worker processes.
+A copy to the device from pageable memory blocks the host and other copies. Results of a pipeline are written to
+page-locked memory; this module copies data of users and of worker processes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dalify.executor.steps import Step
 
 __all__ = ["StagingStep", "with_staging"]
 
-_PART_BYTES = 1 << 20  # copying takes longer than passing a task to another thread
+_PART_BYTES = 1 << 20  # copying this size takes longer than starting a task in another thread
 
 
 class StagingStep(Step):
@@ -60,7 +60,7 @@ class StagingStep(Step):
 
 
 def _bounds(count: int, size_bytes: int) -> list[tuple[int, int]]:
-    """Return the first sample, and the one after the last, of the parts that are copied in parallel."""
+    """Return start and stop, as indices of samples, of the parts that are copied in parallel."""
     parts = max(1, min(count, available_processors(), size_bytes // _PART_BYTES))
     return [(count * part // parts, count * (part + 1) // parts) for part in range(parts)]
 
@@ -70,7 +70,7 @@ def with_staging(plan: Plan, slots: Collection[int]) -> Plan:
 
     Args:
         plan: a plan for a device with page-locked memory; its steps are changed.
-        slots: slots of values that may be in ordinary memory.
+        slots: slots of values that may be in pageable memory.
     """
     staged: dict[int, int] = {}
     stages: list[Stage] = []

@@ -23,8 +23,8 @@ class StepCall:
         inputs: inputs; None for absent ones.
         count: number of samples.
         origins: origins of the samples; None if unknown.
-        arguments: all per-sample arguments by name. Do not modify them.
-        draws: random numbers; None for operators without.
+        arguments: all per-sample arguments by name; must not be modified.
+        draws: random numbers; None for operators without random numbers.
     """
 
     frame: Frame

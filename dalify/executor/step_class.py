@@ -1,4 +1,4 @@
-"""Which step calls the kernel of an operator: it follows from the form of the kernel."""
+"""Selects the class of the step for an operator by the form of its kernel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ON_CPU = _ON_ANY_DEVICE | {
     Form.CHUNK: ChunkStep,
 }
 _ON_ACCELERATOR = _ON_ANY_DEVICE | {Form.SAMPLES: DeviceSamplesStep, Form.NEW_SAMPLES: DeviceSamplesStep}
-# Views need no kernel of the CPU.
+# Without views, which need no CPU kernel.
 _EMULATED: dict[Form, type[KernelStep]] = {
     Form.SAMPLES: CompiledStep,
     Form.NEW_SAMPLES: CompiledStep,
@@ -54,16 +54,15 @@ _EMULATED: dict[Form, type[KernelStep]] = {
 
 
 def step_class(operator: KernelOperator, device: str, is_emulated: bool) -> type[KernelStep]:
-    """Return the step that calls the kernel of an operator.
+    """Return the class of the step that calls the kernel of an operator.
 
-    In emulation it calls the kernel of the CPU where it can. The environment variable
-    ``DALIFY_EMULATED_KERNELS=torch`` selects the kernels of the accelerator, as the tests do, and so does running
-    Triton kernels in Triton's interpreter.
+    In emulation, it calls the CPU kernel if possible. The environment variable ``DALIFY_EMULATED_KERNELS=torch`` and
+    Triton's interpreter select the kernels of the accelerator.
 
     Args:
         operator: the operator.
         device: device of the node.
-        is_emulated: whether torch's CPU device emulates an accelerator.
+        is_emulated: True if torch's CPU device emulates an accelerator.
     """
     if device == "mixed":
         return MixedStep
@@ -76,8 +75,8 @@ def step_class(operator: KernelOperator, device: str, is_emulated: bool) -> type
 
 
 def _can_replace(operator: KernelOperator, compiled: Kernel, kernel: Kernel) -> bool:
-    """Return whether the kernel of the CPU computes on the tensors of the emulated device."""
+    """Return whether the CPU kernel can be called with the memory of tensors of the emulated device."""
     if os.environ.get(_VARIABLE) == "torch" or reason_against("cpu") is None:
         return False
-    # Of batches only a function for both devices, which computes with their arrays; users' functions get tensors.
+    # For batches, only a function for both devices, which uses their arrays; users' functions are called with tensors.
     return compiled.form is not Form.BATCH or (not operator.is_serial and compiled.inner is kernel.inner)

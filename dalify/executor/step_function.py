@@ -1,4 +1,4 @@
-"""A kernel or ``prepare`` function with the arguments that all chunks of a step share."""
+"""A kernel or ``prepare`` function with the constant arguments of a step."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dalify.registry.parameter_group import field_names
 
 __all__ = ["StepFunction"]
 
-# Name, class, fields, and position and name of those fields that are values of the graph.
+# Name, class, fields, and positions and names of the fields that are graph values.
 _Group = tuple[str, Any, tuple[str, ...], list[tuple[int, str]]]
 
 
 class StepFunction:
-    """Groups of constants are created once, not for each chunk, with everything that they compute from their fields.
+    """A function with arguments; groups of constant arguments are created once instead of for each chunk.
 
     Args:
         given: the function.
         static: arguments without a value per sample.
-        varying: names of the per-sample arguments that are values of the graph. The others are constants: arrays that
-            depend on the number of samples.
+        varying: names of the per-sample arguments that are graph values. The others are constants, repeated for each
+            sample.
     """
 
     __slots__ = ("_groups", "_last", "_static", "_varying", "function", "names")

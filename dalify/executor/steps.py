@@ -1,4 +1,4 @@
-"""The base of the steps of a plan, one per node; constants; and the location of errors in steps.
+"""The base class of the steps of a plan, one per node; constants; and the location of errors in steps.
 
 A step reads and writes the values of a frame by slot.
 """
@@ -53,9 +53,9 @@ class Step(ABC):
         steps: steps that it contains and runs with ``run_steps``.
 
     Attributes:
-        may_wait: whether it waits for something other than the GIL and a processor, for instance for a file.
-        is_awaited: whether a fork waits until it has ended; not for user code, for what other threads and processes
-            read, and for steps that contain others, which are awaited one by one.
+        may_wait: True if it may wait for something other than the GIL and a processor, for instance for a file.
+        is_awaited: True if a fork waits for its end; False for user code, for reading by other threads and processes,
+            and for steps that contain others, which are awaited one by one.
         observer: called after each run; None to measure nothing.
     """
 
@@ -84,7 +84,7 @@ class Failure:
         node: node of the operator.
         position: position of the sample in its batch; None if the error does not belong to a sample.
         origin: origin of the sample; None if unknown.
-        is_dropped: whether a cached copy of the sample was deleted, so that reading it again fetches it again.
+        is_dropped: True if a cached copy of the sample was deleted, so that reading it again fetches it again.
     """
 
     node: Node
@@ -111,7 +111,7 @@ def located(error: Exception, node: Node, sample: int | None = None, origin: str
     if failure_context(error).failure is None:
         is_dropped = False
         if isinstance(error, (DecodeError, ReaderError)):
-            # A reader's index has no origin: the message names the file.
+            # Errors of a reader's index have no origin; their message contains the file.
             note, is_dropped = report_bad_data(error.origin or origin or error.message)
             error.hint = " ".join(filter(None, (error.hint, note)))
         failure = Failure(node, sample, origin, is_dropped)
@@ -138,12 +138,12 @@ def is_foreign(error: Exception, node: Node) -> bool:
     )
 
 
-# In the messages of torch and Triton if a function of the driver fails.
+# Start of the messages of torch and Triton if a function of the driver fails.
 _DRIVER_ERRORS = ("CUDA error", "HIP error", "Triton Error")
 
 
 def device_error(error: Exception, node: Node) -> Exception | None:
-    """Return the error to raise where the device had no memory left for a step, or failed; None for other errors."""
+    """Return the error to raise if the device has no memory left for a step, or failed; None for other errors."""
     if not is_loaded("torch"):
         return None
     text = str(error).strip().split("\n", 1)[0].rstrip(".")
@@ -152,7 +152,7 @@ def device_error(error: Exception, node: Node) -> Exception | None:
         return None
     error.__traceback__ = None  # its frames would keep the tensors of the step
     if has_no_memory or "out of memory" in text:
-        # The driver does not say which memory; torch does.
+        # Only torch's message states which memory is exhausted.
         other = "" if has_no_memory else ", or the host no page-locked memory,"
         refusal = DeviceError(
             f"the device has no memory left{other} for this batch ({text}).",
@@ -174,7 +174,7 @@ def cause(error: Exception, node: Node) -> BaseException | None:
 
 
 def described(error: Exception) -> str:
-    """Return class and message of an error of a library, for a message."""
+    """Return class and message of an error of a library as text."""
     text = str(error).strip().rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -193,7 +193,7 @@ def _translated(error: Exception, node: Node) -> DalifyError:
 
 
 def is_decoder(node: Node) -> bool:
-    """Return whether a node can get another sample in place of a sample that it cannot decode."""
+    """Return whether a node can get another sample instead of a sample that it cannot decode."""
     return isinstance(node.operator, KernelOperator) and node.operator.substitute_function is not None
 
 
@@ -214,7 +214,7 @@ def note_sample(error: Exception, start: int, known: int | None) -> None:
     """Record the sample of a chunk that caused an error.
 
     Args:
-        error: error of a function whose first sample is ``start``; ``of_sample`` may have set the sample.
+        error: error of a function that was called with the samples from ``start``; ``of_sample`` may have set one.
         start: index of the first sample in the chunk.
         known: index of the sample, if the error does not contain it; None if unknown.
     """
@@ -259,14 +259,14 @@ def run_steps(steps: Iterable[Step], frame: Frame) -> None:
 
 
 class LiteralStep(Step):
-    """A constant: the same memory for every sample."""
+    """A constant, with the same memory for every sample."""
 
     def __init__(self, node: Node, outputs: tuple[int, ...]) -> None:
         super().__init__(node, (), outputs)
         self._value: np.ndarray[Any, Any] = node.arguments["value"]
         self._layout: str = node.arguments.get("layout", "")
         self._dtype = array_dtype(self._value)
-        self._batch: Batch | None = None  # of the last chunk: most chunks have the same number of samples
+        self._batch: Batch | None = None  # of the last chunk, because most chunks have the same number of samples
 
     def run(self, frame: Frame) -> None:
         """Repeat the value without copying."""

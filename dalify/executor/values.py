@@ -1,4 +1,4 @@
-"""Convert per-sample arguments from constants and graph values to arrays ``[N]`` and ``[N, k]`` for kernels."""
+"""Converts per-sample arguments from constants and graph values to arrays ``[N]`` and ``[N, k]`` for kernels."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _ELEMENTS: dict[type, np.dtype[Any]] = {
 
 
 def element_dtype(parameter: Parameter) -> np.dtype[Any]:
-    """Return the element type of a per-sample argument for kernels; enumerations are INT32."""
+    """Return the dtype of a per-sample argument for kernels; int32 for enumerations."""
     return _ELEMENTS.get(parameter.element, _ELEMENTS[int])
 
 
 def constant_array(parameter: Parameter, value: Any, count: int) -> np.ndarray[Any, Any] | None:
-    """Repeat a constant for ``count`` samples; None, strings and objects are not changed."""
+    """Return a constant repeated for ``count`` samples; None, strings and objects are returned unchanged."""
     if value is None or parameter.element in (str, object):
         return value
     wanted = element_dtype(parameter)
@@ -147,7 +147,7 @@ def _too_many(parameter: Parameter, shape: tuple[int, ...], sample: int | None) 
 
 
 class Argument:
-    """One per-sample argument of a step: a constant, repeated when needed, or a slot of the frame.
+    """One per-sample argument of a step: a repeated constant or a slot of the frame.
 
     Args:
         parameter: the declared parameter.

@@ -1,4 +1,4 @@
-"""The step of operators that give samples another shape or layout."""
+"""The step of operators that change the shape or layout of samples."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class ViewStep(KernelStep):
         super().__init__(node, *others)
         self._rule = partial(self._operator.apply_rule, arguments=self._rule_arguments)
         self._trace = ShapeTrace(self._rule)
-        # By element type, layout and number of dimensions of the input, see `_kept_spec`.
+        # By dtype, layout and number of dimensions of the input; see `_kept_spec`.
         self._kept_specs: Recent[Spec | Literal[False]] = Recent(_CACHE_LIMIT)
-        # Constants of float64, as the rule has them: 5 * 0.7 is a tie, which float32 may decide otherwise.
+        # Constants in float64, as in the rule: 5 * 0.7 is a tie that may be rounded differently in float32.
         self._exact = {
             name: np.array([argument.value])
             for name, argument in self._arguments.items()
@@ -81,7 +81,7 @@ class ViewStep(KernelStep):
         return self._as_batches(tuple(samples), specs[0], call.origins)
 
     def _view(self, arrays: list[Array | None], specs: tuple[Spec, ...], start: int, size: int) -> tuple[Any, ...]:
-        """Return the results of the kernel for samples of one shape."""
+        """Return the results of the kernel for samples of equal shapes."""
         if self.device == "gpu":
             xs = [None if array is None else array.contiguous() for array in arrays]
         else:
@@ -115,13 +115,13 @@ class ViewStep(KernelStep):
         if traced is None or traced.specs[0].dtype != x.dtype:
             return None
         found = traced.shapes([table], call.count)[0]
-        # Otherwise it is a part of the sample.
+        # With another number of elements, the result is a part of the sample.
         if isinstance(found, ShapeTable) and (found.shapes.prod(1) == old.prod(1)).all():
             return found.shapes, traced.specs[0]
         return None
 
     def _kept_spec(self, x: Batch, absent: int) -> Spec | Literal[False]:
-        """Return the spec of the result if the samples keep their shapes, whatever they are; otherwise False."""
+        """Return the spec of the result if samples of any shape keep it, otherwise False."""
         assert x.ndim is not None, "dalify bug: an empty list of samples"
         others = [None] * absent
         traced = trace_shapes(self._rule, [x.open_spec(), *others], [(-1,) * x.ndim, *others])

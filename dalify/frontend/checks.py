@@ -35,7 +35,7 @@ _MUTATING_TEXT = """
     symmetric_difference_update update
 """
 _MUTATING = frozenset(_MUTATING_TEXT.split())
-# Deep enough for `self.settings.lists["a"]`, small enough to be fast.
+# Sufficient for `self.settings.lists["a"]`; a deeper search would take too long.
 _SEARCH_DEPTH = 6
 _SEARCH_LIMIT = 20_000
 _BUILTINS: dict[Any, str] = {
@@ -141,7 +141,7 @@ def needs_values(function: Any) -> bool:
 
 
 def check_condition(condition: DataNode, construct: str, line: SourceLine | None) -> None:
-    """Raise if a graph value is known not to be usable as a condition."""
+    """Raise ConditionError if a condition is on the GPU."""
     if condition.edge.device == "gpu":
         raise ConditionError(
             f"the condition of this `{construct}` is on the GPU; the branch of each sample is decided on the CPU.",
@@ -151,7 +151,7 @@ def check_condition(condition: DataNode, construct: str, line: SourceLine | None
 
 
 def is_mutation(function: Any) -> bool:
-    """Return whether a call in a branch changes a container, so that `check_mutation` must check it."""
+    """Return whether a call in a branch may change a container, so that `check_mutation` must check it."""
     if active() is None or not isinstance(function, types.BuiltinMethodType) or function.__name__ not in _MUTATING:
         return False
     return isinstance(function.__self__, _MUTABLE)
@@ -188,10 +188,10 @@ def check_in_place(value: Any) -> None:
 
 
 def check_item(owner: Any, key: Any, *, is_deletion: bool) -> bool:
-    """Raise if assigning or deleting an item of an object from outside the branch cannot be undone.
+    """Raise if the assignment or deletion of an item of an object from outside the branch cannot be undone.
 
     Returns:
-        whether the item can be undone; if not, the object was created in the branch.
+        True if it can be undone; False if the object was created in the branch, so that it need not be undone.
     """
     is_sequence = isinstance(owner, (list, deque))
     try:
@@ -230,7 +230,7 @@ def _existed_before(target: Any, stores: BranchStores) -> bool:
     branch: BranchStores | None = stores
     while branch is not None:
         if any(store.value() is target and store.before is not target for store in branch.table.values()):
-            return False  # the branch put it there itself
+            return False  # stored by the branch itself
         branches.append(branch)
         branch = branch.parent
     if any(_reaches(branch.scope, target) for branch in branches):

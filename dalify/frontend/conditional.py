@@ -1,6 +1,4 @@
-"""The state of one condition while it is traced.
-
-For a Python value one branch runs; for a graph value both run, one after the other.
+"""The state of one condition while it is traced: for a graph value, both branches run, one after the other.
 
 The rewritten ``if`` remains in the user's function:
 
@@ -14,8 +12,8 @@ The rewritten ``if`` remains in the user's function:
         if _dalify_if_1.is_merged(<locals>):
             <variables> = _dalify_if_1.values
 
-So there is no function per branch: a debugger shows all variables, and ``with``, ``try``, ``:=`` and ``nonlocal`` keep
-their meaning. Nested conditions share the guard, because Python limits the nesting depth of ``with``.
+Branches are not separate functions, so a debugger shows all variables, and ``with``, ``try``, ``:=`` and ``nonlocal``
+keep their meaning. Nested conditions share the guard, because Python limits the nesting depth of ``with``.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from dalify.graph import Branch, DataNode, current_branch
 
 __all__ = ["Conditional", "Guard", "Variable", "trace_both"]
 
-# Name, and the lines that assign it in the body and in the `else` part; None if that part does not assign it.
+# Name, and the lines where the body and the `else` part assign it; None for a part that does not assign it.
 Variable = tuple[str, SourceLine | None, SourceLine | None]
 
 
@@ -63,11 +61,11 @@ class Conditional:
         variables: local variables that its branches assign.
         construct: ``if`` or ``elif``.
         line: its line.
-        scope: other variables that the code can access, besides its local variables.
+        scope: variables that the code can access besides its local variables.
 
     Attributes:
-        is_traced: whether the test is a graph value, so that both branches run.
-        values: what to assign to the variables now, in order.
+        is_traced: True if the test is a graph value, so that both branches run.
+        values: values to be assigned to the variables next, in order.
     """
 
     def __init__(
@@ -124,7 +122,7 @@ class Conditional:
             merged.append(value)
         merge_stores(self._merger, self._stores[0], self._stores[1])
         self.values = self._assignable(merged)
-        # The function may run for long: release the data of this condition.
+        # Release the data of this condition, because the function may run for a long time.
         self._scope, self._before, self._stores, self._after = {}, [], [], []
         return True
 

@@ -17,10 +17,7 @@ def do_not_convert(func: _Callable) -> _Callable: ...
 @overload
 def do_not_convert(func: None = None) -> Callable[[_Callable], _Callable]: ...
 def do_not_convert(func: Any = None) -> Any:
-    """Mark a function whose conditions are not converted.
-
-    Needed if a function that the pipeline definition calls must not be rewritten, for instance because it inspects its
-    own code.
+    """Mark a function so that its conditions are not converted, for instance because it inspects its own code.
 
     Args:
         func: a function or another callable with attributes; if omitted, a decorator is returned.

@@ -1,6 +1,6 @@
-"""Functions that rewritten code calls in place of ``if``, ``and``, ``not``, calls and similar constructs.
+"""Functions that rewritten code calls instead of ``if``, ``and``, ``not``, calls and similar constructs.
 
-For Python values they have Python's meaning. `transform` creates the calls.
+For Python values they behave like these constructs. `transform` creates the calls.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Overloads:
     def conditional(
         self, guard: Guard, test: Any, variables: tuple[tuple[str, int, int], ...], jump: tuple[str, int] | None
     ) -> Conditional:
-        """Begin an ``if``.
+        """Return the state of an ``if``.
 
         Args:
             guard: leaves its branches on an exception.
@@ -94,7 +94,7 @@ class Overloads:
         return Conditional(guard, test, known, construct, line, self._outer())
 
     def _outer(self) -> dict[str, Any]:
-        """Return non-local variables that the function can access, under names that are not identifiers."""
+        """Return the globals that the function can access, under a name that is not an identifier."""
         return {"<globals>": self._function.__globals__}
 
     def choose(self, test: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
@@ -141,7 +141,7 @@ class Overloads:
         return logical_not(value) if isinstance(value, DataNode) else not value
 
     def compare(self, left: Any, *steps: Any) -> Any:
-        """Evaluate ``left < b < c``, each operand once, later ones only if the earlier comparisons are true.
+        """Evaluate ``left < b < c``: each operand once, and later ones only if the earlier comparisons are true.
 
         Args:
             left: first operand.
@@ -180,7 +180,7 @@ class Overloads:
         return None if value is NO_RESULT else read(value)
 
     def owner(self, owner: Any, name: str, is_augmented: bool = False) -> Any:
-        """Return the object whose attribute is about to be assigned or deleted."""
+        """Return an object; one of its attributes is assigned or deleted next."""
         if active() is not None:
             if is_augmented:
                 check_in_place(getattr(owner, name, None))
@@ -188,17 +188,17 @@ class Overloads:
         return owner
 
     def items(self, owner: Any, is_augmented: bool = False) -> Any:
-        """Return the object whose item is assigned or deleted next; in a branch, a wrapper that records it."""
+        """Return an object, in a branch a wrapper that records changes; one of its items is changed next."""
         if active() is None or isinstance(owner, (DataNode, Unusable)):
             return owner
         return _Items(owner, is_augmented)
 
     def in_place(self, value: Any) -> None:
-        """Check the object that ``+=`` is about to change."""
+        """Check an object that ``+=`` changes next."""
         check_in_place(read(value))
 
     def keep(self, name: str) -> None:
-        """Record that a global or nonlocal variable is about to be assigned."""
+        """Record a global or nonlocal variable before it is assigned."""
         if name in self._cells:
             note(self._cells[name], "cell_contents", is_item=False)
         else:
@@ -208,7 +208,7 @@ class Overloads:
         return function(callback and self._convert(callback), *rest)
 
     def call(self, function: Any) -> Any:
-        """Return what to call in place of ``function``; the call itself stays in the user's frame."""
+        """Return the callable that replaces ``function``; the call itself remains in the user's frame."""
         read(function)
         if needs_values(function):
             return functools.partial(_check_and_call, function)
@@ -256,5 +256,5 @@ def _check_and_call(function: Any, *arguments: Any, **keywords: Any) -> Any:
 
 
 def _locals(depth: int) -> dict[str, Any]:
-    """Return the variables of the user's function that the overload was called from."""
+    """Return the local variables of the user's function, ``depth`` frames up the stack."""
     return dict(sys._getframe(depth).f_locals)  # pyright: ignore[reportPrivateUsage] -- documented

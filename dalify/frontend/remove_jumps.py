@@ -1,4 +1,4 @@
-"""Move statements after an early ``return`` or ``continue`` into the other branch, so that no branch jumps.
+"""Moves the statements after an early ``return`` or ``continue`` into the other branch, so that no branch jumps.
 
     if small:               if small:
         return x      ->        result = x
@@ -7,8 +7,7 @@
                                 result = y
                             return result
 
-Afterwards the result is an ordinary variable, which is merged with the branches of a condition. This transformation
-does not depend on graphs.
+The result is then an ordinary variable, merged like others.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from dalify.frontend.syntax import gast, name, overload, own_nodes, statement
 __all__ = ["RESULT", "remove_jumps"]
 
 RESULT = "_dalify_result"
-# Branches that return on some of their paths need a copy of the following statements per path. Beyond this number of
-# copies the function is not changed, and early returns under a condition on a graph value are errors.
+# Branches that return on some of their paths need a copy of the following statements per path. If more copies are
+# necessary, the function is not changed, and early returns under a condition on a graph value are errors.
 _MAXIMUM_COPIES = 64
 
 
@@ -35,10 +34,10 @@ def remove_jumps(body: list[Any], *, is_generator: bool) -> list[Any]:
 
     Args:
         body: statements of a function; they may be changed in place.
-        is_generator: a ``return`` of a generator only ends it, so it stays.
+        is_generator: True for a generator, where a ``return`` has no value and is not changed.
 
     Returns:
-        the new body. Jumps out of ``with``, ``try`` and loops are not changed if statements follow.
+        The new body. Jumps out of ``with``, ``try`` and loops are not changed if statements follow.
     """
     loops = [node for node in own_nodes(body) if isinstance(node, (gast.For, gast.While))]
     for loop in reversed(loops):  # innermost first: an outer loop may copy its body

@@ -1,7 +1,7 @@
-"""``rewrite(function)``: convert a function so that its conditions work on graph values.
+"""``rewrite(function)`` converts a function so that its conditions work on graph values.
 
-The new code is compiled under the user's file name with the user's line numbers, and runs in the function's own globals
-and closure cells: tracebacks, breakpoints and messages show the user's source, and a global that changes later is seen.
+The new code is compiled with the user's file name and line numbers, so that tracebacks, breakpoints and messages show
+the user's source. It uses the function's own globals and closure cells, so that later changes of them have an effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FUTURE_FLAGS: int = functools.reduce(
 )
 # Python 3.14 evaluates annotations lazily; a name in them may not be defined yet.
 _ANNOTATIONS = ("__annotate__", "__type_params__") if sys.version_info >= (3, 14) else ("__annotations__",)
-# By identity: code objects of different files may be equal. The reference tells when an entry, and its key, has died.
+# By id, because code objects of different files may be equal. The weak reference removes the entry with the object.
 _rewritten: dict[int, tuple[weakref.ref[CodeType], CodeType | None]] = {}
 
 
@@ -52,7 +52,7 @@ def is_rewritable(function: Any) -> bool:
 
     Returns:
         False for classes, built-ins, functions of dalify, the standard library and installed packages, coroutines,
-        functions marked with `do_not_convert`, functions that were rewritten before or need no rewriting, and those
+        functions marked with `do_not_convert`, functions that are rewritten already or need no rewriting, and functions
         without source.
     """
     inner = _plain_function(function)
@@ -67,7 +67,7 @@ def rewrite(function: _Callable) -> _Callable:
             library code; functions that it calls are rewritten when they are called, unless they are library code.
 
     Returns:
-        a callable with the same signature, defaults, attributes, globals and closure; ``function`` itself if there
+        A callable with the same signature, defaults, attributes, globals and closure; ``function`` itself if there
         is nothing to rewrite or no source.
     """
     inner = _plain_function(function)
@@ -115,7 +115,7 @@ def is_foreign_code(code: CodeType) -> bool:
 
 
 def _is_of(function: FunctionType, package: str) -> bool:
-    """Return whether a function belongs to an installed package whose own pipeline is being traced."""
+    """Return whether a function belongs to the package of the pipeline definition, which may be installed."""
     is_own = function.__code__.co_filename.startswith(_PACKAGE_FOLDER)
     return not is_own and _package(function) == package
 
@@ -170,7 +170,7 @@ def _compile(code: CodeType) -> CodeType | None:
 
 
 def _module(found: Definition, code: CodeType) -> Any:
-    """Wrap the rewritten definition so that its free variables are free and its private names belong to its class."""
+    """Return a module with the rewritten definition, in a function with its free variables and in its class."""
     location = found.node
     definition = transformed(copy.deepcopy(location), found.class_name)
     arguments = definition.args
@@ -185,7 +185,7 @@ def _module(found: Definition, code: CodeType) -> Any:
         definition.returns = None
     free = [statement(f"{name} = None", location) for name in (*code.co_freevars, OVERLOADS)]
     if isinstance(definition, gast.FunctionDef) and definition.name not in code.co_freevars:
-        # A function that calls itself finds its name where it did before, not in this scope.
+        # So that a function that calls itself does not find its name in this scope.
         free.append(statement(f"global {definition.name}", location))
     factory = statement("def dalify_factory():\n    BODY", location, BODY=[*free, definition])
     if found.class_name:

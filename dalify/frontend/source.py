@@ -1,7 +1,7 @@
-"""Find the syntax tree of a code object in the user's source file.
+"""Finds the syntax tree of a code object in the user's source file.
 
-The whole file is parsed, not the text of one function. So lines and columns are correct, the enclosing class is known
-(``__private`` names need it), and lambdas on the same line are distinguished by their columns.
+The whole file is parsed, so that lines and columns are correct, the enclosing class is known (for ``__private`` names),
+and lambdas on the same line are distinguished by their columns.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Definition:
     """A ``def`` or ``lambda`` in a file.
 
     Attributes:
-        node: its syntax tree; shared, so copy it before changing it.
-        class_name: innermost enclosing class, "" for none.
+        node: the syntax tree; shared, so copy it before changing it.
+        class_name: innermost enclosing class; "" for none.
     """
 
     node: Any
@@ -38,8 +38,8 @@ def find_definition(code: CodeType) -> Definition | None:
     """Return the definition that a code object was compiled from.
 
     Returns:
-        None if there is no source (typed into a console, compiled from a string), if it is invalid, or if several
-        definitions match equally well.
+        None if there is no source (code from a console or a string), if it is invalid, or if several definitions match
+        equally well.
     """
     candidates = _definitions(code.co_filename).get(code.co_firstlineno, [])
     fitting = [found for found in candidates if _fits(found.node, code)]

@@ -1,6 +1,6 @@
-"""Stores of a branch in objects: ``self.x = ..``, ``d["k"] = ..``, globals.
+"""Assignments of a branch to attributes, items and globals, here called stores: ``self.x = ..``, ``d["k"] = ..``.
 
-Each store is recorded, undone before the other branch is traced, and merged. Stores may happen in any function that a
+Each store is recorded, undone before the other branch is traced, and merged. Stores may be in any function that a
 branch calls; `conditional` handles local variables.
 """
 
@@ -66,9 +66,9 @@ class BranchStores:
 
     Attributes:
         parent: stores of the enclosing branch.
-        scope: variables that the code could access when the branch began; objects reachable from them existed before.
+        scope: variables at the start of the branch; objects reachable from them existed before it.
         branch: the branch of the graph.
-        own: objects known to be created in the branch, by identity.
+        own: objects that were created in the branch, by id.
     """
 
     def __init__(self, parent: BranchStores | None, scope: dict[str, Any], branch: Branch) -> None:
@@ -110,7 +110,7 @@ def traced(branch: Branch, scope: dict[str, Any]) -> Generator[BranchStores]:
 
 
 def note(owner: Any, key: Any, *, is_item: bool) -> None:
-    """Record that an attribute or item is about to change."""
+    """Record an attribute or item before it changes."""
     stores = _ACTIVE.get()
     if stores is None:
         return
@@ -132,8 +132,8 @@ def merge_stores(merger: Merger, if_true: BranchStores, if_false: BranchStores) 
         values = tuple(store.before if one is None else one.after for one in (first, second))
         lines = (None if first is None else first.line, None if second is None else second.line)
         value = merger.merged(store.name, (values[0], values[1]), lines)
-        # An item that only one branch has may belong to an object that the branch created. Reading it for samples of
-        # the other branch raises an error.
+        # An item of only one branch is no error here, because its object may have been created in the branch; reading
+        # it for samples of the other branch is.
         if type(value) is Unusable and all(one is not ABSENT for one in values):
             raise value.reason()
         note(store.owner, store.key, is_item=store.is_item)

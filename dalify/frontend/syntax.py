@@ -1,4 +1,4 @@
-"""Helpers for syntax trees: create statements from source text, list the names that statements bind."""
+"""Creates syntax trees from source text, and lists the names that statements bind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 OVERLOADS = "dalify__"
-"""The variable through which rewritten code reaches `overloads`."""
+"""The name of the `Overloads` object in rewritten code."""
 
 # gast creates its node classes at import, so type checkers do not know them.
 gast: Any = _gast
@@ -28,7 +28,7 @@ def statements(text: str, location: Any, **parts: Any) -> list[Any]:
 
     Args:
         text: Python statements; capital names are placeholders for the parts.
-        location: node whose line and columns the new nodes get, so that tracebacks show the user's code.
+        location: the new nodes have the line and columns of this node, so that tracebacks show the user's code.
         parts: an expression, or a list of statements for a name that is a statement.
     """
     tree = gast.parse(text)
@@ -48,7 +48,7 @@ def located(node: Any, location: Any) -> Any:
     """Copy the line and columns of another node to a node."""
     gast.copy_location(node, location)
     if isinstance(node, gast.Attribute):
-        # Python reports the call of a method on the last line of `object.method`; make that the first line.
+        # Python reports the call of a method on the last line of `object.method`.
         node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
     return node
 

@@ -1,7 +1,7 @@
-"""Rewrite syntax trees: replace constructs that graph values may reach by calls of `overloads`.
+"""Replaces constructs that may get graph values by calls of `overloads`, in syntax trees.
 
-Every new node has the line and columns of the node that it replaces. Nested functions, lambdas and classes are not
-changed: they are rewritten when they are called, and not if they are only passed on (``source=``, ``function=``).
+Every new node has the line and columns of the node that it replaces. Nested functions, lambdas and classes are
+rewritten when they are called, so functions that are only arguments (``source=``, ``function=``) are not.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class _Transformer(gast.NodeTransformer):
         return statements(f"with {OVERLOADS}.guard() as {guard}:\n    BODY", node.test, BODY=done)
 
     def visit_Try(self, node: Any) -> Any:
-        # An exception may be caught here, so conditions inside need a separate guard that leaves their branches.
+        # An exception may be caught here, so conditions in this block need a separate guard that leaves their branches.
         guard, self.guard = self.guard, ""
         self.generic_visit(node)
         self.guard = guard
@@ -185,7 +185,7 @@ class _Transformer(gast.NodeTransformer):
     visit_For = visit_Assert = visit_Match = visit_While  # noqa: N815
 
     def visit_match_case(self, node: Any) -> Any:
-        node.body = self.block(node.body)  # patterns look like expressions but are not
+        node.body = self.block(node.body)  # patterns have the nodes of expressions, but must not be changed
         if node.guard is not None:
             node.guard = overload(node.guard, "plain", self.visit(node.guard), "case")
         return node
@@ -265,7 +265,7 @@ class _Transformer(gast.NodeTransformer):
         is_super = isinstance(node.func, gast.Name) and node.func.id == "super" and not node.args
         self.generic_visit(node)
         if is_super and self.first_argument:
-            # Without arguments super() reads the frame, which is a separate function for lazy operands.
+            # super() without arguments does not work in the separate functions of lazy operands.
             node.args = [name("__class__", node), name(self.first_argument, node)]
         node.func = overload(node.func, "call", node.func)
         return node

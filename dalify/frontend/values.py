@@ -1,7 +1,7 @@
-"""Merge the values of the two branches of a condition, leaf by leaf through nested structures.
+"""Merges the values of the two branches of a condition, leaf by leaf in nested structures.
 
-``if``, the ternary and ``and``/``or`` share these rules. A variable that cannot be merged is an error only if it is
-read: loop counters and temporary values that differ between the branches are allowed.
+``if``, the ternary and ``and``/``or`` use the same rules. A variable that cannot be merged is an error only if it is
+read, because loop counters and temporary values may differ between the branches.
 """
 
 from __future__ import annotations
@@ -166,10 +166,10 @@ class Merger:
         Args:
             name: name of the variable, for messages.
             values: value after the true and after the false branch; `ABSENT` if there is none.
-            lines: where each was assigned; None if the branch did not assign it.
+            lines: lines where each was assigned; None if the branch did not assign it.
 
         Returns:
-            the merged value; an `Unusable` with the reason if there is none.
+            The merged value; an `Unusable` with the reason if the values cannot be merged.
         """
         for value in values:
             if type(value) is Unusable:

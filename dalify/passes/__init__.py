@@ -1,7 +1,6 @@
-"""The passes that transform a traced graph, ``Graph -> Graph``, in the order of ``PASSES``.
+"""The passes that transform a traced graph, in the order of ``PASSES``.
 
-There is no pass for pruning: a graph is found by walking back from its outputs, and every rewrite drops nodes that are
-not needed.
+No pass prunes the graph, because a graph consists of the nodes that its outputs depend on.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ class Pass(NamedTuple):
 
     Attributes:
         run: returns the new graph, from a graph and a report, and for some passes options of the pipeline.
-        stage: what `verify` checks afterwards.
+        stage: the invariants that `verify` checks afterwards.
     """
 
     run: Callable[..., Graph]
     stage: Stage
 
 
-# In order, by name. Types are inferred first, so that errors refer to the user's graph and not to a transformed one.
+# By name, in order. Types are inferred first, so that errors refer to the user's graph.
 PASSES: dict[str, Pass] = {
     "infer_specs": Pass(infer_specs, "traced"),
     "insert_caches": Pass(insert_caches, "traced"),
@@ -83,8 +82,8 @@ def optimize(
 
     Args:
         graph: the traced graph.
-        precision: element type of float32 output images; None: unchanged, without ``narrow``.
-        outputs: number of outputs, from the first, to which `precision` applies.
+        precision: dtype of float32 output images; None to keep it.
+        outputs: `precision` applies to this number of outputs, from the first.
         with_caches: enable caches across epochs.
         on_error: handling of bad samples for nodes that do not specify it.
 

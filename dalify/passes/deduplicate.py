@@ -1,6 +1,6 @@
-"""Merge nodes with the same operator, inputs and arguments.
+"""Merges nodes with the same operator, inputs and arguments.
 
-Except random operators without ``seed``, readers, users' functions, sources, and nodes with ``preserve=True``.
+Exceptions are random operators without ``seed``, readers, users' functions, sources, and named or preserved nodes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def deduplicate(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: any graph.
-        report: receives a note for every node that was replaced by an equal one.
+        report: a note is added for every node that was replaced by an equal one.
     """
     seen: dict[Hashable, Node] = {}
 

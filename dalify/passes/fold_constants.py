@@ -1,4 +1,4 @@
-"""Evaluate operators, such as arithmetic, of constants when the graph is built."""
+"""Evaluates operators on constants, such as arithmetic, when the graph is built."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dalify.registry import KernelOperator, Role
 
 __all__ = ["fold_constants"]
 
-# Larger results are computed for every batch instead of being stored for the life of the pipeline.
+# Larger results are computed for every batch, because a constant occupies memory until the pipeline is deleted.
 _LIMIT_BYTES = 1 << 20
 
 
 def fold_constants(graph: Graph, report: Report) -> Graph:
-    """Return the graph in which foldable operators of constants are constants.
+    """Return the graph in which foldable operators on constants are replaced by constants.
 
     Args:
         graph: any graph.
-        report: receives a note for every node that became a constant.
+        report: a note is added for every node that became a constant.
     """
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:

@@ -1,8 +1,8 @@
-"""Run two operators as one, for example a resize and the normalization after it.
+"""Replaces two operators by one, for example a resize and the normalization after it.
 
-What the first one computes is not written to memory on a GPU, nor is a window that the CPU resizes or filters, nor
-spectra that it sums in bands. On the CPU, images that are normalized are in the memory of the results, and so their
-colors are changed there. The first operator declares what it fuses with.
+On a GPU, and on the CPU for windows that are resized or filtered and for spectra that are summed in bands, the first
+result is not written to memory. Other pairs on the CPU compute in the memory of the results. The first operator
+declares its pairs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["fuse"]
 
 
 def fuse(graph: Graph, report: Report) -> Graph:
-    """Return the graph in which pairs of operators that do the work of both in one launch are one operator.
+    """Return the graph in which pairs of operators are replaced by fused operators.
 
     Args:
         graph: any graph.
-        report: receives a note for every fused pair.
+        report: a note is added for every fused pair.
     """
 
     def note(first: Node, second: Node) -> None:
@@ -27,7 +27,7 @@ def fuse(graph: Graph, report: Report) -> Graph:
         *others, last = (f"{operator} at {line}" if line else operator for operator, line in calls)
         report.note("fuse", f"{', '.join(others)} and {last} run as one operator")
 
-    # A fused operator may be part of another pair. Each round removes a node, so there is an end.
+    # A fused operator may be part of another pair. Each iteration removes a node, so the loop ends.
     while (fused := join_pairs(graph, note, kind="merges")) is not graph:
         graph = fused
     return graph

@@ -1,4 +1,4 @@
-"""Apply every operator's rule when the graph is built, to detect errors before the first run."""
+"""Applies the rule of every operator when the graph is built, to detect errors before the first run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def infer_specs(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: the traced graph.
-        report: receives a note for edges whose spec is unknown until data arrive.
+        report: a note is added for sources with incomplete specs.
 
     Raises:
         DalifyError: an operator does not accept its inputs or arguments; with the user's line.

@@ -1,6 +1,6 @@
-"""Insert caches after decoders with cache arguments, and reject caches of data that differ between epochs.
+"""Inserts caches after decoders with cache arguments, and rejects caches of data that differ between epochs.
 
-A decoder on the device has a cache of its own there, which needs no node.
+A decoder on the device has its own cache there, which needs no node.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def insert_caches(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: any graph.
-        report: receives a note for every such decoder.
+        report: a note is added for every such decoder.
 
     Raises:
         CacheError: a ``fn.cache`` cannot work at its position; with its line.
@@ -99,7 +99,7 @@ def _cache_error(cache: Node, why: str, hint: str) -> CacheError:
 
 
 def _obstacle(node: Node) -> tuple[str, str] | None:
-    """Return why the result of a node differs between epochs, and what to do; None if it does not."""
+    """Return the reason why the result of a node differs between epochs, and a hint; None if it does not differ."""
     operator = node.operator
     if operator.is_random:
         return "which is random.", "Place fn.cache before it."

@@ -1,7 +1,7 @@
-"""Store output images as 16-bit floats, for ``precision=``.
+"""Stores output images as 16-bit floats, for ``precision=``.
 
-Everything is computed in float32; only outputs, and copies of them to the accelerator, are half as large. Boxes,
-coordinates and audio, whose layouts have no H and W, remain float32.
+Computations are in float32; only outputs, and copies of them to the accelerator, are half as large. Boxes, coordinates
+and audio remain float32; their layouts do not contain H and W.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Gra
 
     Args:
         graph: the traced graph.
-        report: receives a note for every output that changes.
+        report: a note is added for every output that changes.
         dtype: FLOAT16 or BFLOAT16.
         count: number of outputs to process, from the first.
     """

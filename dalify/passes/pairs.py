@@ -1,4 +1,4 @@
-"""Find the pairs of operators that cost less together; operators declare them (``Operator.before``)."""
+"""Replaces pairs of operators that are faster together; operators declare them (``Operator.before``)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["join_pairs"]
 
 
 def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKind) -> Graph:
-    """Return the graph in which operators that declare a pair are replaced where it applies."""
+    """Return the graph with all pairs of a kind replaced where they apply; `note` is called with both nodes."""
     uses = Counter(edge for node in graph.nodes() for edge in node.edges())
     uses.update(graph.outputs)
-    # By number and operator: a node that replaces another one can have the number of its consumer.
+    # By number and operator, because a node that replaces another one can have the number of its consumer.
     firsts: dict[tuple[int, str], tuple[Pair, Node]] = {}
     seconds: dict[tuple[int, str], Pair] = {}
     for node in graph.nodes():
@@ -46,7 +46,7 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
             return node
         note(node, second)
         own, taken = _arguments(pair, node, second)
-        # With the number of the second node, both draw the same random numbers.
+        # Nodes with the same number draw the same random numbers.
         number = second.number if kind == "narrows" else node.number
         calls = node.user_calls + second.user_calls
         operator = catalog.find(pair.into)
@@ -56,7 +56,7 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
 
 
 def _merged(pair: Pair, first: Node, second: Node, note: Callable[[Node, Node], None]) -> Node:
-    """Return the node that does the work of two; it draws the random numbers of the first one."""
+    """Return the node that replaces two; it draws the random numbers of the first one."""
     note(first, second)
     own, taken = _arguments(pair, first, second)
     operator = catalog.find(pair.into)
@@ -73,9 +73,9 @@ def _merged(pair: Pair, first: Node, second: Node, note: Callable[[Node, Node], 
 
 
 def _arguments(pair: Pair, first: Node, second: Node) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of the first node that are kept, with those that are added, and those of the second one.
+    """Return the kept and added arguments of the first node, and the arguments taken from the second one.
 
-    The latter include defaults that are different from those of the operator that replaces the node.
+    The latter include defaults that differ from those of the new operator.
     """
     own = first.arguments
     kept = {name: own[name] for name in (own if pair.keeps is None else pair.keeps) if name in own}

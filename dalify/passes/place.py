@@ -1,7 +1,7 @@
-"""Assign a device to every node, and insert copies between devices.
+"""Assigns a device to every node, and inserts copies between devices.
 
-``mixed`` becomes a CPU node and a copy, unless the operator has a kernel for it that can be used. A GPU node whose
-operator has no GPU kernel runs on the CPU, with copies; the report contains the reason for ``Pipeline.explain``.
+``mixed`` becomes a CPU node and a copy, unless the operator has a usable kernel for it. A GPU node without a GPU kernel
+runs on the CPU, with copies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
 
     Args:
         graph: any graph.
-        report: receives a note for every node that was moved to the CPU, and for every copy.
+        report: a note is added for every node that was moved to the CPU, and for every copy.
         on_error: handling of bad samples for nodes that do not specify it.
     """
     copies: dict[tuple[Edge, str], Edge] = {}
@@ -49,7 +49,7 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
             return (moved(source, node.output_device),)
         device, operator = node.device, node.operator
         if isinstance(operator, FedSource):
-            return replace(node, device=node.output_device)  # fed data are copied there before a batch begins
+            return replace(node, device=node.output_device)  # fed data are copied there before the batch starts
         runs_on = "cpu" if device == "mixed" or isinstance(operator, Reader) else device
         if isinstance(operator, KernelOperator):
             if device == "mixed" and operator.mixed is not None:
@@ -73,7 +73,7 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
 
 
 def _checked(node: Node, checked_by: str, moved: Callable[[Edge, str], Edge]) -> Node:
-    """Return a node for ``mixed`` that gets only the samples that a node on the CPU has checked."""
+    """Return a node for ``mixed`` with a check of its samples on the CPU before it."""
     first = node.inputs[0]
     assert first is not None, "dalify bug: a decoder of nothing"
     operator = catalog.find(checked_by)
@@ -88,7 +88,7 @@ def _with_inputs(node: Node, device: str, moved: Callable[[Edge, str], Edge]) ->
     wanted = "cpu" if device == "mixed" else device
     inputs = list(node.inputs)
     for index, edge in enumerate(inputs):
-        # Predicates are read on the host, on whatever device the samples are.
+        # Predicates are read on the host, also for samples on a device.
         predicate = index == node.selecting_input
         if edge is not None:
             inputs[index] = moved(edge, "cpu" if predicate else wanted)

@@ -1,13 +1,13 @@
-"""Compute crops as early as possible: in the resize before them, and in the decoder before that.
+"""Computes crops as early as possible: in the resize before them, and in the decoder before that.
 
 ``resize`` before ``crop_mirror_normalize`` with a crop is the standard preprocessing of images for validation. The crop
-becomes part of the resize (``_resize_crop``, which reads the same pixels around its window). All images then have
-the same size, so normalization runs once for many images.
+becomes part of the resize (``_resize_crop``, with the same pixels around its window). All images then have the same
+size, so normalization runs once for many images.
 
 A decoder before a random crop, or before a resize with a crop, decodes only the part of the image that they read. They
-are not changed: their window is a function of their arguments, their random numbers and the size of the image, which
-the header of the file contains. So the decoder computes the same window and leaves the rest of the image undefined. The
-first operator declares the operators of which that holds.
+are not changed: their window is a function of their arguments, their random numbers and the image size in the file's
+header, so the decoder computes the same window. It leaves the rest of the image undefined. The first operator declares
+these pairs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def push_crop(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: any graph.
-        report: receives a note for every such operator.
+        report: a note is added for every such operator.
     """
     moved = join_pairs(
         graph,

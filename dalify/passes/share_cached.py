@@ -1,7 +1,7 @@
-"""Cache other outputs of a reader together with the samples, so that a hit does not call the reader.
+"""Caches other outputs of a reader together with the samples, so that a hit does not call the reader.
 
 With ``images = fn.cache(fn.decoders.image(encoded))`` and labels from the reader, each file would still be read for its
-label. So the cache also stores the labels of its samples.
+label. So the cache also stores the labels.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def share_cached(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: a placed graph.
-        report: receives a note for every output of a reader that a cache stores.
+        report: a note is added for every output of a reader that a cache stores.
     """
-    # The last ones first, because there may be another cache before a cache.
+    # In reverse order, because there may be another cache before a cache.
     for number in [node.number for node in reversed(graph.nodes()) if node.role is Role.CACHE]:
         cache = next((node for node in graph.nodes() if node.number == number and node.role is Role.CACHE), None)
         if cache is not None:
@@ -45,7 +45,7 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
     ]
     other_caches = {node for node in downstream if node.role is Role.CACHE}
     readers = {edge.node for edge in shared}
-    # If the reader must read anyway, nothing is saved.
+    # Sharing is useless if the reader must read anyway.
     reads_anyway = any(edge.node in readers and edge in read_downstream for edge in read_upstream) or any(
         readers & set(Graph(tuple(other.edges())).nodes())
         for other in other_caches
@@ -73,7 +73,7 @@ def _read_by(node: Node) -> Iterator[Edge]:
 
 
 def _redirected(graph: Graph, downstream: list[Node], table: dict[Edge, Edge]) -> Graph:
-    """Return the graph in which the nodes ``downstream``, in topological order, read the edges of ``table``."""
+    """Return the graph with the edges in ``table`` replaced; ``downstream`` is in topological order."""
     nodes: dict[Node, Node] = {}
 
     def new_edge(edge: Edge) -> Edge:

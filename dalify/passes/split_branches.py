@@ -1,6 +1,6 @@
-"""Insert the splits and merges of conditions.
+"""Inserts the splits of conditions.
 
-Tracing only records the branch of a node. This pass splits every value from outside of a branch that is read inside it,
+Tracing records only the branch of a node. This pass splits every value from outside of a branch that is read inside it,
 once per value and branch.
 """
 
@@ -24,7 +24,7 @@ def split_branches(graph: Graph, report: Report) -> Graph:
 
     Args:
         graph: any graph.
-        report: receives a note for every condition.
+        report: a note is added for every condition.
 
     Raises:
         DivergentBranchesError: a value of a branch is used outside it without being merged.

@@ -1,4 +1,4 @@
-"""Check the invariants of a graph after every pass. A violation is an internal error."""
+"""Checks the invariants of a graph after every pass; a violation is an internal error."""
 
 from __future__ import annotations
 

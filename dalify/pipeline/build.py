@@ -1,4 +1,4 @@
-"""Build a traced graph: assign seeds, run the passes, create the engine."""
+"""Builds a traced graph: assigns seeds, runs the passes, creates the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Built:
     """A pipeline that is ready to run.
 
     Attributes:
-        graph: after all passes.
+        graph: the graph after all passes.
         report: the changes of each pass.
         engine: the engine that runs the graph.
     """
@@ -34,17 +34,17 @@ def build(graph: Graph, outputs: int, setup: EngineSetup) -> Built:
     """Build a traced graph.
 
     Args:
-        graph: as traced.
-        outputs: number of outputs that the user receives; the others are tapped.
+        graph: the traced graph.
+        outputs: number of outputs that are returned to the user; further ones are tapped.
         setup: the options of the pipeline.
 
     Raises:
         DalifyError: the graph cannot run; the message names the operator and the user's line.
     """
     options = setup.options
-    # For the error message if there is no device: a node that the user wrote, not a copy that the passes insert.
+    # For the error message if there is no device: a node of the user, before the passes insert copies.
     gpu_node = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
-    # Before the passes, so that the nodes that they insert, replace or remove do not change random numbers.
+    # Before the passes, so that random numbers do not depend on them.
     seeds = {node.number: value for node, value in node_seeds(graph, setup.seed).items()}
     with UsingDevice(options.device_id):
         graph, report = optimize(

@@ -1,6 +1,6 @@
-"""Saving and restoring the state of a pipeline.
+"""Saves and restores the state of a pipeline.
 
-A state describes which batches the consumer has received, not which were prefetched.
+A state describes the position of the consumer; prefetched batches are not counted.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Checkpoints:
     """Saves and restores the state of a pipeline.
 
     Args:
-        context: the pipeline, whose ``build`` a subclass may override.
-        builder: has the graph and the engine.
-        run: its run.
+        context: the pipeline; a subclass may override its ``build``.
+        builder: builder of the graph and the engine.
+        run: run of the pipeline.
 
     Attributes:
-        is_restored: whether a state was loaded.
+        is_restored: True if a state was loaded.
         iterator_state: state of the iterator in the loaded state; None without one.
     """
 
@@ -51,7 +51,7 @@ class Checkpoints:
         self._description: dict[str, str] | None = None
 
     def state(self, iterator: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the position of the consumer as JSON data.
+        """Return the position of the consumer as JSON-ready data.
 
         Raises:
             CheckpointError: JSON cannot represent the state of a user's source.
@@ -82,13 +82,13 @@ class Checkpoints:
             self._context.pipeline().build()
 
     def take(self, saved: Saved | bytes | str) -> None:
-        """Restore a state now, or have the engine start there when it is built.
+        """Restore a state now or, if there is no engine yet, when the engine is built.
 
         Args:
             saved: a state, its text, or the states of all shards.
 
         Raises:
-            CheckpointError: not a state of this graph, batch size and seed, or a modified state.
+            CheckpointError: the state belongs to another graph, batch size or seed, or was modified.
         """
         builder = self._builder
         options = self._context.options
@@ -149,7 +149,7 @@ class Checkpoints:
 
 
 def text_of(state: Mapping[str, Any], filename: str | PathLike[str] | None) -> bytes:
-    """Return a state as JSON text; replace a file by it atomically, if there is a name of one."""
+    """Return a state as JSON text; if a file name is given, also replace the file by it atomically."""
     text = json.dumps(state, separators=(",", ":")).encode()
     if filename is not None:
         write_whole(filename, [text], is_durable=True)

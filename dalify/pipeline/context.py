@@ -14,7 +14,7 @@ __all__ = ["OwningPipeline", "PipelineContext"]
 
 
 class OwningPipeline(Protocol):
-    """The methods of a pipeline that its parts call, because a subclass of the user may override them."""
+    """The methods of a pipeline that its parts call, because the user's subclass may override them."""
 
     def build(self) -> None:
         """See ``Pipeline``, like the other methods."""
@@ -30,8 +30,8 @@ class OwningPipeline(Protocol):
 class PipelineContext:
     """The state that the parts of a pipeline share.
 
-    The reference to the pipeline is weak. A strong one would be a cycle: a pipeline is freed, and its threads end, as
-    soon as the user drops it.
+    The reference to the pipeline is weak, so that there is no cycle: a pipeline is freed, and its threads end, when the
+    user deletes the last reference.
 
     Attributes:
         options: options of the pipeline.
@@ -49,7 +49,7 @@ class PipelineContext:
         """Return the pipeline.
 
         Raises:
-            PipelineStateError: a ``__del__`` method uses it, of an object that is collected together with it.
+            PipelineStateError: a ``__del__`` method uses the pipeline while it is freed.
         """
         pipeline = self._pipeline()
         if pipeline is None:
@@ -57,5 +57,5 @@ class PipelineContext:
         return pipeline
 
     def point_to(self, pipeline: OwningPipeline) -> None:
-        """Refer to another pipeline, which takes over the parts."""
+        """Refer to another pipeline, which uses the parts from now on."""
         self._pipeline = weakref.ref(pipeline)

@@ -38,7 +38,7 @@ class _Source(Pipeline):
 
     Args:
         node: the source.
-        label: its name, or operator and occurrence; it determines the order of shuffling.
+        label: its name, or operator and occurrence; the order of shuffling depends on it.
         options: options of the debugged pipeline.
         seed: seed of the debugged pipeline.
     """
@@ -56,7 +56,7 @@ class _Source(Pipeline):
 
 
 class _Runner(PipelineEngine):
-    """Runs the function of a pipeline, in the place of an engine.
+    """Runs the function of a pipeline instead of an engine.
 
     Attributes:
         seed: seed of the pipeline.
@@ -70,8 +70,8 @@ class _Runner(PipelineEngine):
         self.seed = 0
         self.sources: dict[str, _Source] = {}
         self._current: dict[str, list[Batch]] = {}  # batches of the sources for this run
-        self._waiting: dict[str, list[tuple[Any, Any]]] = {}  # fed before the source was known
-        self._ready: list[tuple[Batch, ...]] = []  # runs ahead of the consumer
+        self._waiting: dict[str, list[tuple[Any, Any]]] = {}  # data fed before the function has created the source
+        self._ready: list[tuple[Batch, ...]] = []  # outputs of runs in advance
         self._number = 0
         self._scheduled = 0
         self.edges: tuple[Edge, ...] = ()
@@ -89,18 +89,18 @@ class _Runner(PipelineEngine):
 
     @property
     def engines(self) -> list[Engine]:
-        """The engines of the sources that are known."""
+        """The engines of the sources that the function has created."""
         return [engine for source in self.sources.values() for engine in parts_of(source).builder.engine().engines]
 
     def depth_for_threads(self, depth: int) -> int:
-        """Return the depth: nothing is prefetched."""
+        """Return the depth unchanged, because nothing is prefetched."""
         return depth
 
     def check_input(self, name: str) -> None:
-        """Accept any name: sources may be fed before they are known."""
+        """Accept any name, because sources may be fed before the function has created them."""
 
     def state(self) -> dict[str, Any]:
-        """Raise an error: in debug mode there is no state to save.
+        """Raise an error, because in debug mode there is no state to save.
 
         Raises:
             CheckpointError: always.
@@ -108,7 +108,7 @@ class _Runner(PipelineEngine):
         raise _no_state()
 
     def feed(self, source: str | Node, data: Any, layout: str | None) -> None:
-        """Accept data for a source by its name, even before the function has created it."""
+        """Feed data to a source by its name, also before the function has created it."""
         name = source.name if isinstance(source, Node) else source
         if name is None:
             raise PipelineStateError.here(
@@ -140,7 +140,7 @@ class _Runner(PipelineEngine):
         return self._run()
 
     def run_ahead(self) -> None:
-        """Run the function once to discover its sources; the batch is kept for the consumer."""
+        """Run the function once to find its sources; the batch is kept for the consumer."""
         if not self._number and not self._ready:
             self._ready.append(self._run())
 
@@ -231,7 +231,7 @@ class _Runner(PipelineEngine):
 
 
 class _RunnerBuilder(EngineBuilder):
-    """Gives the runner to a pipeline in the place of an engine. There is no graph before the first run."""
+    """Returns the runner instead of an engine; there is no graph before the first run."""
 
     def __init__(self, runner: _Runner, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -1,4 +1,4 @@
-"""``@pipeline_def``, which turns a Python function into a pipeline factory."""
+"""``@pipeline_def`` converts a Python function to a pipeline factory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dalify.pipeline.pipeline import Pipeline
 if TYPE_CHECKING:
     from dalify.pipeline import debugging
 else:
-    # Imported at first use: it imports the executor.
+    # Imported at first use, because it imports the executor.
     debugging = LazyModule("dalify.pipeline.debugging", "debug mode")
 
 __all__ = ["pipeline_def"]

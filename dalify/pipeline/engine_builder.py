@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dalify.pipeline import build as building
     from dalify.pipeline import state as saving
 else:
-    # Imported at first use: passes, executor and sources are half of the package and only needed to build a pipeline.
+    # Imported at first use, because passes, executor and sources are half of the package.
     building = LazyModule("dalify.pipeline.build", "building a pipeline")
     saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
 
@@ -66,7 +66,7 @@ class EngineBuilder:
     """Builds the engine of a pipeline at first use, and owns it.
 
     Args:
-        context: the pipeline, whose ``build`` a subclass may override.
+        context: the pipeline; a subclass may override its ``build``.
         definition: its graph.
         taps: values that it keeps.
 
@@ -74,10 +74,10 @@ class EngineBuilder:
         seed: seed of all random numbers, 64 bits.
         name: prefix of the names of the threads.
         built: the graph after all passes and the engine; None before the first use.
-        initial_state: saved state at which the next engine starts; None: at the first batch.
-        restore_error: the error of a state that was restored in part, so that the engine cannot run; None otherwise.
-        service: computes batches instead of worker processes; None if nothing does.
-        is_closed: whether the pipeline was closed and cannot run.
+        initial_state: saved state at which the next engine starts; None for the first batch.
+        restore_error: the error of a state that was restored in part, so that the engine cannot run; None without one.
+        service: computes batches instead of worker processes; None without one.
+        is_closed: True if the pipeline was closed and cannot run.
     """
 
     def __init__(self, context: PipelineContext, definition: GraphDefinition, taps: Taps) -> None:
@@ -128,14 +128,14 @@ class EngineBuilder:
         return self.built.engine
 
     def find_sources(self) -> None:
-        """Find the sources, in debug mode, by one run of the function; others are known when the engine is built."""
+        """Find the sources; in debug mode, this runs the function once."""
 
     def externals(self) -> list[ExternalFeed]:
-        """Return the external sources; in debug mode those that are known."""
+        """Return the external sources; in debug mode those that the function has created."""
         return [feed for engine in self.engine().engines for feed in engine.feeds.externals]
 
     def readers(self) -> list[ReaderFeed]:
-        """Return the readers; in debug mode those that are known."""
+        """Return the readers; in debug mode those that the function has created."""
         return [feed for engine in self.engine().engines for feed in engine.feeds.readers.values()]
 
     def build(self) -> None:
@@ -162,7 +162,7 @@ class EngineBuilder:
             weakref.finalize(self._context.pipeline(), self.built.engine.close, wait=False)
 
     def start_at(self, state: dict[str, Any]) -> None:
-        """Close the engine, if there is one. The next one starts at a saved state."""
+        """Close the engine if there is one; the next one starts at a saved state."""
         if self.built is not None:
             self.built.engine.close()
         self.built = self.restore_error = None

@@ -25,7 +25,7 @@ class GraphDefinition:
     """The graph that the user defines.
 
     Args:
-        context: the pipeline, whose ``define_graph`` a subclass may override.
+        context: the pipeline; a subclass may override its ``define_graph``.
     """
 
     def __init__(self, context: PipelineContext) -> None:
@@ -37,7 +37,7 @@ class GraphDefinition:
         self._scopes: list[AbstractContextManager[None]] = []
 
     def begin(self) -> None:
-        """Record the nodes that this thread makes, until ``end``."""
+        """Record the nodes that this thread creates, until ``end``."""
         scope = recording(self._nodes)
         scope.__enter__()
         self._scopes.append(scope)
@@ -48,7 +48,7 @@ class GraphDefinition:
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End the definition that ``begin`` began last; see ``__exit__`` for the arguments."""
+        """End the definition that was begun last; see ``__exit__`` for the arguments."""
         self._scopes.pop().__exit__(exception_type, exception_value, traceback)
         if exception_value is not None and not isinstance(exception_value, DalifyError):
             _explain(exception_value, traceback)
@@ -57,8 +57,8 @@ class GraphDefinition:
         """Set the outputs, for instance the return value of a pipeline function.
 
         Raises:
-            GraphError: graph values inside nested lists.
-            ArgumentTypeError: a value that cannot be an output.
+            GraphError: graph values are in nested lists.
+            ArgumentTypeError: a value cannot be an output.
         """
         self._outputs = tuple(output_edges(values))
         self._traced = None
@@ -68,7 +68,7 @@ class GraphDefinition:
         self._sinks.append(edge.edge.node)
 
     def take(self, graph: Graph) -> None:
-        """Use a graph that exists already."""
+        """Use an existing graph."""
         self._outputs, self._traced = graph.outputs, graph
 
     @property
@@ -77,7 +77,7 @@ class GraphDefinition:
         return self._outputs is None
 
     def graph(self) -> Graph:
-        """Return the graph as traced; without outputs, the outputs are those of ``define_graph``.
+        """Return the traced graph; if no outputs were set, ``define_graph`` is called.
 
         Raises:
             NoGraphError: there are no outputs and no sinks, or ``define_graph`` is not overridden.
@@ -110,7 +110,7 @@ class GraphDefinition:
 
 
 def _explain(error: BaseException, traceback: TracebackType | None) -> None:
-    """Add a note to an error of a library such as NumPy that was called with a graph value, or of ``x.shape[0]``."""
+    """Add a note to an error of a library that was called with a graph value, or to the error of ``x.shape[0]``."""
     frame = None
     while traceback is not None:
         frame, traceback = traceback.tb_frame, traceback.tb_next
@@ -134,7 +134,7 @@ def _explain(error: BaseException, traceback: TracebackType | None) -> None:
 
 
 def _check_names(graph: Graph) -> None:
-    """Check that names are unique: they identify readers, sources and random streams.
+    """Check that names are unique, because they identify readers, sources and random streams.
 
     Raises:
         GraphError: two operators have the same name.
@@ -155,8 +155,8 @@ def output_edges(values: Sequence[Any]) -> Iterator[Edge]:
     """Yield the return values of a pipeline function as edges of the graph.
 
     Raises:
-        GraphError: graph values inside nested lists.
-        ArgumentTypeError: a value that cannot be an output.
+        GraphError: graph values are in nested lists.
+        ArgumentTypeError: a value cannot be an output.
     """
     for index, value in enumerate(values):
         if isinstance(value, Expression):

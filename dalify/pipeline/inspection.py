@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from dalify.executor.recovery import BadSample
     from dalify.graph import draw, serialize
 else:
-    # Imported at first use: few programs draw or serialize a graph.
+    # Imported at first use, because few programs draw or serialize a graph.
     pathlib = LazyModule("pathlib", "writing files")
     draw = LazyModule("dalify.graph.draw", "drawing a graph")
     serialize = LazyModule("dalify.graph.serialize", "serializing a graph")
 
 __all__ = ["Inspection", "deserialized"]
 
-_VIDEOS = "av"  # the package of operators for videos
+_VIDEOS = "av"  # package that the operators for videos need
 
 
 class Inspection:
     """Describes a pipeline; the methods of ``Pipeline`` describe the results.
 
     Args:
-        context: the pipeline, whose ``build`` a subclass may override.
+        context: the pipeline; a subclass may override its ``build``.
         definition: the graph that the user defines.
-        builder: has the built graph and the engine.
+        builder: builder of the graph and the engine.
     """
 
     def __init__(self, context: PipelineContext, definition: GraphDefinition, builder: EngineBuilder) -> None:
@@ -69,7 +69,7 @@ class Inspection:
         return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches, *decoders, *kernels])
 
     def reader_meta(self, name: str | None) -> dict[str, Any]:
-        """Return sizes and sharding of a reader; None: of all readers by name.
+        """Return sizes and sharding of a reader; for None those of all readers by name.
 
         Raises:
             PipelineStateError: there is no reader of that name.
@@ -87,26 +87,26 @@ class Inspection:
         return found[name]
 
     def epoch_size(self, name: str | None) -> int | dict[str, int]:
-        """Return the number of samples of a reader; None: of all readers by name."""
+        """Return the number of samples of a reader; for None those of all readers by name."""
         meta = self.reader_meta(name)
         if name is not None:
             return meta["epoch_size_padded"]
         return {key: value["epoch_size_padded"] for key, value in meta.items()}
 
     def remaining_of_epochs(self, name: str) -> dict[int, int]:
-        """Return the number of samples of all shards that are left of epochs begun with another number of shards."""
+        """Return the number of unread samples of all shards, by epoch, for epochs begun with other shards."""
         for feed in self._builder.readers():
             if feed.node.label == name:
                 return feed.sampler.left()
         return {}
 
     def bad_samples(self, epoch: int | None) -> list[BadSample]:
-        """Return the samples of an epoch that could not be read or decoded; None: of all epochs."""
+        """Return the samples of an epoch that could not be read or decoded; for None those of all epochs."""
         found = [sample for engine in self._builder.engine().engines for sample in engine.recovery.bad_samples]
         return [sample for sample in found if epoch is None or sample.epoch == epoch]
 
     def external_sources(self) -> tuple[Node, ...]:
-        """Return the nodes of the graph that take data from outside."""
+        """Return the nodes for external data."""
         return tuple(node for node in self._builder.graph().nodes() if isinstance(node.operator, FedSource))
 
     def executor_statistics(self) -> dict[str, Any]:
@@ -129,11 +129,11 @@ class Inspection:
         return draw.to_svg(self._builder.graph())
 
     def write_svg(self, filename: str | PathLike[str]) -> None:
-        """Write this drawing."""
+        """Write the drawing to a file."""
         pathlib.Path(filename).write_text(self.svg())
 
     def serialized(self, filename: str | PathLike[str] | None) -> bytes:
-        """Return the graph and the main options as JSON, and write them to a file if there is a name of one.
+        """Return the graph and the main options as JSON, and write them to a file if a name is given.
 
         Raises:
             SerializationError: the graph contains Python functions.
@@ -151,12 +151,12 @@ def deserialized(
     """Return the graph and the options in a serialized pipeline; ``options_from_json`` reads the options.
 
     Args:
-        text: the JSON; None: it is read from a file.
+        text: the JSON; None to read it from a file.
         filename: path of the file.
         allow_side_effects: accept operators that write files or run Python code.
 
     Raises:
-        SerializationError: damaged, or with such an operator.
+        SerializationError: the JSON is damaged, or contains such an operator.
     """
     data = serialize.loads(text if text is not None else pathlib.Path(filename or "").read_bytes())
     graph = serialize.from_json(data, allow_side_effects=allow_side_effects)
@@ -164,7 +164,7 @@ def deserialized(
 
 
 def _video_decoders(nodes: Iterable[Node]) -> list[str]:
-    """Return the video decoder of each operator that reads videos."""
+    """Return the video decoder of each operator for videos, as lines for ``explain``."""
     hardware = video_hardware()
     decoder = "the host" if hardware is None else f"{hardware}, or the host what that does not support"
     return [
@@ -175,6 +175,6 @@ def _video_decoders(nodes: Iterable[Node]) -> list[str]:
 
 
 def _nodes_of(plan: Plan) -> str:
-    """Describe the user's nodes of a plan."""
+    """Return a list of the user's nodes in a plan as text."""
     nodes = [step.node for stage in plan.stages for step in stage.steps if not step.node.operator.name.startswith("_")]
-    return ", ".join(map(repr, dict.fromkeys(nodes))) or "nothing"  # a step that parses has the node of the decoder
+    return ", ".join(map(repr, dict.fromkeys(nodes))) or "nothing"  # a ParseStep has the node of its decoder

@@ -19,13 +19,13 @@ __all__ = ["MissingParts", "Parts"]
 
 
 class MissingParts:
-    """Replaces the parts of a pipeline if the class of the user did not call ``Pipeline.__init__``."""
+    """Replaces the parts of a pipeline if the user's class did not call ``Pipeline.__init__``."""
 
     def __get__(self, pipe: Any, owner: type[Any]) -> Any:
-        """Raise if the attribute of a pipeline is read.
+        """Raise an error.
 
         Raises:
-            PipelineStateError: the attribute is read.
+            PipelineStateError: the attribute of a pipeline is read.
         """
         if pipe is None:
             return self
@@ -37,14 +37,14 @@ class MissingParts:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a pipeline. A part refers to parts before it, and only weakly to the pipeline.
+    """The parts of a pipeline. A part refers to previous parts, and only weakly to the pipeline.
 
     Attributes:
-        context: options of the pipeline, and other state that all parts share.
+        context: options of the pipeline and other shared state.
         definition: the graph that the user defines.
         taps: values that are kept although they are not outputs.
         builder: builds the engine and owns it.
-        run: which batches are scheduled and returned.
+        run: schedules, returns and checks batches.
         checkpoints: saves and restores states.
         inspection: explains, draws and serializes the graph.
     """

@@ -1,4 +1,4 @@
-"""Runs a pipeline: which batches are scheduled, returned, and checked."""
+"""Runs a pipeline: schedules, returns and checks batches."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Run:
     """The run of a pipeline.
 
     Args:
-        context: the pipeline, whose ``iter_setup`` and ``feed_input`` a subclass may override.
+        context: the pipeline; a subclass may override its ``iter_setup`` and ``feed_input``.
         taps: values that it keeps.
-        builder: has the engine.
+        builder: builder of the engine.
 
     Attributes:
-        is_exhausted: whether a source has ended; batches may still be in progress.
-        has_delivered: whether this epoch of the external sources has returned a batch, an error, or its end.
+        is_exhausted: True if a source has ended; batches may still be in progress.
+        has_delivered: True if this epoch of the external sources has returned a batch, an error, or its end.
         next_epoch: number of the first epoch from which no iterator has returned a batch.
-        api: how batches were requested; None: not yet.
-        checks_api: whether only one API may be used.
+        api: the API through which batches were requested; None before the first request.
+        checks_api: True if only one API may be used.
     """
 
     def __init__(self, context: PipelineContext, taps: Taps, builder: EngineBuilder) -> None:
@@ -66,14 +66,14 @@ class Run:
             return self._collect()
 
     def next_outputs(self) -> tuple[TensorList, ...]:
-        """Do the same for an iterator, which may be mixed with other APIs."""
+        """Return the outputs of the next iteration for an iterator, which may be mixed with other APIs."""
         with self._context.lock:
             self.api = PipelineAPIType.ITERATOR if self.api is None else self.api
             self._schedule_ahead()
             return self._collect()
 
     def schedule(self) -> None:
-        """Schedule an iteration without waiting for it, the first time the prefetched ones, too; none after the end."""
+        """Schedule an iteration without waiting, and in the first call prefetched ones; no effect at the end."""
         with self._context.lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
             engine = self._builder.engine()
@@ -114,7 +114,7 @@ class Run:
         self._builder.engine().feed(source, data, layout)
 
     def feed_count(self, name: str) -> int:
-        """Return how many batches of an external source the first run takes if they have been fed.
+        """Return the number of batches that the first run takes from an external source if they have been fed.
 
         Raises:
             UnknownInputError: there is no such external source.
@@ -123,7 +123,7 @@ class Run:
         return self._builder.depth
 
     def reset(self) -> None:
-        """Begin the next epoch of all external sources, unless this one has not returned anything."""
+        """Begin the next epoch of all external sources; no effect if this one has not returned anything."""
         with self._context.lock:
             engine = self._builder.engine()
             if not self.has_delivered:
@@ -143,7 +143,7 @@ class Run:
             self._shared = None
 
     def begin_at(self, *, is_exhausted: bool, has_delivered: bool) -> None:
-        """Continue at another position, at which the engine is or will be."""
+        """Set the attributes for another position of the engine."""
         self.is_exhausted = is_exhausted
         self.has_delivered = has_delivered
         self.next_epoch = 0
@@ -198,7 +198,7 @@ class Run:
             self._context.pipeline().iter_setup()
             engine = self._builder.engine()
             engine.schedule()
-            if self._builder.is_closed:  # by another thread, which may not know this batch
+            if self._builder.is_closed:  # by another thread, which may not have discarded this batch
                 engine.discard()
         except StopIteration:
             self.is_exhausted = True

@@ -1,7 +1,7 @@
 """The format of saved states: JSON data with a description of the graph and a checksum.
 
-Reading a state executes no code. It contains a digest per kind of operator, so that the error for a state of another
-graph can name the operators that differ. The checksum detects modified and truncated states.
+Reading a state executes no code. It contains a digest per kind of operator, so that errors can name the operators that
+differ. The checksum detects modified and truncated states.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SOURCE_ARGUMENTS = {"num_outputs", "cycle", "batch", "batch_info", "repeat_last
 def describe(graph: Graph) -> dict[str, str]:
     """Return the description of a graph in a state: per operator ``count-digest``, and a digest of the connections.
 
-    Devices, caches, source lines, Python functions and paths are not included: they may change.
+    Devices, caches, source lines, Python functions and paths are not included, because they may change.
     """
     nodes = [node for node in graph.nodes() if not _changes_nothing(node)]
     numbers = {node: index for index, node in enumerate(nodes)}
@@ -81,7 +81,7 @@ def _arguments(node: Node) -> list[Any]:
     elif isinstance(operator, FedSource) and operator.feed_function is None:
         names = _SOURCE_ARGUMENTS
     else:
-        # The process of a function and caching do not change results.
+        # Caching, and the process that calls a function, do not change results.
         names = set(arguments) - CACHE_ARGUMENTS - {"parallel"}
     values = {name: _plain(arguments[name]) for name in sorted(names)}
     # Without defaults, so that states remain valid if a later version adds an argument.
@@ -110,7 +110,7 @@ def _canonical(data: Any) -> bytes:
 
 
 def sealed(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a state with its checksum as JSON data: tuples become lists, keys strings.
+    """Return a state with its checksum as JSON-ready data: tuples become lists, keys become strings.
 
     Raises:
         CheckpointError: JSON cannot represent the state of a source.
@@ -132,7 +132,7 @@ def opened(saved: Mapping[str, Any] | bytes | str) -> dict[str, Any]:
         saved: result of ``state_dict`` or ``checkpoint``.
 
     Raises:
-        CheckpointError: not a state, a state of another version, or a modified state.
+        CheckpointError: the argument is not a state, has another version, or was modified.
     """
     try:
         state: Any = dict(saved) if isinstance(saved, Mapping) else json.loads(saved)
@@ -190,7 +190,7 @@ def merged(states: Sequence[dict[str, Any]], shard: tuple[int, int] | None) -> d
         )
     if len(states) == 1 or shard is None:
         return states[0]
-    # The new shards should not all have the seed of one old shard, because random augmentations depend on it.
+    # So that new shards have different seeds, on which random augmentations depend.
     own = states[shard[0] % len(states)]
     for state in states:
         if any(_is_reader(item) and (item["shard_id"], item["num_shards"]) == shard for item in state["sources"]):

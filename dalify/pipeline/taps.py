@@ -1,4 +1,4 @@
-"""Values of operators that a pipeline keeps although they are not among its outputs."""
+"""Values of operators that a pipeline keeps in addition to its outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Taps:
     """The values of named operators for the last returned batch.
 
     Args:
-        context: its options have the names of the operators.
+        context: the pipeline; its options contain the names of the operators.
     """
 
     def __init__(self, context: PipelineContext) -> None:
@@ -49,7 +49,7 @@ class Taps:
         return replace(graph, outputs=(*graph.outputs, *edges)) if edges else graph
 
     def keep(self, graph: Graph, outputs: tuple[Batch, ...]) -> tuple[Batch, ...]:
-        """Keep the values of a batch.
+        """Keep the values of a batch, and return the outputs for the user.
 
         Args:
             graph: the graph without additional outputs.

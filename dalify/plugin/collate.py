@@ -1,6 +1,6 @@
 """Collation of the samples of an output, also if their shapes differ: ``collate={"boxes": "list", "audio": Pad()}``.
 
-Collations work on NumPy arrays, or on torch tensors on a device. Frameworks convert the results to their tensors.
+Results are NumPy arrays, or torch tensors on a device; the iterators convert them to tensors of their framework.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ class Pad:
 
     Args:
         value: fill value.
-        multiple: extents are rounded up to a multiple, one for all axes or one per axis; 1: the extents of the largest
-            sample.
+        multiple: extents are rounded up to this multiple, an integer for all axes or one per axis.
     """
 
     value: float = 0
     multiple: int | Sequence[int] = 1
 
     def __call__(self, name: str, output: Output, count: int) -> Any:
-        """Return the array."""
+        """Return the padded array of the first ``count`` samples."""
         if not count:
             return empty_dense(output)
         batch = batch_of(output)
@@ -77,19 +76,19 @@ class Pad:
 
 
 def array_of(value: TensorCPU | TensorGPU) -> Any:
-    """Return an array of the same memory: of NumPy, or of torch on a device."""
+    """Return a NumPy array, or a torch tensor on a device, that shares the memory."""
     return np.asarray(value) if isinstance(value, TensorCPU) else torch.from_dlpack(value)
 
 
 def arrays_of(output: Output, count: int) -> list[Any]:
-    """Return the arrays of the first samples."""
+    """Return the arrays of the first ``count`` samples."""
     if isinstance(output, TensorListCPU):
         return batch_of(output).samples[:count]
     return [array_of(output[index]) for index in range(count)]
 
 
 def empty_dense(output: Output) -> Any:
-    """Return an empty array ``[0, ...]`` with the type and extents of a sample."""
+    """Return an empty array ``[0, ...]`` with the dtype and extents of the first sample."""
     return array_of(output[0])[None][:0]
 
 
@@ -145,13 +144,13 @@ def collations(chosen: Any, names: Sequence[str], known: Mapping[str, Collation]
     """Return the collation of each output.
 
     Args:
-        chosen: argument of the user: one for all outputs, or by name; None: dense.
+        chosen: the user's argument: one for all outputs, or a dictionary by name; None for dense.
         names: names of the outputs.
         known: collations of the framework, by name.
 
     Raises:
         ArgumentValueError: an unknown output or collation.
-        ArgumentTypeError: another type.
+        ArgumentTypeError: the argument has another type.
     """
     if chosen is None or isinstance(chosen, (str, Pad)):
         return [_collation("dense" if chosen is None else chosen, known)] * len(names)

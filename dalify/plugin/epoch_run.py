@@ -1,7 +1,7 @@
-"""Pipelines that run in lockstep, epoch after epoch, and the position of their consumer, which can be saved.
+"""Runs the pipelines of an iterator and saves the position of their consumer.
 
-A state consists of the states of the pipelines, each of which contains the counters of the iterator. So the list of
-DALI's ``checkpoints()`` and the dictionary of ``state_dict()`` have the same content.
+A state consists of the states of the pipelines, which all contain the counters of the iterator. So the list of DALI's
+``checkpoints()`` and the dictionary of ``state_dict()`` have the same content.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _SHOWN_BAD_SAMPLES = 5
 
 @dataclass(eq=False, repr=False)
 class EpochRun:
-    """Runs built pipelines in lockstep, epoch after epoch.
+    """Runs built pipelines together, epoch after epoch: each returns one batch per step.
 
     Args:
-        pipelines: they have the same batch size.
+        pipelines: built pipelines with the same batch size.
         epochs: counts the batches of an epoch.
         names: names of the outputs, for error messages.
         reader_name: name of the reader that determines the epochs; None without one.
-        resets_itself: the next epoch begins when one has ended.
-        starts_fresh: every epoch begins at the first sample of the shard.
+        resets_itself: begin the next epoch when one has ended.
+        starts_fresh: begin every epoch at the first sample of the shard.
         prepares: start to compute the first batches of an epoch immediately.
 
     Attributes:
         epoch: number of the current epoch, from 0.
         delivered: number of batches of this epoch that were returned.
-        continues: the next loop continues in the middle of an epoch.
+        continues: True if the next loop continues in the middle of an epoch.
 
     Raises:
         CheckpointError: the pipelines were restored from states that were not saved together, or by an iterator with
@@ -60,7 +60,7 @@ class EpochRun:
     prepares: bool
 
     def __post_init__(self) -> None:
-        # After another iterator, the next epoch; batches of `run` before do not count.
+        # After another iterator, its next epoch. Earlier batches of `Pipeline.run` are not counted.
         self.epoch = max(pipeline.next_epoch for pipeline in self.pipelines)
         for pipeline in self.pipelines:
             if pipeline.has_run:
@@ -82,7 +82,7 @@ class EpochRun:
 
     @property
     def length(self) -> int | None:
-        """Number of batches of the current epoch, after its end of the next one; None if it is not known."""
+        """Number of batches of the current epoch, or of the next one after its end; None if unknown."""
         epochs = self.epochs
         if self._is_over:
             epochs = copy.copy(epochs)
@@ -92,7 +92,7 @@ class EpochRun:
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def next_batches(self) -> list[tuple[Outputs, int]]:
-        """Return the outputs of each pipeline, and how many of their samples belong to the epoch.
+        """Return for each pipeline its outputs and the number of their samples that belong to the epoch.
 
         Raises:
             StopIteration: the epoch is over.
@@ -119,7 +119,7 @@ class EpochRun:
             outputs = self._fetch_once()
         except StopIteration:
             if self._is_sized and self.delivered == 0 and self._may_be_exhausted:
-                # The previous epoch ended with the last batch of the source, whose end is only detected now.
+                # The previous epoch ended with the last batch of the source; its end is detected only now.
                 self._may_be_exhausted = False
                 self._reset_sources()
                 return self._fetch()
@@ -141,7 +141,7 @@ class EpochRun:
             except Exception as error:
                 failure.record(error)
         if failure:
-            self.delivered += 1  # the batch is lost in all pipelines, so that they stay in lockstep
+            self.delivered += 1  # the batch is lost in all pipelines, so that their positions stay equal
             failure.raise_first()
         return outputs
 
@@ -159,7 +159,7 @@ class EpochRun:
     # -- epochs --------------------------------------------------------------------------------------------------------
 
     def _end(self) -> NoReturn:
-        """End the epoch."""
+        """End the epoch and raise StopIteration."""
         self._is_over = True
         self._report_bad_samples()
         if self.resets_itself:
@@ -240,7 +240,7 @@ class EpochRun:
     # -- states --------------------------------------------------------------------------------------------------------
 
     def state(self) -> list[dict[str, Any]]:
-        """Return the states of the pipelines at the position of the consumer, after any batch, as JSON data."""
+        """Return the states of the pipelines at the position of the consumer, as JSON-ready data."""
         counters = {
             "epoch": self.epoch,
             "delivered": self.delivered,
@@ -274,7 +274,7 @@ class EpochRun:
         self._prepare()
 
     def _take_counters(self) -> None:
-        """Restore the counters in the states of the pipelines.
+        """Restore the counters from the states of the pipelines.
 
         Raises:
             CheckpointError: the states were not saved together, or by an iterator with other options.

@@ -34,16 +34,16 @@ class LastBatchPolicy(Enum):
 
 
 class Epochs(ABC):
-    """Counts the batches of one epoch after the other. The defaults are for epochs of unknown length."""
+    """Counts the batches of epochs; the defaults are for epochs of unknown length."""
 
     @property
     def batches(self) -> int | None:
-        """Number of batches of the current epoch; None: until the data end."""
+        """Number of batches of the current epoch; None if it lasts until the data end."""
         return None
 
     @property
     def surplus(self) -> int:
-        """Number of batches that are read at the end of the epoch and dropped."""
+        """Number of batches that are read and dropped at the end of the epoch."""
         return 0
 
     @property
@@ -53,16 +53,21 @@ class Epochs(ABC):
 
     @abstractmethod
     def kept(self, pipeline: int, batch: int) -> int:
-        """Return how many samples of a batch are returned; both numbers start at 0."""
+        """Return the number of samples that are returned of a batch.
+
+        Args:
+            pipeline: index of the pipeline.
+            batch: index of the batch in the epoch.
+        """
 
     def advance(self) -> None:  # noqa: B027 -- nothing is counted
-        """Go to the next epoch; its data follow the data of this epoch."""
+        """Start the next epoch; its data follow the data of this epoch."""
 
     def restart(self, epoch: int) -> None:  # noqa: B027 -- nothing is counted
-        """Go to an epoch that begins with the first sample of its shard."""
+        """Start an epoch at the first sample of its shard."""
 
     def state(self) -> dict[str, Any]:
-        """Return the position and the options as JSON data."""
+        """Return the position and the options as JSON-ready data."""
         return {"counts": []}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -73,9 +78,9 @@ class Epochs(ABC):
         """Continue in the middle of an epoch whose remaining samples were divided among another number of shards.
 
         Args:
-            state: of the epochs before.
-            delivered: number of batches that the epoch had returned.
-            left: remaining number of samples of all shards, by epoch of the reader.
+            state: result of ``state()`` with the former number of shards.
+            delivered: number of batches of the epoch that were returned.
+            left: number of remaining samples of all shards, by epoch of the reader.
         """
         _check_counts(state, self)
 
@@ -87,7 +92,7 @@ class OpenEpochs(Epochs):
         self._batch_size = batch_size
 
     def kept(self, pipeline: int, batch: int) -> int:
-        """Return the size of the whole batch."""
+        """Return the batch size."""
         return self._batch_size
 
 
@@ -95,11 +100,11 @@ class SizedEpochs(Epochs):
     """Epochs with a fixed number of samples over all pipelines.
 
     Args:
-        size: samples in an epoch, at least 1.
-        batch_size: samples in a batch of one pipeline.
+        size: number of samples in an epoch, at least 1.
+        batch_size: number of samples in a batch of one pipeline.
         pipelines: number of pipelines.
-        policy: for the last batch.
-        is_padded: the reader pads the last batch, so that the next epoch begins at its first sample.
+        policy: policy for the last batch.
+        is_padded: True if the reader pads the last batch, so that the next epoch begins at its first sample.
     """
 
     def __init__(self, size: int, batch_size: int, pipelines: int, policy: LastBatchPolicy, is_padded: bool) -> None:
@@ -108,7 +113,7 @@ class SizedEpochs(Epochs):
         self._step = pipelines * batch_size
         self._policy = policy
         self._fills_from_next_epoch = policy is LastBatchPolicy.FILL and not is_padded
-        self._ahead = 0  # samples of this epoch that the previous one returned
+        self._ahead = 0  # number of samples of this epoch that the previous one returned
 
     @property
     def batches(self) -> int:
@@ -123,23 +128,23 @@ class SizedEpochs(Epochs):
 
     @property
     def surplus(self) -> int:
-        """1 if the size is not a multiple of the batch size: that batch is read and dropped."""
+        """1 if the policy is DROP and the last batch is partial, otherwise 0."""
         return int(self._policy is LastBatchPolicy.DROP and self._size % self._step > 0)
 
     def kept(self, pipeline: int, batch: int) -> int:
-        """Return how many samples of a batch are returned; the batches of the pipelines are consecutive."""
+        """Return the number of samples that are returned of a batch; the pipelines' batches are consecutive."""
         if self._policy is not LastBatchPolicy.PARTIAL:
             return self._batch_size
         left = self._size - batch * self._step - pipeline * self._batch_size
         return min(self._batch_size, max(0, left))
 
     def advance(self) -> None:
-        """Go to the next epoch."""
+        """Start the next epoch."""
         if self._fills_from_next_epoch:
             self._ahead = (self._ahead + self.batches * self._step) % self._size
 
     def restart(self, epoch: int) -> None:
-        """Start an epoch with its first sample."""
+        """Start an epoch at its first sample."""
         self._ahead = 0
 
     def state(self) -> dict[str, Any]:
@@ -153,7 +158,7 @@ class SizedEpochs(Epochs):
         self._ahead = int(state["ahead"])
 
     def divide(self, state: dict[str, Any], delivered: int, left: Mapping[int, int]) -> None:
-        """Raise an error: only readers know how samples are divided."""
+        """Raise CheckpointError, because without a reader the division of the samples is unknown."""
         raise CheckpointError(
             "an epoch with size= cannot be resumed with another number of shards.",
             hint="Specify the reader instead: reader_name='Reader'.",
@@ -161,7 +166,7 @@ class SizedEpochs(Epochs):
 
 
 class _Samples(NamedTuple):
-    """The samples of an epoch, divided among shards: two numbers for any number of shards.
+    """The samples of an epoch, divided among any number of shards.
 
     Attributes:
         total: number of samples of all shards.
@@ -188,16 +193,16 @@ class ReaderEpochs(Epochs):
 
     Args:
         metas: result of ``Pipeline.reader_meta`` for the reader, per pipeline.
-        batch_size: samples in a batch of one pipeline.
-        policy: for the last batch.
+        batch_size: number of samples in a batch of one pipeline.
+        policy: policy for the last batch.
 
     Attributes:
-        size: samples of all shards.
+        size: number of samples of all shards.
         shards: number of shards.
-        stick_to_shard: whether a pipeline reads the same shard in each epoch.
-        is_padded: whether the reader fills the last batch.
-        sizes: int64 ``[shards]``, samples of each shard in the current epoch.
-        ahead: int64 ``[shards]``, samples of each shard that the previous epoch returned.
+        stick_to_shard: True if a pipeline reads the same shard in each epoch.
+        is_padded: True if the reader fills the last batch.
+        sizes: number of samples of each shard in the current epoch, int64 ``[shards]``.
+        ahead: number of samples of each shard that the previous epoch returned, int64 ``[shards]``.
 
     Raises:
         IteratorArgumentError: the readers of the pipelines differ.
@@ -218,7 +223,7 @@ class ReaderEpochs(Epochs):
         self._policy = policy
         self.is_padded = bool(metas[0]["pad_last_batch"])
         self._fills_from_next_epoch = policy is LastBatchPolicy.FILL and not self.is_padded
-        # Of an epoch resumed with another number of shards: batches returned before, remaining samples by epoch.
+        # For an epoch resumed with another number of shards: batches returned before, remaining samples by epoch.
         self._batches_before = 0
         self._remaining: dict[int, _Samples] = {}
         self.restart(0)
@@ -247,18 +252,18 @@ class ReaderEpochs(Epochs):
 
     @property
     def surplus(self) -> int:
-        """1 if the smallest shard is not a multiple of the batch size: that batch is read and dropped."""
+        """1 if the policy is DROP and the last batch of the smallest shard is partial, otherwise 0."""
         return int(self._policy is LastBatchPolicy.DROP and int(np.min(self.sizes)) % self._batch_size > 0)
 
     @property
     def samples(self) -> int:
-        """Samples of a pipeline: of the smallest shard for DROP, of the largest with padding, else of whole batches."""
+        """Samples per pipeline: the smallest shard for DROP, the largest with padding, otherwise whole batches."""
         if self._policy is LastBatchPolicy.DROP:
             return self.size // self.shards
         return -(-self.size // self.shards) if self.is_padded else self.batches * self._batch_size
 
     def kept(self, pipeline: int, batch: int) -> int:
-        """Return how many samples of a batch belong to the pipeline's shard."""
+        """Return the number of samples of a batch that belong to the pipeline's shard."""
         if self._policy is not LastBatchPolicy.PARTIAL:
             return self._batch_size
         size = self._samples_of(self._epoch).size(self._shard_ids[pipeline], self.shards)
@@ -266,7 +271,7 @@ class ReaderEpochs(Epochs):
         return min(self._batch_size, max(0, left))
 
     def advance(self) -> None:
-        """Go to the next epoch; its samples that filled the last batch are subtracted."""
+        """Start the next epoch; its samples that filled the last batch are subtracted."""
         if self._fills_from_next_epoch:
             self.ahead = self.ahead + (self.batches - self._returned_batches) * self._batch_size - self.sizes
         if self._epoch in self._remaining:
@@ -292,7 +297,7 @@ class ReaderEpochs(Epochs):
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue at a ``state()``; sizes per shard are not saved but computed again, as there may be many shards."""
+        """Continue at a ``state()``. The sizes of shards are computed again, because there may be many shards."""
         _check_counts(state, self)
         self._continue_at(state)
 
@@ -321,7 +326,7 @@ class ReaderEpochs(Epochs):
         self._begin(epoch, delivered, remaining)
 
     def restart(self, epoch: int) -> None:
-        """Start an epoch with the first sample of its shard."""
+        """Start an epoch at the first sample of its shard."""
         self._begin(epoch, 0, {})
 
     def _begin(self, epoch: int, before: int, left: dict[int, _Samples]) -> None:

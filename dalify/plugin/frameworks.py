@@ -1,4 +1,4 @@
-"""Functions for the plugins of optional frameworks: import the package, and share memory by DLPack."""
+"""Imports the packages of optional frameworks, and shares memory by DLPack."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def of_equal_shape(source: Any, target: Any) -> TensorCPU | TensorGPU:
 
 
 def by_dlpack(array: Any, aligned: int = 1) -> Any:
-    """Return an object for DLPack that shares memory if possible; otherwise a copy.
+    """Return an object with DLPack support that shares the memory if possible, otherwise a copy.
 
     Args:
         array: a NumPy array, or a torch tensor on a device, which is returned unchanged.

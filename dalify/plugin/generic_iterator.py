@@ -1,8 +1,8 @@
-"""The base class of the iterators of all frameworks: epochs, named outputs, collation, one tensor per output.
+"""The base class of the iterators of all frameworks: epochs, named outputs, collation.
 
 The options and the samples of every epoch are those of DALI. Unlike DALI, an iterator can end an epoch early: after a
-``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample. DALI would continue the
-current epoch. The iterator of a framework converts an array to a tensor. The default is a NumPy array.
+``break``, the next ``for`` loop (or ``reset()``) begins the next epoch at its first sample, whereas DALI continues the
+current epoch. Subclasses convert arrays to tensors of a framework.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Options = ParamSpec("_Options")
 
 @contextmanager
 def naming_the_output(name: str) -> Iterator[None]:
-    """Add the name of an output to exceptions as a note, because exceptions of frameworks must keep their type."""
+    """Add the name of an output as a note to exceptions; exceptions of frameworks must keep their type."""
     try:
         yield
     except Exception as error:
@@ -49,7 +49,7 @@ def naming_the_output(name: str) -> Iterator[None]:
 class GenericIterator(PrivateFields):
     """Returns per batch a list with one dictionary of arrays per pipeline.
 
-    The arrays are views of the pipeline's outputs. They stay valid: memory is reused only when it has no views.
+    The arrays are views of the pipeline's outputs. They stay valid, because memory is reused only when it has no views.
     ``for batch in iterator`` is one epoch; the next loop is the next epoch, also after a ``break``.
 
     Args:
@@ -193,7 +193,7 @@ class GenericIterator(PrivateFields):
         return collations(collate, self.output_map, self._known_collations)
 
     def _tensor(self, array: Any) -> Any:
-        """Return the framework's tensor for an array of NumPy, or of torch on a device."""
+        """Return the framework's tensor for a NumPy array, or for a torch tensor on a device."""
         return array if isinstance(array, np.ndarray) else to_host(array)
 
     def _convert(self, outputs: Outputs, count: int, valid: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Any]:
@@ -279,10 +279,7 @@ class GenericIterator(PrivateFields):
 def without_output_map(
     base: Callable[Concatenate[Any, Any, Any, _Options], None],
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Any, _Options], None]]:
-    """Decorator of a constructor that has the parameters of another constructor, except ``output_map``.
-
-    So they are declared once, and the signature still names them.
-    """
+    """Return a decorator that sets the signature of a constructor to that of ``base`` without ``output_map``."""
 
     def decorate(init: Callable[..., None]) -> Callable[Concatenate[Any, Any, _Options], None]:
         signature = inspect.signature(base)
@@ -341,7 +338,7 @@ def _checked_names(names: Sequence[str], pipelines: list[Pipeline]) -> list[str]
     """Return the names of the outputs.
 
     Raises:
-        OutputMapError: a name twice, or more or fewer names than a pipeline has outputs.
+        OutputMapError: a name occurs twice, or a pipeline has another number of outputs.
     """
     if isinstance(names, str):
         raise OutputMapError(

@@ -13,7 +13,7 @@ __all__ = ["PrivateFields"]
 
 
 def _of_reader(attribute: str) -> property:
-    """Return a property with an attribute of the reader that the iterator asks for the size of its epochs."""
+    """Return a property that reads an attribute of ``ReaderEpochs``; AttributeError without a reader."""
 
     def value(iterator: PrivateFields) -> Any:
         if not isinstance(iterator._run.epochs, ReaderEpochs):
@@ -24,7 +24,7 @@ def _of_reader(attribute: str) -> property:
 
 
 class PrivateFields:
-    """Mixin with these attributes, most of them read-only."""
+    """Mixin with these attributes; only ``_counter`` can be set."""
 
     batch_size: int
     _pipelines: list[Pipeline]

@@ -21,7 +21,7 @@ def autoserialize(dali_pipeline: Function) -> Function:
         dali_pipeline: a function decorated with ``pipeline_def``; it must be callable without arguments.
 
     Raises:
-        ArgumentTypeError: not a pipeline function.
+        ArgumentTypeError: the argument is not a pipeline function.
 
     Example:
         >>> @autoserialize
@@ -38,7 +38,7 @@ def autoserialize(dali_pipeline: Function) -> Function:
 
 
 def invoke_autoserialize(head_module: ModuleType, filename: str | PathLike[str]) -> None:
-    """Serialize the marked pipeline of a module into a file, which ``Pipeline.deserialize(filename=...)`` reads.
+    """Serialize the marked pipeline of a module into a file for ``Pipeline.deserialize(filename=...)``.
 
     Args:
         head_module: module with the marked function.

@@ -147,7 +147,7 @@ def test_old_names_are_all(oracle):
         schema = backend_of.TryGetSchema(name)
         if schema is not None and schema.IsDeprecated() and not schema.IsDocHidden():
             deprecated.add(name.replace("__", ".").lower())
-    # Without a modern name: shapes stays as it is, readers.sequence is a reader of its own.
+    # Without a modern name: shapes is unchanged, readers.sequence is a separate reader.
     assert deprecated - {"shapes", "readers.sequence"} <= {name.replace("_", "") for name in LEGACY_NAMES}
 
 

@@ -29,7 +29,7 @@ def pipeline():
     return fn.random.uniform(range=[0.0, 1.0])
 """
     main = {"__name__": "__main__", "__builtins__": __builtins__}
-    exec(program, main)  # of a main program, whose functions cannot be imported
+    exec(program, main)  # of a main program, because its functions cannot be imported
     factory = main["pipeline"]
     copied = cloudpickle.loads(cloudpickle.dumps(factory))
     assert copied is not factory

@@ -49,7 +49,7 @@ def dali_augmented(
         return use(data)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it uses operators of its own that it calls deprecated
+        warnings.simplefilter("ignore")  # DALI's module uses deprecated operators
         built = pipeline()
         built.build()
         (batch,) = built.run()

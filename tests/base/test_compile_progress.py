@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 
 
 def shown(text: str) -> str:
-    """What a terminal shows in its line after `text`, which uses carriage returns and the sequence that clears."""
+    """Return the line that a terminal shows after `text` with carriage returns and clear sequences."""
     return re.split(r"\r\x1b\[2K", text)[-1]
 
 

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: its folder, what invalidates it, and processes that cannot write to it."""
+"""The cache of compiled kernels: its folder, its invalidation, and processes that cannot write to it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def run(warm: WarmPython | None) -> Callable[..., str]:
 def run_toy(
     toy: Path, program: str = "", *, warm: WarmPython | None = None, flags: tuple[str, ...] = (), **environment: str
 ) -> str:
-    """Return what a process prints that runs `toy.caller.outer(1)`: the result, and what was compiled anew."""
+    """Return the output of a process that runs `toy.caller.outer(1)`: the result, and the compiled functions."""
     program += textwrap.dedent("""
         import toy.caller, toy.callee
         result = toy.caller.outer(1)
@@ -253,7 +253,7 @@ def test_flags_of_python(toy: Path, flags: tuple[str, ...]) -> None:
 
 
 def _refuse(where: str, what: str = "errno.EROFS") -> str:
-    """Return a program that cannot make files below some folders, whoever it is run by."""
+    """Return a program that cannot create files below some folders, for any user."""
     return textwrap.dedent(f"""
         import errno, os, pathlib, tempfile
         plain_open, plain_mkdir = os.open, os.mkdir
@@ -301,7 +301,7 @@ def test_nothing_at_all_can_be_written(toy: Path, run: Callable[..., str], tmp_p
 def test_a_user_without_a_home_leaves_the_working_folder_alone(
     toy: Path, run: Callable[..., str], tmp_path: Path
 ) -> None:
-    """`~` of a user who is in no list of users stays `~`: code in a folder of that name is somebody else's."""
+    """`~` of a user without an entry remains `~`, and a folder of that name may contain code of another user."""
     program = _refuse(repr([str(toy)])) + f"os.chdir({str(tmp_path)!r}); os.path.expanduser = lambda path: path\n"
     temporary = tmp_path / "temporary"
     temporary.mkdir(mode=0o700)
@@ -413,7 +413,7 @@ def folder_of_another_user() -> Iterator[Path]:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv of util-linux is not there")
 def test_container_of_another_user(folder_of_another_user: Path) -> None:
-    """Neither the package nor a home can be written, as in a container with a user of its own."""
+    """Neither the package nor the home folder can be written, as in a container with its own user."""
     home = Path("/nonexistent")
     temporary = folder_of_another_user
     program = (

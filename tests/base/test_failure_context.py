@@ -1,4 +1,4 @@
-"""What exceptions carry through the executor."""
+"""The data that the executor stores with exceptions."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_objects_that_the_user_has_frozen_stay_frozen(monkeypatch: pytest.Monkey
 
 
 def test_a_module_that_is_loaded_costs_nothing(monkeypatch: pytest.MonkeyPatch, new_module: str) -> None:
-    """Each pipeline asks for the optional packages that it needs; counting frozen objects visits all of them."""
+    """Each pipeline requires its optional packages; counting frozen objects traverses all of them."""
     module = imported(new_module)
     monkeypatch.setattr(gc, "get_freeze_count", lambda: pytest.fail("counted"))
     monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("frozen"))

@@ -187,7 +187,7 @@ STATUS = """
 
 
 def test_the_status_is_that_of_sigint_though_threads_run_strings() -> None:
-    """CPython forgets the KeyboardInterrupt then, and the status is 1."""
+    """Otherwise CPython resets the record of the KeyboardInterrupt, and the status is 1."""
     program = STATUS.format(before="atexit.register(ends.set); atexit.register(time.sleep, 0.1)")
     for _ in range(3):
         code, out, errors = finished(program)
@@ -215,7 +215,7 @@ def test_a_handled_interrupt_changes_nothing() -> None:
 
 
 def test_ctrl_c_during_imports() -> None:
-    """Where compiled modules make an ImportError of it, too."""
+    """Also if compiled modules convert it to an ImportError."""
     program = """
         import os, random, signal, sys, threading, time
         from dalify import eager
@@ -292,12 +292,12 @@ STORM = """
     ],
 )
 def test_at_any_moment(names: tuple[str, ...]) -> None:
-    """Also on the way into blocks and out of them: each interrupt is raised once, and the handler is put back."""
+    """Also when entering and leaving blocks: each interrupt is raised once, and the handler is restored."""
     assert finished(STORM, *names) == (0, "0\n", "")
 
 
 def test_a_handler_that_sets_another_one() -> None:
-    """Programs that end at the second Ctrl-C only: the first one's handler makes the second one fatal."""
+    """As in programs that end only at the second Ctrl-C."""
     program = """
         import signal
         from dalify.base.interrupts import deferred_interrupts, kept_interrupts
@@ -368,7 +368,7 @@ def test_an_error_in_a_thread_leaves_the_block_as_it_is() -> None:
 
 
 def test_a_parent_that_ignores_it() -> None:
-    """As a shell makes its background processes: nothing is raised, and it stays ignored."""
+    """As in background processes of a shell: nothing is raised, and the signal remains ignored."""
     program = """
         import signal
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -388,7 +388,7 @@ def test_a_parent_that_ignores_it() -> None:
 
 
 def test_calls_at_the_end_are_made_though_interrupted() -> None:
-    """From the main thread under a storm of interrupts, from other threads, in cycles, and while the program ends."""
+    """From the main thread during many interrupts, from other threads, in cycles, and at the end of the program."""
     program = """
         import gc, os, signal, sys, threading, time
         from dalify.base.interrupts import CallAtEnd

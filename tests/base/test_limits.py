@@ -1,4 +1,4 @@
-"""Limits: values, scopes, and what the error says."""
+"""Limits: values, scopes, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock for the work of a thread."""
+"""The clock for the CPU time of a thread."""
 
 from __future__ import annotations
 

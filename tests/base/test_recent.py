@@ -1,4 +1,4 @@
-"""The LRU cache that modules share."""
+"""The LRU cache."""
 
 from __future__ import annotations
 

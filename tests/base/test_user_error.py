@@ -1,4 +1,4 @@
-"""What a user's function raises can be caught as its own class and, as in DALI, as RuntimeError."""
+"""Exceptions of users' functions can be caught as their own class and, as in DALI, as RuntimeError."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dalify.base.user_error import as_runtime_error
 
 
 class WithArgumentsError(Exception):
-    """Its constructor takes what ``args`` does not have."""
+    """An exception with a constructor argument that is not in ``args``."""
 
     def __init__(self, code: int, *, place: str) -> None:
         super().__init__(f"code {code}")
@@ -64,7 +64,7 @@ def test_both_classes(error: Exception) -> None:
 
 
 def test_errors_of_their_own_kind() -> None:
-    """RuntimeErrors stay what they are; so do classes that cannot be combined."""
+    """RuntimeErrors are not changed, and neither are classes that cannot be combined."""
     error = RecursionError("deep")
     assert as_runtime_error(error) is error
 

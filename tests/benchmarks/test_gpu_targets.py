@@ -54,9 +54,9 @@ def test_targets_are_compared_with_what_was_measured(
 @pytest.mark.parametrize(
     ("on_device", "by_clock", "expected"),
     [
-        ((0.003, 0.0), (), 0.003),  # the pipeline without the operator launches nothing
+        ((0.003, 0.0), (), 0.003),  # the pipeline without the operator launches no kernels
         ((0.003, 0.001), (), 0.002),
-        ((0.0, 0.0), (0.005, 0.001), 0.004),  # the profiler sees nothing
+        ((0.0, 0.0), (0.005, 0.001), 0.004),  # the profiler records no kernels
         ((0.001, 0.003), (), -0.002),
     ],
 )

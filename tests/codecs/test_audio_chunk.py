@@ -56,7 +56,7 @@ def outcome(data: np.ndarray, dtype: np.dtype[Any], downmix: bool = False) -> np
 
 
 def check(data: np.ndarray) -> None:
-    """Compiled code and the library give the same, in all types."""
+    """Check that compiled code and the library have equal results in all dtypes."""
     for dtype in TYPES:
         found = outcome(data, dtype)
         assert found is not None
@@ -110,7 +110,7 @@ def bits(value: int, width: int) -> str:
 
 
 def written_by_hand(count: int, residuals: str, precision: int = 5, has_large_parameters: bool = True) -> np.ndarray:
-    """Return a FLAC file of one frame, of a predictor of order 2 (half of each): what no encoder here writes."""
+    """Return a FLAC file of one frame with a predictor of order 2 (half of each), which no installed encoder writes."""
     info = bits(count, 16) * 2 + bits(0, 48) + bits(16000, 20) + bits(0, 3) + bits(15, 5) + bits(count, 36) + "0" * 128
     head = "11111111111110" + "00" + "0111" + "0000" + "0000" + "000" + "0" + bits(0, 8) + bits(count - 1, 16)
     head_bytes = int(head, 2).to_bytes(len(head) // 8, "big")

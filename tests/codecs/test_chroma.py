@@ -14,7 +14,7 @@ av: Any = pytest.importorskip("av", reason="videos need PyAV")
 
 
 def noise(pixels: str, height: int, width: int, seed: int) -> Any:
-    """Make a frame of which a third of the rows is black, white, or of colors that there are not."""
+    """Return a frame with a third of the rows black, white, or of invalid colors."""
     rng = np.random.default_rng(seed)
     frame = av.VideoFrame(width, height, pixels)
     for plane in frame.planes:

@@ -1,4 +1,4 @@
-"""Colors and element types of decoded images."""
+"""Colors and dtypes of decoded images."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_gray_is_luma() -> None:
     [(".png", np.uint8), (".png", np.uint16), (".bmp", np.uint8), (".ppm", np.uint8), (".jp2", np.uint16)],
 )
 def test_gray_of_files_is_that_of_the_libraries_of_dali(extension: str, dtype: type) -> None:
-    """OpenCV, which DALI decodes them with, rounds by format: half of the noise in a PNG differs from Pillow."""
+    """DALI decodes with OpenCV, which rounds by format: in a PNG, half of the noise pixels differ from Pillow."""
     pixels = np.random.default_rng(1).integers(0, np.iinfo(dtype).max, (60, 70, 3), dtype, endpoint=True)
     pixels[:9] = pixels[:9, :, :1]
     encoded = cv2.imencode(extension, pixels[..., ::-1])[1].reshape(-1)

@@ -1,4 +1,4 @@
-"""What a small file declares is compared with the limits before memory is allocated, by every way to an image."""
+"""Sizes that a small file declares are compared with the limits before memory is allocated, by all decoders."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_time_for_notes_of_avif_is_proportional_to_their_size() -> None:
 def test_damaged_notes_cost_no_image_and_no_warning(kind: str) -> None:
     if kind == "AVIF" and "AVIF" not in Image.registered_extensions().values():
         pytest.skip("this Pillow has no AVIF")
-    # A directory of 9 entries, of which one is there, whose value lies outside.
+    # A directory that declares 9 entries but contains one, with a value outside of the file.
     exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x09\x01\x0f\0\x02\0\xff\0\0\0\xff\0\0"
     expected = decode_image(encoded(kind))
     with warnings.catch_warnings():

@@ -27,7 +27,7 @@ FILES = [np.arange(10, dtype=np.uint8), np.arange(12, dtype=np.uint8)]
 
 @pytest.fixture(autouse=True)
 def _forget() -> None:
-    """Decoders and the reasons against them are known for the whole process."""
+    """Clear decoders and the reasons against them, which are cached for the whole process."""
     device_jpeg._why_not.cache_clear()
     device_jpeg._opened.cache_clear()
 
@@ -59,7 +59,7 @@ class Decoder:
 
 
 class DecodedImage:
-    """An image on the device, which torch gets by DLPack for a stream."""
+    """An image on the device, exported by DLPack for a stream."""
 
     streams: ClassVar[list[int]] = []
 

@@ -1,4 +1,4 @@
-"""Which built-in class the errors of the real DALI derive from, for tables of mistakes.
+"""Built-in base classes of the errors of the real DALI, for tables of mistakes.
 
 Each program runs in a forked process: some mistakes end the process, and others leave threads behind.
 Run as ``python -m tests.compatibility.kinds``: it prints a dictionary as JSON; None where DALI raises nothing or dies.

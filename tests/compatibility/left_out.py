@@ -150,7 +150,7 @@ FROM_DEFAULTS = {
 }
 LEFT_OUT.update(FROM_DEFAULTS)
 
-# Methods of schemas that are not compared: how DALI words its documentation, and what only its executor asks.
+# Methods of schemas that are not compared: those for DALI's documentation, and those that only its executor calls.
 NOT_IN_SCHEMAS: dict[str, str] = {
     "Dox": "the texts are dalify's own",
     "AliasFor": "old names share the schema of the modern one",

@@ -37,7 +37,7 @@ __all__ = ["CRASHED", "Mistake", "mistakes_of", "operators", "outcomes"]
 CRASHED = "crashed"
 _LIMIT_S = 60
 _CHOSEN = (0, 1, SAMPLES)
-# What starts processes, asks for devices or only says how much memory to reserve.
+# Arguments that start processes, select devices, or only reserve memory.
 _NOT_CHANGED = {*READER_PARAMETERS, "device", "num_outputs", "on_error", "name", "preserve", "substitute"}
 
 
@@ -151,7 +151,7 @@ def _wrong_values(parameter: Parameter) -> Iterator[tuple[str, Any]]:
 
 
 def _run(dali: Any, name: str, mistake: Mistake) -> Any:
-    """Run a mistake; return what is compared of the results."""
+    """Run a mistake; return the compared part of the results."""
 
     def source(data: Data | Each, count: int = len(_CHOSEN)) -> Any:
         values = data.samples if isinstance(data, Data) else data.values

@@ -46,7 +46,7 @@ def counting(dali: Any, **options: Any) -> Any:
 
 
 def source(data: Any, **options: Any) -> Program:
-    """A pipeline whose source returns this, or is this."""
+    """Return a program: a pipeline with a source that returns `data`, or with `data` as source."""
 
     def made(dali: Any) -> Any:
         given = {key: value(dali) if callable(value) else value for key, value in options.items()}

@@ -1,6 +1,6 @@
 """Short programs like those in tutorials, training scripts and answers to questions.
 
-As in `programs.py`, each takes the library and gives what is compared. Random numbers are not compared, only their
+As in `programs.py`, each takes the library and returns the compared values. Random numbers are not compared, only their
 shapes and types: the libraries draw other numbers.
 """
 

@@ -148,7 +148,7 @@ class RandomCall:
         self.described = f"fn.{self._name}: {self._inputs} x {dtype} {self._layout} {shapes}, {self._arguments}"
 
     def run(self, dali: Any) -> Any:
-        """Return what is compared, or the exception."""
+        """Return the compared values, or the exception."""
         pipe = dali.Pipeline(batch_size=_BATCH, num_threads=1, device_id=None, prefetch_queue_depth=1)
         try:
             with pipe:

@@ -106,7 +106,7 @@ class RandomProgram:
         )
 
     def run(self, dali: Any) -> Any:
-        """Return what is compared, or the exception."""
+        """Return the compared values, or the exception."""
         linecache.cache[self._name] = (len(self.source), None, self.source.splitlines(keepends=True), self._name)
         names: dict[str, Any] = {}
         exec(compile(self.source, self._name, "exec"), names)  # written above

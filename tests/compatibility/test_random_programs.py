@@ -14,7 +14,7 @@ from tests.compatibility.test_programs import assert_same
 from tests.operators.battery.variants import EVERYTHING
 
 _PROGRAMS, _CALLS = (1000, 5000) if EVERYTHING else (25, 100)
-# Of branches whose types or layouts are known at run time only: dalify takes them if the next operator converts them.
+# DALI's error for branches of different types or layouts; dalify accepts them if the next operator converts them.
 _TAKEN = "Divergent data found in different branches"
 
 
@@ -48,7 +48,7 @@ def _compare(ours: Any, theirs: Any) -> None:
 
 
 def test_programs_without_dali():
-    """Most random programs and calls run: what is compared is not that both fail."""
+    """Most random programs and calls run without errors, so that results are compared."""
     importlib.import_module("dalify.plugin.pytorch")
     for make, count in ((RandomProgram, 25), (RandomCall, 100)):
         results = [make(seed).run(dalify) for seed in range(count)]

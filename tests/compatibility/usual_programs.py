@@ -1,6 +1,6 @@
-"""What programs for DALI usually do, in the style of its documentation: each operator family, sources, methods, types.
+"""Usual programs for DALI, in the style of its documentation: each operator family, sources, methods, types.
 
-As in `programs.py`, each takes the library and gives what is compared.
+As in `programs.py`, each takes the library and returns the compared values.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ __all__ = ["Difference", "walk"]
 
 THEIRS = "nvidia.dali"
 OURS = "dalify"
-# What Python calls on its own on every object, and no program by name.
+# Members that Python uses implicitly for every object; programs do not name them.
 _OF_EVERY_OBJECT = frozenset(dir(object)) | {"__dict__", "__weakref__", "__module__", "__annotations__", "__slots__"}
 _INTERNAL_DUNDERS = frozenset(
     {"__call__", "__del__", "__class_getitem__", "__orig_bases__", "__parameters__", "__match_args__"}
@@ -143,7 +143,7 @@ def _compare_modules(path: str, theirs: ModuleType, ours: ModuleType) -> Iterato
 
 
 def _is_of_dali(value: Any) -> bool:
-    """Tell whether a member of a module is DALI's own, and not something that the module imported."""
+    """Return whether DALI defines a member of a module; False for imported members."""
     if isinstance(value, ModuleType):
         return False
     home = getattr(value, "__module__", None)
@@ -328,7 +328,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 def compare_parameters(
     path: str, wanted: list[inspect.Parameter], found: list[inspect.Parameter]
 ) -> Iterator[Difference]:
-    """Yield what a call that DALI's parameters allow would meet with ours.
+    """Yield the differences for calls that DALI's parameters allow.
 
     Args:
         path: of the function.
@@ -408,7 +408,7 @@ def same_value(theirs: Any, ours: Any) -> bool:
         return theirs is ours or theirs == [] or ours == ()  # DALI's empty list is an argument that was not given
     if not isinstance(theirs, (*_SCALARS, tuple, list)):
         if not hasattr(theirs, "name"):
-            return True  # an object of DALI's own
+            return True  # an object that only DALI has
         return getattr(ours, "name", None) == theirs.name
     if isinstance(theirs, str) and hasattr(ours, "name"):
         return theirs.strip("<>").split(":")[0].rpartition(".")[2] == ours.name

@@ -1,4 +1,4 @@
-"""Memory is reused when, and only when, nothing refers to it."""
+"""Memory is reused exactly when nothing refers to it."""
 
 from __future__ import annotations
 

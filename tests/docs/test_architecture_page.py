@@ -17,7 +17,7 @@ PACKAGE = ROOT / "dalify"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 # Below these folders a file may be named without its full path.
 ABBREVIATED = ("dropin/",)
-# Packages that ask for the role of an operator, not for its name.
+# Packages that select operators by role, without their names.
 GENERAL = ("api", "executor", "frontend", "graph", "immediate", "passes", "pipeline", "registry")
 
 

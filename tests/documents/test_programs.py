@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 @pytest.fixture(autouse=True)
 def emulated_accelerator(monkeypatch: pytest.MonkeyPatch, photo_folder: Path) -> None:
-    """The programs ask for GPU 0; torch's CPU device emulates it."""
+    """Emulate GPU 0, which the programs select, on torch's CPU device."""
     monkeypatch.setenv("DALIFY_DEVICE", "cpu")
     monkeypatch.setattr(programs_002, "image_dir", str(photo_folder))
     monkeypatch.setattr(programs_004, "image_dir", str(photo_folder))
@@ -133,7 +133,7 @@ def test_rotated_pipeline_equals_dali(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = on_the_real_dali(programs_004)
     pipes = []
     for module in (programs_004, twin):
-        # The order of a shuffle is each library's own; everything else is compared.
+        # The order of a shuffle differs between the libraries; everything else is compared.
         in_order = partial(_reader_in_order, module.ops.FileReader)
         monkeypatch.setattr(module.ops, "FileReader", in_order)
         pipe = module.RotatedSimplePipeline(6, 1, None)

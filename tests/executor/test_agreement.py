@@ -1,4 +1,4 @@
-"""Samples whose element type or rank differs from the first one of the batch: named, skipped, replaced."""
+"""Samples with another dtype or number of dimensions than the first one of the batch are reported or replaced."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def expected_odd(kinds: Sequence[str], blanks: set[int]) -> set[int]:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_chunks_agree_in_any_order(seed: int) -> None:
-    """The first sample decides, for any order of chunks and any division of the batch."""
+    """The first sample determines the dtype, for any order of chunks and any division of the batch."""
     chance = random.Random(seed)
     size = chance.randrange(1, 9)
     kinds = [chance.choice(("good", "good", "type", "rank")) for _ in range(size)]

@@ -1,4 +1,4 @@
-"""Stages that take less time than passing them to another thread."""
+"""Stages that take less time than starting them in another thread."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_an_emulated_device_takes_part_in_order(monkeypatch):
 
 
 def test_an_error_belongs_to_its_batch(threads, monkeypatch):
-    monkeypatch.setattr("dalify.executor.stage_state.is_brief", lambda *_: True)  # whatever the load is
+    monkeypatch.setattr("dalify.executor.stage_state.is_brief", lambda *_: True)  # for any load
     pipe = pipeline_of([0.25, -1.0, 0.5, 0.0], 0.0, depth=2)
     assert pipe.run()[0].as_array()[0, 0, 0] == 0.75
     with pytest.raises(ValueError, match="negative"):
@@ -114,7 +114,7 @@ def test_an_error_belongs_to_its_batch(threads, monkeypatch):
 
 
 def test_many_in_a_row_need_no_deep_stack():
-    """Alternating segments and batch stages: none of them calls the next one."""
+    """Alternating segments and batch stages do not call each other."""
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1)
     def graph() -> Any:

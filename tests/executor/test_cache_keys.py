@@ -1,4 +1,4 @@
-"""Cache keys depend on everything that changes a sample, and on nothing else."""
+"""Cache keys depend exactly on the values that change a sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines with and without a cache: only the time differs."""
+"""Pipelines with and without a cache have equal results."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from tests.helpers.web_server import web_server
 
 @pytest.fixture(autouse=True)
 def _no_other_pipelines() -> None:
-    """Pipelines with the same cache share its memory, also those of other tests until they are collected."""
+    """Collect garbage, because pipelines of other tests share the memory of equal caches until they are collected."""
     gc.collect()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, photo_folder: Path) -> Path:
-    """A copy of the photos that tests modify."""
+    """Return a copy of the photos for tests that modify them."""
     return Path(shutil.copytree(photo_folder, tmp_path / "photos"))
 
 
@@ -123,7 +123,7 @@ def test_options(photo_folder: Path, options: dict[str, Any], resized: bool) -> 
 
 @pytest.mark.parametrize("cache_type", ["threshold", "largest"])
 def test_a_small_cache(tmp_path: Path, cache_type: str) -> None:
-    """Some samples come from the cache and some do not, in one chunk, in any mixture."""
+    """A chunk may contain any combination of cached and computed samples."""
     write_photo_folder(tmp_path, images_per_class=8, longest_side=400)
     options = {"cache_size": 2, "cache_type": cache_type}
     again = _assert_like_uncached(lambda cached: _make(_training, tmp_path, cached, True, options, False), 24)
@@ -218,7 +218,7 @@ def test_a_cache_in_front_of_a_cache(photo_folder: Path) -> None:
 
 
 def test_conditions_in_front(photo_folder: Path) -> None:
-    """The results of conditions on data are equal each time, and so are samples of branches."""
+    """The results of conditions on data, and the samples of branches, are equal in each epoch."""
 
     def run(is_cached: bool) -> Any:
         encoded, labels = fn.readers.file(file_root=str(photo_folder), random_shuffle=True)
@@ -411,7 +411,7 @@ def test_errors_behind_the_cache_know_the_file(folder: Path) -> None:
 
 
 def test_limits_are_not_passed_by(photo_folder: Path) -> None:
-    """A pipeline with lower limits does not get samples that another pipeline was allowed to decode."""
+    """A pipeline with lower limits does not get samples from the cache of a pipeline with higher limits."""
     loose = _make(_decoded, photo_folder, {"cache_type": "threshold", "cache_size": 64})
     _batches(loose, 3)
     strict = _make(
@@ -659,7 +659,7 @@ def test_debug_mode(photo_folder: Path) -> None:
 
 
 def test_urls_are_not_asked_again(photo_folder: Path) -> None:
-    """Cached samples are not fetched, also not in advance."""
+    """Cached samples are not requested, not even in advance."""
     names = [str(path.relative_to(photo_folder)) for path in sorted(photo_folder.glob("*/*.jpg"))]
 
     def run(url: str, is_cached: bool) -> Any:

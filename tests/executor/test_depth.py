@@ -1,4 +1,4 @@
-"""With many threads, more batches are in progress than the prefetch depth says."""
+"""With many threads, more batches are in progress than the prefetch depth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def depth_for(depth: int, batch_seconds: float, num_threads: int, waited_seconds
 @pytest.mark.parametrize("batch_seconds", [1e-4, 1e-3, 5e-3, 20e-3])
 def test_threads_that_would_wait_for_the_gil_have_no_batches(num_threads: int, batch_seconds: float) -> None:
     depth = depth_for(1, batch_seconds, num_threads)
-    # A batch needs the GIL for 0.6 ms, by a cautious estimate.
+    # The estimated time in which a batch holds the GIL is 0.6 ms.
     assert depth <= 3 / 2 * batch_seconds / 0.6e-3 + 2
     bounds = chunk_bounds(SIZE, batch_seconds / SIZE, num_threads, depth, 3)
     assert depth * len(bounds) <= 2 * num_threads
@@ -101,7 +101,7 @@ class SleepingStep(Step):
 
 @pytest.mark.parametrize("operator", ["readers.file", "python_function", "flip"])
 def test_only_readers_and_user_code_wait(operator: str) -> None:
-    """Others wait for the GIL and for processors, which shorter chunks would make worse."""
+    """Other steps wait only for the GIL and for processors, and shorter chunks would increase these waits."""
     frame: Any = SimpleNamespace(waited_s=0.0, is_timed=True)
     run_steps([SleepingStep(operator, 0.02)], frame)
     if operator == "flip":
@@ -111,7 +111,7 @@ def test_only_readers_and_user_code_wait(operator: str) -> None:
 
 
 def test_waits_of_nested_steps_count_once() -> None:
-    """A cache that has nothing yet runs the steps before it with the same frame."""
+    """An empty cache runs the steps before it with the same frame."""
     cache = SleepingStep("cache", 0.0, [SleepingStep("readers.file", 0.2)])
     frame: Any = SimpleNamespace(waited_s=0.0, is_timed=True)
     run_steps([cache, cache], frame)
@@ -134,7 +134,7 @@ def test_one_batch_more_rather_than_more_chunks() -> None:
 
 
 def test_two_chunks_rather_than_one() -> None:
-    """They halve the memory of batches in progress, where threads then need the GIL for less than all of their time."""
+    """They halve the memory of batches in progress, if threads then hold the GIL for less than all of the time."""
     chunks = [
         len(chunk_bounds(SIZE, ms * 1e-3, 16, depth_for(2, SIZE * ms * 1e-3, 16), 3)) for ms in (0.3, 0.6, 0.8, 1.0)
     ]

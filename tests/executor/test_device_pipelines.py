@@ -1,4 +1,4 @@
-"""Whole pipelines on a device: conditionals, several uses of a value, states, errors; in emulation where there is none.
+"""Pipelines on a device, or in emulation: conditionals, several uses of a value, states, errors.
 
 The expected values are those of the same pipeline on the CPU, or are computed with NumPy.
 """
@@ -26,7 +26,7 @@ def values_of(batches: Any) -> list[list[np.ndarray[Any, Any]]]:
 
 
 def images(number: int, dtype: str = "uint8") -> list[np.ndarray[Any, Any]]:
-    """Return noise images of several sizes, other ones for each number."""
+    """Return noise images of several sizes, different for each number."""
     random = np.random.default_rng(number)
     sizes = random.integers(8, 30, (BATCH, 2)).tolist()
     return [random.integers(0, 120, (height, width, 3)).astype(dtype) for height, width in sizes]
@@ -77,7 +77,7 @@ def test_branches_that_no_sample_takes(device: str, truth: int) -> None:
 
 
 def test_values_with_several_uses(device: str) -> None:
-    """No kernel writes to what another one still reads; results that were kept do not change."""
+    """No kernel writes to memory that another one still reads; results that were kept do not change."""
 
     @pipeline_def(batch_size=BATCH, num_threads=2, device_id=0, prefetch_queue_depth=3)
     def pipeline() -> Any:
@@ -116,7 +116,7 @@ def training(folder: Path, device: str) -> Pipeline:
 
 @pytest.mark.parametrize("step", [0, 1, 4])
 def test_resume(device: str, photo_folder: Path, step: int) -> None:
-    """A restored pipeline continues with the batches that the uninterrupted one gives."""
+    """A restored pipeline continues with the batches of an uninterrupted one."""
     whole = training(photo_folder, device)
     for _ in range(step):
         whole.run()
@@ -131,7 +131,7 @@ def test_resume(device: str, photo_folder: Path, step: int) -> None:
 
 
 def test_resume_on_the_other_device(photo_folder: Path, gpu: str) -> None:
-    """The state of a pipeline on the CPU continues on the device: same labels, same random numbers."""
+    """A pipeline on the device continues at the state of one on the CPU, with the same labels and random numbers."""
     on_cpu, on_device = training(photo_folder, "cpu"), training(photo_folder, gpu)
     for _ in range(3):
         on_cpu.run()
@@ -179,7 +179,7 @@ def test_values_computed_on_the_device_are_arguments_after_a_copy_to_the_cpu() -
 
 
 def test_taps(device: str) -> None:
-    """Intermediate values of the last batch, with prefetched batches and conditions; results that are kept stay."""
+    """Intermediate values are those of the last batch, with prefetching and conditions; kept results do not change."""
 
     @pipeline_def(batch_size=BATCH, num_threads=2, device_id=0, prefetch_queue_depth=2, seed=3)
     def pipeline() -> Any:

@@ -1,4 +1,4 @@
-"""Batches of several shapes on the device: the results of each sample alone, with as many launches as for one."""
+"""Batches of several shapes on the device have the results of single samples, with the launches of one sample."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_the_device_computes_what_the_cpu_does(name: str) -> None:
 
 
 def _step(values: np.ndarray[Any, Any]) -> float:
-    """Return the tolerance: a gray level, since sums in another order round differently."""
+    """Return the tolerance: a gray level, because sums in another order round differently."""
     return 1.0 if values.dtype == np.uint8 else 2e-3
 
 
@@ -273,7 +273,7 @@ def test_unusual_images(name: str, kind: str) -> None:
 
 
 class Launches(TorchDispatchMode):
-    """Notes the calls of torch that an accelerator would carry out."""
+    """Records the calls of torch that an accelerator would execute."""
 
     # They only describe memory that exists.
     VIEWS = ("view", "reshape", "expand", "permute", "select", "slice", "unsqueeze", "as_strided", "alias", "detach")
@@ -401,7 +401,7 @@ def test_samples_with_unused_elements_between_them() -> None:
 @pytest.mark.parametrize("inverse_map", [True, False])
 @pytest.mark.parametrize("name", ["affine", "perspective", "perspective, cubic, about the center"])
 def test_matrices_on_the_device(name: str, inverse_map: bool) -> None:
-    """Their values stay there, so the host does not wait for them; a map with an inverse is inverted there."""
+    """Their values remain there, so the host does not wait for them; inverse maps are also inverted there."""
     matrices = np.array([[[0.8, 0.2, 1.0], [-0.3, 0.9, 2.0]], [[1.1, 0.0, -2.0], [0.1, 0.7, 1.0]]], np.float32)
     arguments: dict[str, Any] = {"inverse_map": inverse_map, "fill_value": 3}
     operator = fn.warp_affine

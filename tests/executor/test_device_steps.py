@@ -130,7 +130,7 @@ def test_out_of_memory_for_fed_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("emulated_gpu")
 def test_outputs_that_the_device_still_reads_are_waited_for(current: Stream) -> None:
-    """The user may change an output on the CPU, from which the same batch is copied to the device."""
+    """The user may modify an output on the CPU while the batch is copied from it to the device."""
 
     @pipeline_def(batch_size=1, num_threads=1, device_id=0)
     def pipeline() -> Any:
@@ -153,7 +153,7 @@ def test_outputs_that_the_device_still_reads_are_waited_for(current: Stream) -> 
 
 @pytest.mark.usefixtures("emulated_gpu")
 def test_failures_after_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel that fails is noticed by a later call of the driver, such as that which records the event."""
+    """The failure of a kernel is reported by a later call of the driver, such as the recording of the event."""
     pipe = sent()
     pipe.build()
     engine = parts_of(pipe).builder.engine()
@@ -225,7 +225,7 @@ def test_what_a_copy_reads_is_kept_until_it_is_done() -> None:
 
 @pytest.mark.usefixtures("emulated_gpu")
 def test_a_closed_pipeline_waits_for_its_copies() -> None:
-    """Its memory is free afterwards, and outputs that the user still has may be waiting for their copy."""
+    """Its memory is freed afterwards, and copies of outputs that the user keeps may still be in progress."""
     pipe = sent()
     pipe.build()
     engine, event = parts_of(pipe).builder.engine(), Event()
@@ -240,7 +240,7 @@ def test_a_closed_pipeline_waits_for_its_copies() -> None:
 def test_copies_wait_where_nothing_keeps_what_they_read(
     form: str, has_stream: bool, current: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Memory of the host is used again when a step has ended: on devices without streams, and in eager mode."""
+    """On devices without streams and in eager mode, host memory is reused after a step."""
     arrays = [np.ones((2, 3)), np.ones((2, 3) if form == "dense" else (4, 3))]
     step, frame = (
         transfer("gpu"),
@@ -256,7 +256,7 @@ def test_copies_wait_where_nothing_keeps_what_they_read(
 
 
 class Copies(TorchFunctionMode):
-    """Notes which copies to the device go on after the call."""
+    """Records the copies to the device that are asynchronous."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -337,7 +337,7 @@ def test_batches_reach_the_device_and_return(form: str, dtype: str) -> None:
     sent = frame.values[1]
     assert sent is not None
     assert (sent.device, sent.layout, sent.dtype) == ("gpu", "HW", batch.dtype)
-    assert (sent.ragged is None) == (form == "dense")  # one block, however many samples
+    assert (sent.ragged is None) == (form == "dense")  # one block for any number of samples
     for tensor, array in zip(sent.samples, arrays, strict=True):
         np.testing.assert_array_equal(tensor.numpy(), array)
     for lists in (False, True):
@@ -512,7 +512,7 @@ def test_out_of_memory(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_failures_of_the_driver(failure: str, message: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are no failures of a sample, and the operator that reports them is not always the cause."""
+    """They do not belong to a sample, and the operator that reports them is not always the cause."""
 
     def failing(*_: Any, **__: Any) -> Any:
         raise RuntimeError(failure)
@@ -563,7 +563,7 @@ def test_data_go_to_the_device_and_back_anywhere() -> None:
 def test_fed_arrays_are_one_copy(
     dtype: str, extents: tuple[int, int, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A copy from ordinary memory makes the host wait for all work before it."""
+    """During a copy from pageable memory, the host waits for all previous operations."""
     numbers = np.arange(40).reshape(-1, 2)
     sizes = [numbers[:extent] for extent in extents] if extents else [numbers[n, 0] for n in range(3)]
     given = [np.asarray(size).astype(DALIDataType[dtype.upper()].numpy) for size in sizes]

@@ -39,7 +39,7 @@ def gate() -> Iterator[Any]:
 
 
 def in_child(function: Callable[[], Any]) -> int:
-    """Run a function in a forked child; return its exit status: what the function returns, 99 for an error."""
+    """Run a function in a forked child; return its exit status: the result of the function, or 99 for an error."""
     child = os.fork()
     if not child:
         status = 99
@@ -204,7 +204,7 @@ def test_a_users_function_that_takes_long_is_not_waited_for() -> None:
 
 
 def test_a_process_of_a_data_set_is_replaced_while_threads_wait_for_it() -> None:
-    """The replacement is forked in a thread that others wait for: they must not wait for each other."""
+    """The replacement is forked in a thread that others wait for; this must not be a deadlock."""
 
     class Items:
         def __len__(self) -> int:
@@ -342,7 +342,7 @@ def test_a_forked_child_with_processes_of_a_data_set_starts_its_own() -> None:
 
 
 def test_a_child_of_a_program_that_has_ended_ends_too() -> None:
-    """Workers see the end of their parent although a forked child of it lives on."""
+    """Workers detect the end of their parent although a forked child of it is still running."""
     program = """
         import os, sys, time
         import numpy as np
@@ -405,7 +405,7 @@ ENDINGS = """
 
 @needs_linux
 def test_a_fork_waits_for_threads_that_end() -> None:
-    """Libraries free data of a thread after Python has finished it. Threads that never worked may end."""
+    """Libraries free the data of a thread after Python has finished it. Threads that never computed may end."""
     worked = "with working(): pass"
     assert finished(ENDINGS.format(working=worked)) == (0, "exists False\n", "")
     assert finished(ENDINGS.format(working="pass")) == (0, "exists True\n", "")

@@ -45,7 +45,7 @@ def tensors(pipe: Pipeline) -> list[torch.Tensor]:
 
 
 def test_two_pipelines_on_two_streams() -> None:
-    """Batches are taken in turns, and read only at the end."""
+    """Batches are requested alternately, and read only at the end."""
     pipes = [numbered(0), numbered(100)]
     kept = [[tensors(pipe) for pipe in pipes] for _ in range(20)]
     for number, batches in enumerate(kept):
@@ -55,7 +55,7 @@ def test_two_pipelines_on_two_streams() -> None:
 
 
 def test_consumer_on_a_stream_of_its_own() -> None:
-    """Work of the consumer that takes long reads a batch that was let go while later batches are computed."""
+    """A long operation of the consumer reads a released batch while later batches are computed."""
     pipe = numbered(7, extent=200)
     is_cuda = torch.cuda.is_available() and not emulated()
     stream = torch.cuda.Stream() if is_cuda else None

@@ -63,7 +63,7 @@ STEPS: dict[Callable[[Any], Any], int] = {
 
 
 def _run(samples: list[np.ndarray], expression: Callable[[Any], Any]) -> tuple[list[list[np.ndarray]], int]:
-    """Return the outputs of the third batch, and how many steps may write over their input."""
+    """Return the outputs of the third batch, and the number of steps that may overwrite their input."""
 
     @pipeline_def(batch_size=len(samples), num_threads=2)
     def pipeline():

@@ -1,4 +1,4 @@
-"""Kernels on padded samples: batches whose sizes are very different, without pixels, of one sample, and of audio."""
+"""Kernels on padded samples: batches of very different sizes, without pixels, of one sample, and of audio."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def recordings() -> list[np.ndarray[Any, Any]]:
 
 
 def assert_same(operation: Operation, given: list[Any], layout: str = "HWC", tolerance: float = 1e-4) -> None:
-    """Compare the device with the CPU; integers may differ by one where sums are rounded in another order."""
+    """Compare the device with the CPU; integers may differ by one if sums have another order."""
     expected = results(operation, given, layout, device="cpu")
     for found, other in zip(results(operation, given, layout), expected, strict=True):
         assert (found.dtype, found.shape) == (other.dtype, other.shape)

@@ -64,7 +64,7 @@ def batches(pipe: Any, count: int = 3) -> list[list[np.ndarray]]:
 
 
 def joined_sizes(pipe: Any) -> list[int]:
-    """Return how many operators each joined step has."""
+    """Return the number of operators of each joined step."""
     stages = parts_of(pipe).builder.engine().stages
     return [len(step.steps) for state in stages for step in state.steps if isinstance(step, ScalarDrawsStep)]
 
@@ -134,7 +134,7 @@ def test_sizes_of_single_operators_are_measured():
 
 
 def test_lazy_mode_draws_the_numbers_of_each_call():
-    """There, seed and position of each call are not those of the plan."""
+    """In lazy mode, seed and position of each call differ from those of the plan."""
 
     def scaled() -> list[Any]:
         eager.seed(3)

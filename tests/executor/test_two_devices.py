@@ -1,4 +1,4 @@
-"""Pipelines on the second of two CUDA devices, which do not exist: see `tests.helpers.cuda_devices`.
+"""Pipelines on the second of two simulated CUDA devices; see `tests.helpers.cuda_devices`.
 
 A thread's current device is the first one. So a tensor, stream, event or launch without the device of the pipeline is
 on the wrong one.
@@ -38,7 +38,7 @@ def engine_of(pipe: Pipeline) -> Any:
 
 
 def check(found: Devices, pipe: Pipeline) -> None:
-    """Check what happened in the stages of the device: on the pipeline's streams, from page-locked memory."""
+    """Check that the device stages used the pipeline's streams and page-locked memory."""
     engine = engine_of(pipe)
     own = {engine._runner.stream, engine._runner._copy_stream}
     # The user's thread reads results on its own stream.
@@ -120,7 +120,7 @@ def test_data_of_users_are_copied_from_page_locked_memory(form: str, source_devi
 
 @pytest.mark.parametrize("form", SOURCES)
 def test_copies_of_data_of_users_are_made_in_page_locked_memory(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise they would be copied twice on the host. What is returned, too, must not change during its copy."""
+    """Otherwise they would be copied twice on the host. Returned data must not change during their copy."""
     source, options = SOURCES[form]
     again: list[Any] = []
     copied = StagingStep._copied
@@ -301,7 +301,7 @@ def test_calls_without_a_pipeline_run_on_the_device_of_their_data(
 
 
 def test_no_engine_outlives_the_devices() -> None:
-    """It would wait for events of devices that are gone when the program ends."""
+    """At the end of the program, it would wait for events of devices that do not exist any more."""
     with devices(2):
         data = CudaTensor.of(torch.arange(120, dtype=torch.uint8).reshape(2, 4, 5, 3), 1)
         with lazy():
@@ -312,7 +312,7 @@ def test_no_engine_outlives_the_devices() -> None:
 
 
 class Decoder:
-    """Decodes to the first device that the thread uses, and notes device and stream of each call."""
+    """Decodes to the first device that the thread uses, and records device and stream of each call."""
 
     rotates = True
     calls: list[tuple[str, int, int]]

@@ -1,4 +1,4 @@
-"""Operators that change shapes or layouts take all samples of a ragged chunk in one call."""
+"""Operators that change shapes or layouts process all samples of a ragged chunk in one call."""
 
 from __future__ import annotations
 

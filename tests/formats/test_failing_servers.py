@@ -1,4 +1,4 @@
-"""Servers that fail in many ways: no wrong data, no endless wait, bounded memory, and no bad data in the cache."""
+"""Failing servers cause no wrong data, no endless wait, bounded memory, and no bad data in the cache."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.say(206, contents, Content_Length=str(len(contents)), Content_Range=place, **headers)
 
     def log_message(self, *arguments: Any) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def bad_gzip(handler: Handler) -> None:
     handler.whole(b"this was never compressed", Content_Encoding="gzip")
 
 
-# What a server does, and what the error says.
+# Behavior of the server, and text of the error.
 FAILURES: dict[str, tuple[Callable[[Handler], None], str]] = {
     "body shorter than declared": (cut, "payload is not completed"),
     "chunks without the last one": (cut_chunks, "payload is not completed"),
@@ -317,7 +317,7 @@ def test_limit_of_a_pipeline_counts_where_samples_are_read_ahead() -> None:
 
 
 def test_answer_that_comes_drop_by_drop() -> None:
-    """`timeout_s` applies to the whole response: progress does not extend it."""
+    """`timeout_s` applies to the whole response, also if data arrive slowly."""
     stopped = threading.Event()
 
     def dripping(handler: Handler) -> None:

@@ -47,7 +47,7 @@ def test_many_are_read_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert found is not None
         assert [contents.tobytes() for contents in found.samples] == [Path(files[n].path).read_bytes() for n in numbers]
         assert files.labels_of(np.array(numbers)).tolist() == [[files[n].label] for n in numbers]
-    assert files.read_many(np.array([2])) is None  # nothing would be gained
+    assert files.read_many(np.array([2])) is None  # it would not be faster
     copy = pickle.loads(pickle.dumps(files))
     assert copy.read_many(np.arange(4)) is not None
 

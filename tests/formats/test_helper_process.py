@@ -80,7 +80,7 @@ def test_results(path: str) -> None:
 
 
 def test_relative_paths_are_those_of_this_process(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A helper was started in another working folder, where there may be a file of the same name."""
+    """The helper was started in another working folder, which may contain a file of the same name."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name)
@@ -115,7 +115,7 @@ def test_what_does_not_end_is_ended_once(path: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(helper_process, "_PROCESSOR_S", 0.3)
     with pytest.raises(ReaderError, match="processor time"):
         call("spin", path, "a", 1)
-    monkeypatch.setattr(helper_process, "_Helper", None)  # no other one is started
+    monkeypatch.setattr(helper_process, "_Helper", None)  # no other helper is started
     helper_process._helpers.end()
     with pytest.raises(ReaderError, match="processor time"):
         call("spin", path, "a", 2)

@@ -23,7 +23,7 @@ META_BYTES = 152  # of a meta page
 
 
 def written(path: Path, items: Items, *, is_folder: bool = True, rewrites: bool = False) -> Items:
-    """Write a database; return its records as the package reads them."""
+    """Write a database; return its records as read by the package."""
     with lmdb.open(str(path), map_size=1 << 26, subdir=is_folder) as environment:
         with environment.begin(write=True) as transaction:
             for key, value in items:

@@ -27,7 +27,7 @@ COUNT = 300
 
 @pytest.fixture
 def few_files() -> Iterator[None]:
-    """Let this process open about 100 files more."""
+    """Limit this process to about 100 more open files."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     descriptor = os.open(os.devnull, os.O_RDONLY)
     os.close(descriptor)
@@ -123,7 +123,8 @@ def test_idle_files_leave_some_for_the_program(tmp_path: Path) -> None:
     for files in several:
         for place in range(len(files)):
             files.read(place, 0, 6)
-            others = [os.open(os.devnull, os.O_RDONLY) for _ in range(30)]  # by code that closes no files of readers
+            # os.open closes no idle files of readers when no descriptor is left: it fails.
+            others = [os.open(os.devnull, os.O_RDONLY) for _ in range(30)]
             for descriptor in others:
                 os.close(descriptor)
 

@@ -110,7 +110,7 @@ def test_other_columns_are_read_by_pyarrow(tmp_path: Path):
 @pytest.mark.parametrize("options", ["default", "plain", "plain, uncompressed", "small dictionary"])
 @pytest.mark.parametrize("required", ["", ", required"])
 def test_damaged_pages(tmp_path: Path, options: str, required: str):
-    """What is read from damaged pages is what pyarrow reads; otherwise they are left to it."""
+    """Data from damaged pages equal those of pyarrow; other pages are read by pyarrow."""
     values = REPEATED[:40]
     path = tmp_path / "a.parquet"
     pq.write_table(column(f"binary{required}", values), path, **OPTIONS[options])

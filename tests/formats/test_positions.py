@@ -17,7 +17,7 @@ from dalify.formats.files.open_files import OpenFiles
 
 @pytest.fixture(params=[True, False], ids=["preadv", "without"])
 def has_positions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Systems without ``preadv`` too."""
+    """Also simulate systems without ``preadv``."""
     if not request.param:
         for module in (positions, open_files, whole_file):
             assert isinstance(module, ModuleType)

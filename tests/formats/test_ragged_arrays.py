@@ -114,7 +114,7 @@ REFUSED = {
 @pytest.mark.parametrize("place", [0, 1])
 @pytest.mark.parametrize("end", [*HEADERS.values(), *REFUSED.values()], ids=[*HEADERS, *REFUSED])
 def test_headers_that_others_write(end, place, tmp_path):
-    """Each is parsed as by NumPy, or left to the reader of single files."""
+    """Each is parsed as by NumPy, or by the reader of single files."""
     arrays = [np.arange(12, dtype=np.uint8).reshape(3, 4), np.arange(20, dtype=np.uint8).reshape(5, 4)]
     paths = saved(tmp_path, arrays)
     text = ("{'descr': '|u1', 'fortran_order': False, 'shape': " + end).ljust(117) + "\n"

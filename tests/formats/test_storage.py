@@ -352,7 +352,7 @@ def test_copies_from_servers_that_know_no_parts(folder: Path, monkeypatch: pytes
 
 class _Plain(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *arguments: Any) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 def test_local_copy(tmp_path: Path, server: tuple[str, Behavior]) -> None:

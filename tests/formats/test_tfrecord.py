@@ -104,7 +104,7 @@ def test_several_strings():
 
 @given(st.binary(max_size=60), st.integers(0, 100), st.integers(0, 255))
 def test_damaged_records_are_reported_and_nothing_else_is_read(tail, place, byte):
-    """Any bytes give arrays or an error of dalify; the compiled search stays within the bytes."""
+    """Any bytes result in arrays or an error of dalify; the compiled search does not read beyond the bytes."""
     data = bytearray(example({"a": [1, 2, 300], "t": b"text", "f": [1.0, 2.0]}) + tail)
     data[place % len(data)] = byte
     features = {

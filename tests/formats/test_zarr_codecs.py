@@ -72,7 +72,7 @@ def test_chunks_of_zarr_that_become_too_much(tmp_path: Path, codec: str, monkeyp
     chunk.write_bytes(whole)
     for limits in ({"max_sample_bytes": 1 << 20}, None):
         np.testing.assert_array_equal(rows_of(folder, limits=limits), VALUES[:3])
-    # What the program decodes itself is not held to them.
+    # They do not apply to data that the program decodes itself.
     monkeypatch.setattr(base_limits, "_of_process", Limits(max_sample_bytes=1 << 20))
     assert len(memoryview(numcodecs.get_codec({"id": codec}).decode(bomb)).cast("B")) == 20_000 * 400
 
@@ -93,7 +93,7 @@ def test_chunks_of_zarr_that_are_truncated_or_damaged(tmp_path: Path, codec: str
 
 @pytest.mark.parametrize("codec", ["gzip", "bz2", "lzma"])
 def test_chunks_of_zarr_of_several_streams(tmp_path: Path, codec: str) -> None:
-    """Whoever writes them in parts, as bgzip and pbzip2 do."""
+    """As written by bgzip and pbzip2."""
     chunk = zarr_with(tmp_path / "a.zarr", {"id": codec}, VALUES)
     data = np.arange(300, dtype="i8").tobytes()
     compress = {"gzip": gzip, "bz2": bz2, "lzma": lzma}[codec].compress
@@ -112,7 +112,7 @@ def test_pickled_objects_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_frames_of_zstandard() -> None:
-    """What they declare, or what their blocks can become; as written by two versions of the format."""
+    """The size that they declare, or the maximum size of their blocks, in two versions of the format."""
     zstd = pytest.importorskip("numcodecs.zstd")
     for size in (0, 1, 255, 256, 300, 65_791, 65_792, 1 << 20):
         frame = bytes(zstd.compress(bytes(size), 3))

@@ -21,10 +21,10 @@ from tests.fuzz.targets import TARGETS, target_of
 
 __all__ = ["Campaign", "Finding", "Result"]
 
-# A child lives for so many inputs at most: what leaks in a library does not add up forever.
+# Maximum number of inputs of a child, so that leaks of libraries do not add up.
 _LIFETIME = 20_000
 _SHORTEST_SLICE_SECONDS, _LONGEST_SLICE_SECONDS = 5.0, 30.0
-# Deaths in a row at the very beginning: the target itself is broken.
+# After this number of consecutive deaths at the start, the target is considered broken.
 _MAX_DEATHS = 400
 
 
@@ -52,7 +52,7 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """What is the same for the same mistake."""
+        """Key that is equal for inputs with the same mistake."""
         return f"{self.target}: {self.outcome.key}"
 
 
@@ -132,14 +132,14 @@ class Campaign:
 
     @property
     def live(self) -> dict[str, dict[str, int]]:
-        """Counts with those of children that still run."""
+        """Return the counts including those of running children."""
         found = {name: dict(counts) for name, counts in self.result.counts.items()}
         for child in self._running:
             found[child.target] = counts_of(found.get(child.target, {}), child.slot.counts())
         return found
 
     def run(self) -> Result:
-        """Run everything, then confirm, minimize and save what was found."""
+        """Run everything, then confirm, minimize and save the findings."""
         folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
         warm = Warm()
         try:
@@ -212,7 +212,7 @@ class Campaign:
         if child.seconds_on_input > target_of(child.target).seconds:
             started, number = child.slot.get("started_ns"), child.slot.get("number")
             child.kill(with_stacks=True)
-            if child.slot.get("started_ns") == started:  # it did not come back just now
+            if child.slot.get("started_ns") == started:  # it is still running
                 self._add(child, child.outcome_of_death("hang"), child.slot.data(), number, "hang")
             return True
         child.ready = child.ready or now
@@ -221,7 +221,7 @@ class Campaign:
         return False
 
     def _take(self, child: Child) -> None:
-        """Take over the counts of a child that has ended, and what it found."""
+        """Add the counts and findings of a child that has ended."""
         name, slot = child.target, child.slot
         for entry in slot.reports():
             if entry["kind"] == "finding":

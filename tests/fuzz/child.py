@@ -34,7 +34,7 @@ LIMITS = {"max_sample_bytes": 64 << 20, "max_image_pixels": 1 << 24, "max_declar
 """In force in all children: small, so that what they allow costs little time and memory."""
 # Four samples at their limit (a batch of two, as read and as computed), and 1 GiB beyond the limits.
 ALLOWED_KIB = 4 * (LIMITS["max_sample_bytes"] >> 10) + (1 << 20)
-# What protects the machine: of address space, which is more than what is used.
+# Limit of the address space, which exceeds the used memory; it protects the machine.
 _ADDRESS_SPACE = 6 << 30
 _CHECK_EVERY = 250
 _LARGEST_CORPUS = 200
@@ -165,7 +165,7 @@ class _Child:
             return 0
         if peak - self._base_kib > ALLOWED_KIB:
             peak = _status_kib("VmHWM:") or peak
-            Path("/proc/self/clear_refs").write_text("5")  # so that the next input has a peak of its own
+            Path("/proc/self/clear_refs").write_text("5")  # so that the peak of the next input is measured separately
         else:
             self._tracked_kib = peak
         return peak
@@ -233,7 +233,7 @@ def _status_kib(name: str) -> int:
 
 
 def main() -> None:
-    """Fork a child for each order that comes as a line of JSON; tell the parent which began and how each ended."""
+    """Fork a child for each line of JSON on stdin; report starts and outcomes to the parent."""
     talk = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # What inputs would load for the first time: under load an import takes longer than an input may.

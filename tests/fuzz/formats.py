@@ -22,7 +22,7 @@ _MAX_FIELDS = 600
 
 @dataclass(frozen=True)
 class Format:
-    """What is known of a format.
+    """Knowledge about a file format.
 
     Attributes:
         fields: finds places of lengths, counts and extents.

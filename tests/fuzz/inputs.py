@@ -22,7 +22,7 @@ def packed(given: Input) -> bytes:
 
 
 def unpacked(data: bytes) -> Input:
-    """Return the input that ``packed`` got."""
+    """Return the argument of ``packed`` from its result."""
     start = 4 + int.from_bytes(data[:4], "little")
     found: Input = {}
     for name, size in json.loads(data[4:start]):
@@ -37,7 +37,7 @@ def size_of(given: Input) -> int:
 
 
 def save(folder: Path, given: Input, description: dict[str, object]) -> None:
-    """Write an input and what is known of it; what was in the folder goes.
+    """Write an input and its description; the folder is emptied before.
 
     Args:
         folder: below which ``finding.json`` and ``files/`` are written.

@@ -76,7 +76,7 @@ class _Search:
             size = size // 4 if size > 4 else 0
 
     def reduce_document(self, name: str) -> None:
-        """Leave out keys and items, then replace values by simpler ones."""
+        """Delete keys and items, then replace values by simpler ones."""
         is_smaller = True
         while is_smaller:
             is_smaller = False

@@ -1,4 +1,4 @@
-"""What became of an input, and which outcomes are findings."""
+"""The outcome of an input, and the outcomes that are findings."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Outcome:
 
     @property
     def is_finding(self) -> bool:
-        """Whether somebody has to look at it."""
+        """Whether the outcome must be examined."""
         return self.kind in FINDINGS
 
     @property
     def key(self) -> str:
-        """What is the same for inputs that show the same mistake."""
+        """Key that is equal for inputs with the same mistake."""
         return f"{self.kind} {self.error} {self.place}".strip()
 
     @property
@@ -67,11 +67,11 @@ OK = Outcome("ok")
 
 
 def of_error(error: BaseException, is_named: bool, *, past_tracing: bool = True) -> Outcome:
-    """Return the outcome that an exception is.
+    """Return the outcome for an exception.
 
     Args:
         error: what was raised.
-        is_named: whether the message says what it is about.
+        is_named: whether the message names the file or argument.
         past_tracing: see ``Outcome``.
     """
     chain = _chain(error)

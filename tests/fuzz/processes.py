@@ -89,10 +89,10 @@ class Warm:
 
 
 class Child:
-    """A child, as the watching process sees it.
+    """A child process, from the view of the campaign.
 
     Args:
-        warm: forks it.
+        warm: the process that forks the child.
         folder: of its slot; absent or empty.
         target: name of the target.
         order: the rest of the order; see ``tests.fuzz.child.work``.

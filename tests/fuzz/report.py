@@ -43,7 +43,7 @@ def _cells(name: str, counts: Mapping[str, int], seconds: Mapping[str, float] | 
 
 
 class Progress:
-    """Shows a run while it continues: a live table in a terminal, a line every ten seconds elsewhere."""
+    """Displays the progress of a run: a live table in a terminal, otherwise a line every ten seconds."""
 
     def __init__(self) -> None:
         self._console = Console()

@@ -106,5 +106,5 @@ class Slot:
         return (self.folder / name).read_bytes().decode(errors="replace")
 
     def close(self) -> None:
-        """Let go of the memory."""
+        """Release the memory."""
         self._memory.close()

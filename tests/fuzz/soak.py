@@ -39,13 +39,13 @@ _FORK_SECONDS = 60
 # The share of the rounds at the beginning that is left out: caches fill, kernels are compiled, memory pools grow. The
 # same share of the time may be less than one round: the first one compiles.
 _WARM_UP = 0.35
-# A run goes on after its time until it has so many: a line through fewer says nothing.
+# A run continues after its time until it has this many rounds: a fit to fewer is unreliable.
 _FEWEST_ROUNDS = 20
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What is counted between rounds.
+    """A quantity that is measured between rounds.
 
     Attributes:
         unit: of the count.
@@ -88,7 +88,7 @@ def memory() -> float:
 MEASURES = {
     # The allocator gives memory back in pieces of up to 32 MiB when it pleases; 1 MiB a minute is 1.4 GiB a day.
     "memory": Measure("MiB", memory, 1.0, 40.0),
-    # These are counted exactly, and every round ends with what it began with. Two at the end may be on their way out.
+    # These counts are exact and equal after every round. At the end, two objects may not be closed yet.
     "file descriptors": Measure("", _PROCESS.num_fds, 0.5, 2.0),
     "threads": Measure("", _PROCESS.num_threads, 0.5, 2.0),
     "child processes": Measure("", lambda: len(_children()), 0.5, 1.0),
@@ -97,7 +97,7 @@ MEASURES = {
 
 
 def _children() -> list[psutil.Process]:
-    # Python's own resource tracker and fork server stay until the program ends.
+    # Python's resource tracker and fork server stay until the program ends.
     found = []
     for process in _PROCESS.children():
         try:
@@ -223,11 +223,11 @@ class Soak:
         return found
 
     def train(self) -> None:
-        """Run some batches of the pipeline that lives on."""
+        """Run some batches of the pipeline that is kept."""
         self._some(self._plain, 20)
 
     def resume(self) -> None:
-        """Save the state in the middle; a new pipeline gives what the old one does."""
+        """Save the state in the middle of an epoch; a new pipeline returns the same batches as the old one."""
         policy = self._random.choice(("skip", "replace"))
         pipe = self._training(policy)
         self._some(pipe, self._random.randrange(12))
@@ -246,7 +246,7 @@ class Soak:
         process = os.fork()
         if process == 0:
             status = 1
-            faulthandler.dump_traceback_later(_FORK_SECONDS - 10)  # what it waits for, should it not end
+            faulthandler.dump_traceback_later(_FORK_SECONDS - 10)  # stacks of the threads, if it does not end
             try:
                 self._plain.run()
                 status = 0
@@ -299,7 +299,7 @@ class Soak:
         return dalify.pipeline_def(graph)(batch_size=_BATCH, num_threads=1, device_id=None, py_num_workers=1)
 
     def drop(self) -> None:
-        """Pipelines that are not closed, some of which have run."""
+        """Create pipelines without closing them; some have run."""
         for number in range(4):
             pipe = self._training("skip", prefetch_queue_depth=3)
             if number:

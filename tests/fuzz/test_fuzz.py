@@ -21,7 +21,7 @@ from tests.fuzz.slot import Slot
 from tests.fuzz.targets import TARGETS
 from tests.helpers.programs import running
 
-# About a second each. Targets that are not named run as many inputs as their beginning says.
+# Number of inputs by prefix of the target's name; the longest prefix applies. About a second each.
 _INPUTS = {
     "audio.": 150,
     "checkpoint": 150,

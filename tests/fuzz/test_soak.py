@@ -19,7 +19,7 @@ _PROJECT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_short_soak():
-    """In a process of its own: it forks, sends signals, and counts all that the process has."""
+    """In a separate process: it forks, sends signals, and counts all resources of the process."""
     command = [sys.executable, "-m", "tests.fuzz.soak", "--minutes", "0.33"]
     done = subprocess.run(command, cwd=_PROJECT, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -1,4 +1,4 @@
-"""What Python can do with values and graph values cannot: each is refused with the way out."""
+"""Python constructs that graph values do not support raise errors with a correction."""
 
 from __future__ import annotations
 

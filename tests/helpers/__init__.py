@@ -1,1 +1,1 @@
-"""Functions that several tests share and that are not pytest fixtures."""
+"""Functions for several tests, except pytest fixtures."""

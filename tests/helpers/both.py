@@ -24,11 +24,11 @@ def run_here(
     Args:
         graph: called with the package and one node per input; returns nodes.
         inputs: the samples of each input.
-        layouts: of all inputs, or of each.
-        device: where the inputs are moved first.
+        layouts: layout of all inputs, or one per input.
+        device: the inputs are moved to this device first.
 
     Returns:
-        layout and samples of each output.
+        Layout and samples of each output.
     """
     pipe = dalify.Pipeline(
         batch_size=len(inputs[0]),

@@ -11,7 +11,7 @@ __all__ = ["names_in", "omit_passes"]
 
 
 def names_in(pipe: Pipeline) -> set[str]:
-    """Operators of the graph after all passes."""
+    """Return the operators of the graph after all passes."""
     pipe.build()
     built = parts_of(pipe).builder.built
     assert built is not None

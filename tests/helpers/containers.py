@@ -51,8 +51,8 @@ def example(features: Mapping[str, Any], *, packed: bool = True) -> bytes:
     """Encode a ``tf.Example``.
 
     Args:
-        features: by name: bytes or a list of bytes, of integers, or of floats.
-        packed: numbers of a list in one piece, or, as the format allows, one by one.
+        features: by name, bytes or a list of bytes, integers, or floats.
+        packed: encode the numbers of a list together; if False, one by one, as the format also allows.
     """
     entries = b"".join(field(1, field(1, name) + field(2, _feature(value, packed))) for name, value in features.items())
     return field(1, entries)

@@ -1,4 +1,4 @@
-"""CUDA devices that do not exist: torch's CPU computes, and what a real device would not do is an error.
+"""Simulated CUDA devices: torch's CPU computes, and operations that a real device does not support are errors.
 
 Tensors of a device have its number. An operation raises if it mixes devices, or host and device, or runs on another
 stream than the one that the test allows on that device. Calls are those of torch, so whole pipelines run.
@@ -83,7 +83,7 @@ def _plain(value: Any) -> Any:
 
 
 def _called(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Call a function of torch on the CPU, and check the devices of what it gets."""
+    """Call a function of torch on the CPU, and check the devices of its arguments."""
     name = getattr(func, "__name__", str(func))
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     given = {tensor.number if isinstance(tensor, CudaTensor) else None for tensor in tensors if _counts(tensor)}
@@ -146,7 +146,7 @@ def _on_cpu(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 class Event:
-    """An event; it has happened at once."""
+    """An event that happens immediately."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -212,11 +212,11 @@ class _Entered:
 
 
 class Devices:
-    """What happened on the devices.
+    """Records of the operations on the devices.
 
     Attributes:
         calls: name of a function, number of the device, and the stream on which it ran.
-        copies: whether the copies from the host to a device went on after the call, and read page-locked memory.
+        copies: for each copy from the host to a device, whether it was asynchronous and read page-locked memory.
         waits: functions for which the host waited.
         awaited_events: number of events for which the host waited.
         pinned: page-locked memory: first address, address after the last, and its tensor.
@@ -271,7 +271,7 @@ def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def devices(count: int) -> Iterator[Devices]:
-    """Let torch have CUDA devices, where pipelines and the caller's thread call it; the variable DALIFY_DEVICE is set.
+    """Simulate CUDA devices in torch, for pipelines and the caller's thread; the variable DALIFY_DEVICE is set.
 
     Args:
         count: number of devices; device 0 is the current one of each thread.

@@ -1,6 +1,6 @@
 """Programs of every mode of dalify that run until they are interrupted or killed.
 
-Each prints ``ready`` when it begins to run batches. Its argument is a folder of photos.
+Each prints ``ready`` when it starts to run batches. Its argument is a folder of photos.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ PROGRAMS = {
 
 
 def session_of(process: int) -> list[psutil.Process]:
-    """Return the living processes of a session."""
+    """Return the running processes of a session."""
     found = []
     for other in psutil.process_iter():
         try:

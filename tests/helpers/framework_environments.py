@@ -22,7 +22,7 @@ __all__ = ["PROJECT", "main", "put_below", "run_in_project"]
 PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / ".venv-frameworks"
 CONSTRAINTS = PROJECT / "constraints-frameworks.txt"
-# The one with the longest tests is first.
+# The framework with the longest tests is first.
 PACKAGES = {
     "ray": ["ray[data,train]"],
     "triton": ["triton"],
@@ -41,7 +41,7 @@ def python_of(name: str) -> Path:
 
 
 def install(name: str) -> str | None:
-    """Prepare the environment of a framework; return the reason if it cannot be installed, or None."""
+    """Create the environment of a framework; return the reason if it cannot be installed, otherwise None."""
     mark = FOLDER / name / ".ready"
     wanted = CONSTRAINTS.read_text() + sysconfig.get_paths()["purelib"]
     if mark.is_file() and mark.read_text() == wanted:
@@ -66,14 +66,14 @@ def install(name: str) -> str | None:
 
 
 def put_below(python: Path) -> None:
-    """Let an environment also see the packages of ``.venv``, below its own."""
+    """Make the packages of ``.venv`` importable in an environment, with lower priority than its own."""
     program = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
     own = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     Path(own, "below.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n{PROJECT}\n")
 
 
 def test(name: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run the tests of a framework, including those of names."""
+    """Run the tests of a framework, including the tests of names."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     if name == "ray":  # no framework for arrays: it has tests of its own only
         chosen = [PROJECT / "tests/plugin/ray"]
@@ -109,7 +109,7 @@ def check(name: str, arguments: list[str]) -> bool:
     """Install a framework, run its tests and its tutorial, and print the output in one piece.
 
     Returns:
-        whether all passed, also if the framework cannot be installed.
+        True if all passed, or if the framework cannot be installed.
     """
     start = time.monotonic()
     reason = install(name)
@@ -126,11 +126,11 @@ def check(name: str, arguments: list[str]) -> bool:
 
 
 def main(arguments: list[str], *, only_install: bool = False) -> int:
-    """Run all, two at a time: the tests of Ray wait for processes most of the time. Return 1 if a test failed.
+    """Run all tests, two frameworks at a time, because the tests of Ray mostly wait. Return 1 if a test failed.
 
     Args:
-        arguments: for pytest.
-        only_install: run no tests.
+        arguments: arguments of pytest.
+        only_install: do not run tests.
     """
     with ThreadPoolExecutor(2) as pool:
         if only_install:

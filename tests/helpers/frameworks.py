@@ -62,10 +62,10 @@ class Framework:
     """One framework.
 
     Attributes:
-        plugin: below ``dalify.plugin``.
-        package: that it needs; none for NumPy.
-        to_numpy: from a tensor to an array.
-        gives_one: a batch is no list with one item per pipeline.
+        plugin: name of the plugin below ``dalify.plugin``.
+        package: required package; empty for NumPy.
+        to_numpy: converts a tensor to an array.
+        gives_one: True if a batch is not a list with one item per pipeline.
     """
 
     plugin: str

@@ -1,7 +1,7 @@
 """Arrays at the end of accessible memory: a kernel that exceeds the bounds of an array crashes the process.
 
-numba's own check knows indices only; kernels that work on addresses (``kernels/arrays/simd.py``), OpenCV and numpy are
-caught by this.
+numba's own check covers only indices; this also detects errors of kernels with addresses (``kernels/arrays/simd.py``),
+of OpenCV and of NumPy.
 """
 
 from __future__ import annotations

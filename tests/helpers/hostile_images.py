@@ -33,8 +33,8 @@ def png(pixels: np.ndarray, *others: bytes, is_interlaced: bool = False) -> byte
 
     Args:
         pixels: uint8 or uint16 ``[height, width, channels]``.
-        others: chunks to put in front of the pixels.
-        is_interlaced: Adam7.
+        others: chunks before the pixels.
+        is_interlaced: use Adam7 interlacing.
     """
     height, width, channels = pixels.shape
     big_endian = pixels.astype(">u2") if pixels.dtype.itemsize == 2 else pixels
@@ -59,7 +59,7 @@ def _patched(data: bytes, position: int, form: str, *values: int) -> bytes:
 
 
 def _tiff_with(data: bytes, tag: int, value: int) -> bytes:
-    """Return a little-endian TIFF whose entry of a tag has a value of 32 bits; the entry is replaced or added."""
+    """Return a little-endian TIFF with a 32-bit value for a tag; the entry is replaced or added."""
     (start,) = struct.unpack_from("<I", data, 4)
     (count,) = struct.unpack_from("<H", data, start)
     entries = [data[start + 2 + 12 * number : start + 14 + 12 * number] for number in range(count)]

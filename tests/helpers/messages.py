@@ -8,9 +8,9 @@ __all__ = ["own_text"]
 
 
 def own_text(error: Any) -> str:
-    """Return the text of an error without the source line that it quotes.
+    """Return the text of an error without the quoted source line.
 
-    That is a line of the test, which often contains the expected text: the test could not fail.
+    That line of the test often contains the expected text, so the test could not fail.
     """
     text = str(error)
     line = getattr(error, "line", None)

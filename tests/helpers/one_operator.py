@@ -1,4 +1,4 @@
-"""Run one operator of dalify on a few arrays: the counterpart of `run_dali`."""
+"""Run one operator of dalify on a few arrays, as `run_dali` does with DALI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run_dalify(
 ) -> Any:
     """Run an operator on one batch; see `run_dali` for the arguments.
 
-    With ``device="gpu"`` inputs are moved there, and results come back to the CPU.
+    With ``device="gpu"``, inputs are moved to the device, and results to the CPU.
     """
     if isinstance(layouts, str):
         layouts = [layouts] * len(inputs)
@@ -67,11 +67,11 @@ def assert_equals_dali(
     """Run an operator here and in DALI and compare all outputs: shapes, types, values.
 
     Args:
-        name: path below ``fn``.
+        name: name below ``fn``.
         inputs: as for `run_dali`.
-        device: where dalify runs; DALI runs on the CPU.
-        tolerance: largest absolute difference.
-        share: largest part of the elements that may differ by more than a millionth.
+        device: device of dalify; DALI runs on the CPU.
+        tolerance: maximum absolute difference.
+        share: maximum fraction of the elements that differ by more than a millionth.
         arguments: as for `run_dali`, with ``layouts``.
     """
     theirs = run_dali(name, *inputs, **arguments)

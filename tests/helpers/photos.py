@@ -1,7 +1,7 @@
-"""Small JPEG folders, equal on every machine, without a download.
+"""Small folders of generated JPEG files, equal on every machine.
 
-The images are drawn: smooth color fields with edges and grain, which compress and resample as photographs do.
-Drawing them takes milliseconds, and any size can be had.
+The images have smooth color fields with edges and grain, which compress and resample like photographs. Generating one
+takes milliseconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def drawn_photo(height: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def encode_image(image: np.ndarray | Image.Image, kind: str = "PNG", **options: Any) -> bytes:
-    """Encode an image with Pillow, which names the format and its options."""
+    """Encode an image with Pillow, with the names of its formats and options."""
     file = io.BytesIO()
     (Image.fromarray(image) if isinstance(image, np.ndarray) else image).save(file, kind, **options)
     return file.getvalue()

@@ -13,7 +13,7 @@ _CLOCK_S = 0.02  # resolution of the start times of processes
 
 
 def children() -> set[int]:
-    """Process ids of the children including zombies, without Python's resource tracker."""
+    """Return the process ids of the children including zombies, without Python's resource tracker."""
     found: set[int] = set()
     for process in psutil.Process().children():
         try:
@@ -41,7 +41,7 @@ def end_children_since(start: float) -> None:
 
 
 def killed(process: int) -> bool:
-    """Kill a process, and return whether it existed: it may have been awaited since it was listed."""
+    """Kill a process, and return whether it still existed."""
     try:
         os.kill(process, signal.SIGKILL)
     except ProcessLookupError:

@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["LIMIT_S", "finished", "running"]
 
 PROJECT = Path(__file__).parents[2]
-# Much longer than any program takes: a hang fails instead of blocking.
+# Much longer than any program, so that a test fails instead of hanging.
 LIMIT_S = 120.0
 # Python 3.12 and later warn about the forks of processes with threads, which tests do on purpose.
 _WARNINGS = "ignore:This process:DeprecationWarning"
@@ -35,13 +35,13 @@ def _default_sigint() -> Iterator[None]:
 def running(
     program: str | Path, *arguments: Any, options: Sequence[str] = (), environment: dict[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a program in a new session, whose processes are killed at the end of the block.
+    """Run a program in a new session; the processes of the session are killed at the end of the block.
 
     Args:
         program: text, or the path of a file.
-        arguments: of the program.
-        options: of the interpreter.
-        environment: variables beside those of this process.
+        arguments: arguments of the program.
+        options: options of the interpreter.
+        environment: variables in addition to those of this process.
     """
     given = [str(program)] if isinstance(program, Path) else ["-c", textwrap.dedent(program)]
     with _default_sigint():

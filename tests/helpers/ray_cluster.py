@@ -1,4 +1,4 @@
-"""A Ray cluster on this machine, whose nodes tests start and kill."""
+"""A Ray cluster on this machine with nodes that tests start and kill."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def eventually(condition: Callable[[], Any], what: str) -> Any:
     """Wait until a condition holds, and return its value; a hang fails.
 
     Args:
-        condition: asked again and again.
-        what: for the message.
+        condition: called repeatedly.
+        what: description for the message.
     """
     end = time.monotonic() + LIMIT_S
     while not (value := condition()):
@@ -35,7 +35,7 @@ def eventually(condition: Callable[[], Any], what: str) -> Any:
 
 
 def worker_processes() -> list[int]:
-    """Process ids of the actors on this machine, from the operating system."""
+    """Return the process ids of the actors on this machine, from the operating system."""
     found = []
     for process in psutil.process_iter(["cmdline", "pid"]):
         words = process.info["cmdline"] or [""]
@@ -71,7 +71,7 @@ class RayCluster:
         head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.nodes: list[Any] = []
-        # While only the head exists: Ray connects to any node of this machine, and that one must not be killed.
+        # While only the head exists, because Ray connects to any node of this machine, which must not be killed then.
         ray.init(address=self.cluster.address, logging_level="ERROR", log_to_driver=False)
         self.fill_up()
 
@@ -79,14 +79,14 @@ class RayCluster:
         """Start a node with one CPU, and return it.
 
         Args:
-            options: of the node.
+            options: options of the node.
         """
         node = self.cluster.add_node(**{"num_cpus": 1, "object_store_memory": STORE_BYTES, **options})
         self.nodes.append(node)
         return node
 
     def kill(self, node: Any) -> None:
-        """Kill a node as if its machine had lost power."""
+        """Kill a node as after a power failure of its machine."""
         self.nodes.remove(node)
         self.cluster.remove_node(node, allow_graceful=False)
 

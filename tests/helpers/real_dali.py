@@ -28,13 +28,13 @@ def run_dali(name: str, *inputs: Sequence[np.ndarray], layouts: Sequence[str] | 
     """Run an operator on the CPU, on one batch.
 
     Args:
-        name: path below ``fn``.
+        name: name below ``fn``.
         inputs: one list of samples for each positional input.
         layouts: one layout per input, or one for all.
-        arguments: constants, or `Each` for per-sample values. dtype and the like may be given by name ("FLOAT").
+        arguments: constants, or `Each` for per-sample values. Enumerations such as dtype may be strings ("FLOAT").
 
     Returns:
-        A list of arrays, or a tuple of lists where the operator has several outputs.
+        A list of arrays, or a tuple of lists if the operator has several outputs.
     """
     dali = pytest.importorskip("nvidia.dali", reason="the real DALI is not installed; see CONTRIBUTING.md")
     fn = pytest.importorskip("nvidia.dali.fn")

@@ -26,9 +26,9 @@ def assert_close(ours: np.ndarray, expected: np.ndarray, rtol: float, *, largest
 
     Args:
         ours: result.
-        expected: what it should be, of any type.
-        rtol: largest difference relative to the largest value.
-        largest_step: largest difference that is allowed anyway, for integers.
+        expected: expected values of any dtype.
+        rtol: maximum difference relative to the largest value.
+        largest_step: difference that is always allowed, for integers.
     """
     assert ours.shape == expected.shape
     finite = np.isfinite(expected)

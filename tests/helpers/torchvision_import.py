@@ -1,8 +1,8 @@
 """Import torchvision with any build of torch.
 
-torchvision's compiled part belongs to one exact build of torch. Beside another build (the CPU one, for instance) it is
-not loaded, and the import fails where the Python part describes operators that the compiled part would have declared.
-Declaring these two is enough for what tests and benchmarks use: its transforms are Python on top of torch and Pillow.
+torchvision's compiled part needs one exact build of torch. With another build (the CPU one, for instance) it is not
+loaded, and the import fails in the Python part, which refers to operators that the compiled part declares. Declaring
+these two is sufficient for tests and benchmarks, because the transforms are Python code with torch and Pillow.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ FOLDER = PROJECT / ".venv-versions"
 CONSTRAINTS = PROJECT / "constraints-dev.txt"
 MINOR_VERSIONS = (13, 12)  # of Python 3, from the newest
 TEST_PACKAGES = ["hypothesis", "psutil", "pytest", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist"]
-# In the first, the kernels of the CPU of most operators are compared with those of the GPU, which do not use OpenCV and
-# numba. OpenCV 4 interpolates cubically at fewer positions. In the second: what depends on Python itself, and on
-# packages with newer releases for it.
+# In the first, the CPU kernels of most operators are compared with the GPU kernels, which do not use OpenCV and numba.
+# OpenCV 4 interpolates cubically at fewer positions. In the second, tests that depend on Python itself, and on packages
+# with newer releases for it.
 LOWEST_TESTS = ["tests/executor/test_device_samples.py", "tests/base/test_compiling.py"]
 LOWEST_TESTS += ["-k", "(what_the_cpu_does or results_of_the_cpu or test_compiling) and not cubic"]
 NEWEST_TESTS = ["tests/frontend", "tests/graph", "tests/pipeline/test_conditionals.py", "tests/base/test_interrupts.py"]
@@ -45,14 +45,14 @@ def dependencies() -> dict[str, str]:
 
 
 def newest_python() -> str | None:
-    """Return the newest Python above the one of this process, on the path or of pyenv; None if there is none."""
+    """Return the newest Python above that of this process, on the path or of pyenv; None if there is none."""
     for minor in MINOR_VERSIONS:
         if sys.version_info[:2] >= (3, minor):
             return None
         name = f"python3.{minor}"
         candidates = [shutil.which(name), *sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/{name}"))]
         for candidate in candidates:
-            # Commands of pyenv exist for versions that are not selected, and fail.
+            # pyenv has commands for versions that are not selected; they fail.
             if candidate is not None and not subprocess.run([candidate, "-c", ""], capture_output=True).returncode:
                 return str(candidate)
     return None
@@ -65,7 +65,7 @@ def create(name: str, python: str, packages: list[str], *options: str) -> Path:
         name: name of the environment.
         python: interpreter to create it with.
         packages: requirements.
-        options: of pip.
+        options: options of pip.
 
     Raises:
         CalledProcessError: the environment cannot be created.
@@ -106,7 +106,7 @@ def check(name: str, python: Path, tests: list[str]) -> bool:
 
 
 def main() -> int:
-    """Run both; return 1 if a test failed."""
+    """Run the tests in both environments; return 1 if a test failed."""
     passed = True
     for make, tests in ((lowest, LOWEST_TESTS), (newest, NEWEST_TESTS)):
         name = make.__name__

@@ -36,7 +36,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def drawn_frames(count: int, height: int = 48, width: int = 64) -> list[np.ndarray]:
-    """Draw RGB frames: a pattern that moves, and noise, so that no frame can be derived from adjacent ones."""
+    """Return RGB frames with a moving pattern and noise, so that no frame can be derived from adjacent ones."""
     rng = np.random.default_rng(count)
     rows, columns = np.mgrid[:height, :width]
     frames = []
@@ -65,16 +65,16 @@ def write_video(
     """Encode a video of drawn frames.
 
     Args:
-        path: of the file; its ending tells the container.
-        codec: name of FFmpeg's encoder; the test is skipped where this FFmpeg does not have it.
-        count: frames.
+        path: path of the file; its extension determines the container.
+        codec: name of FFmpeg's encoder; the test is skipped if this FFmpeg does not have it.
+        count: number of frames.
         size: height and width.
-        gop: largest distance of key frames.
-        bframes: images in a row that refer to later ones.
+        gop: maximum distance of key frames.
+        bframes: maximum number of consecutive B-frames.
         pixels: FFmpeg's name of the pixel format.
-        times_ms: of each frame, instead of 40 ms apart.
-        options: of the encoder.
-        color: FFmpeg's numbers of the color matrix and the range, noted in the file.
+        times_ms: time of each frame in milliseconds; by default at intervals of 40 ms.
+        options: options of the encoder.
+        color: FFmpeg's numbers of the color matrix and the range, stored in the file.
     """
     av: Any = pytest.importorskip("av", reason="videos need PyAV")
     try:

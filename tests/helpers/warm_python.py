@@ -1,6 +1,6 @@
 """A Python process that has imported and compiled what programs need, and is forked for each of them.
 
-Several times faster than a new process for each. For programs that do not look at how Python was started.
+Several times faster than a new process for each. For programs that do not depend on how Python was started.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class WarmPython:
     """Runs programs, one at a time.
 
     Args:
-        preparation: program that imports what all of them need, and defines ``prepare()``, which is called in each
-            forked process after it has got its environment.
-        environment: of the process that runs it.
+        preparation: program that imports the common modules, and defines ``prepare()``, which is called in each forked
+            process after its environment is set.
+        environment: environment of the process that runs it.
     """
 
     def __init__(self, preparation: str, environment: dict[str, str]) -> None:
@@ -69,7 +69,7 @@ class WarmPython:
         )
 
     def run(self, program: str, environment: dict[str, str], paths: list[str]) -> CompletedProcess[str]:
-        """Run a program; ``paths`` are folders from which it imports beside those of the process."""
+        """Run a program; ``paths`` are folders for imports in addition to those of the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         order = {"program": program, "environment": environment, "paths": paths}

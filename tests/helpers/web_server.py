@@ -18,11 +18,11 @@ class Behavior:
     """Behavior of the server; may be changed while it runs.
 
     Attributes:
-        delay_s: before every answer.
-        failures: number of answers from now on that are an internal error.
+        delay_s: delay before every response, in seconds.
+        failures: number of next responses that are an internal error.
         asked: paths of all requests for contents.
-        largest_at_once: most requests that were under way together.
-        sent_bytes: of parts of files.
+        largest_at_once: maximum number of simultaneous requests.
+        sent_bytes: number of bytes sent for parts of files.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
             self._behavior.sent_bytes += len(part)
 
     def log_message(self, *arguments: Any) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @contextmanager

@@ -188,7 +188,7 @@ def test_computed_numbers_are_no_constants(photo):
 
 
 def test_constants_of_equal_value_and_other_types():
-    """1, 1.0 and True, 0.0 and -0.0 are not mixed up by what is kept of earlier calls."""
+    """Caches of earlier calls distinguish 1, 1.0 and True, and 0.0 and -0.0."""
     data = np.zeros(2, np.float32)
     assert np.signbit(eager.pad(data, shape=[3], fill_value=-0.0))[2]
     assert not np.signbit(eager.pad(data, shape=[3], fill_value=0.0))[2]
@@ -279,7 +279,7 @@ def test_graph_values_are_refused(photo):
 
 
 def test_constants_of_a_pipeline(photo):
-    """A call within a pipeline function leaves nothing in the graph, in a branch either."""
+    """A call within a pipeline function adds no node to the graph, also in a branch."""
 
     @pipeline_def(batch_size=2, num_threads=1, seed=1)
     def pipe():
@@ -374,7 +374,7 @@ def test_call_within_a_call(photo):
 @needs_posix
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded")
 def test_fork(photo):
-    """A child computes, draws numbers of its own, and the same again when the parent's seed is the same."""
+    """A forked child can call operators; its random numbers differ from the parent's and are reproducible."""
 
     def child() -> bytes:
         reading, writing = os.pipe()
@@ -408,7 +408,7 @@ def test_fork(photo):
 
 
 def test_device(photo, encoded, device):
-    """Results of the device are torch tensors, or dalify's own where those were given."""
+    """Results on the device are torch tensors, or dalify's tensors for inputs of that class."""
     expected = eager.flip(photo)
     result = eager.flip(photo, device=device)
     np.testing.assert_array_equal(np.asarray(result), expected)

@@ -41,7 +41,7 @@ HERE = Path(__file__).name
 
 
 def check_text(error: DalifyError, operator: str = "", *, line: bool = True) -> str:
-    """One style for all messages: `fn.x: what is wrong.`, then sample and origin, the user's line, and the way out."""
+    """All messages have one style: `fn.x: problem.`, then sample and origin, the user's line, and a remedy."""
     text = str(error)
     head, *rest = text.split("\n")
     assert head.endswith((".", "?")), head
@@ -76,7 +76,7 @@ def runs(pipe: Any, count: int) -> list[Any]:
 
 @pytest.fixture
 def folder(photo_folder: Path, tmp_path: Path) -> Path:
-    """Write one class of six photographs, of which the second may be damaged."""
+    """Write one class of six photographs; the second may be damaged."""
     target = tmp_path / "photos" / "cat"
     target.mkdir(parents=True)
     for number, path in enumerate(sorted(photo_folder.glob("*/*.jpg"))[:6]):

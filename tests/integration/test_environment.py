@@ -92,7 +92,7 @@ def test_programs_run(
     settings = {**os.environ, "PYTHONPATH": str(PROJECT), **environment}
     folder, names = photos
     command = [sys.executable, "-W", "error", str(program), str(folder), *names]
-    if flags:  # what is compiled already does not need a working folder
+    if flags:  # compiled kernels do not need a working folder
         subprocess.run(command, env={**os.environ, "PYTHONPATH": str(PROJECT)}, check=True, timeout=300, cwd=tmp_path)
     done = subprocess.run(
         [*command, *flags],

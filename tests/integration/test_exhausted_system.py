@@ -213,7 +213,7 @@ def test_no_memory_between_steps(kind: str, place: str, monkeypatch: pytest.Monk
 def test_few_open_files(kind: str) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with closing(KINDS[kind]()) as pipe:
-        pipe.run()  # what is imported and opened once
+        pipe.run()  # imports and files that are opened once
     found: list[int] | WorkerError | None = None
     messages: list[str] = []
     # Steps of 3, because multiprocessing loses two files where it can open only one of its two pipes.

@@ -156,7 +156,7 @@ def object_that_can_be_called(calls: list[Any], library: Any) -> dict[str, Any]:
 
 
 class Countdown:
-    """Restarts in `__iter__`, and is its own iterator."""
+    """An iterator that `__iter__` restarts."""
 
     def __init__(self, calls: list[Any]) -> None:
         self.calls = calls

@@ -1,4 +1,4 @@
-"""Iterable datasets of PyTorch and Hugging Face as sources: supported items, and resuming with their own state."""
+"""Iterable datasets of PyTorch and Hugging Face as sources: supported items, and resuming with their state."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_resuming_by_the_state_of_the_source() -> None:
     again = piped(source, None)
     again.load_state_dict(pipe.state_dict())
     assert again.run()[0].as_array().tolist() == [6, 7, 8]
-    assert source.calls <= 9 - 6 + 2 + 3  # what is prepared ahead, and nothing that came before
+    assert source.calls <= 9 - 6 + 2 + 3  # prefetched items, and none of the earlier ones
 
 
 def test_resuming_a_data_set_of_hugging_face() -> None:

@@ -175,7 +175,7 @@ def test_workers_are_processes_that_start_with_the_build(make: Callable[..., Any
 
 def test_outputs_are_views_of_the_workers_memory(make: Callable[..., Any]) -> None:
     pipe = make(lambda: source_node("lambda", parallel=True))
-    pipe.run()  # the first batch tells what the samples look like
+    pipe.run()  # the first batch determines types and shapes
     feed = parts_of(pipe).builder.engine().feeds.externals[0]
     (batch,) = pipe.run()
     array = batch.as_array()

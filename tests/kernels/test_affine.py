@@ -1,4 +1,4 @@
-"""Affine maps against homogeneous matrices."""
+"""Affine maps compared with homogeneous matrices."""
 
 from __future__ import annotations
 

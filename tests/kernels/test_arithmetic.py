@@ -1,4 +1,4 @@
-"""Arithmetic against the real DALI, every function with every pair of types, and the torch twin against numpy."""
+"""Arithmetic compared with the real DALI for every function and pair of dtypes, and torch kernels with NumPy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BINARY = [name for name, function in FUNCTIONS.items() if function.arity == 2]
 
 
 def data(dtype: str, role: int) -> np.ndarray:
-    """Thirteen values that meet zero, signs, extremes, halves and wrap-around; `role` 1 has no zero."""
+    """Return thirteen values with zero, signs, extremes, halves and wrap-around; without zero for `role` 1."""
     kind = np.dtype(dtype)
     if kind.kind == "b":
         values = np.array([1, 0, 1, 1, 0, 0, 1, 1, 0, 1, 0, 1, 1], bool)
@@ -31,7 +31,7 @@ def data(dtype: str, role: int) -> np.ndarray:
         return np.array(first if not role else [*first[:0:-1], 3.0], kind)
     limits = np.iinfo(kind)
     first = [0, 1, 2, 3, 5, 7, 100, limits.max, limits.min, limits.max // 2, limits.max // 3, 10, 17]
-    second = [3, 1, 2, 4, 5, 3, 7, 2, 9, 1, 3, 5, 6]  # DALI dies of the smallest integer divided by -1
+    second = [3, 1, 2, 4, 5, 3, 7, 2, 9, 1, 3, 5, 6]  # DALI crashes for the smallest integer divided by -1
     if kind.kind == "i":
         second[3:6] = [-4, -1, -2]
     return np.array(second if role else first, kind)
@@ -45,7 +45,7 @@ def ours(function: str, *operands: np.ndarray) -> np.ndarray:
 
 
 def python_form(function: str) -> Any:
-    """How a user of DALI writes the function."""
+    """Return the Python expression of a function in DALI."""
     import operator
 
     dali_math = pytest.importorskip("nvidia.dali.math")

@@ -45,7 +45,7 @@ def test_windows_lie_in_the_image_and_keep_a_box(seed, counts, axes):
 
 
 def test_neighbors_change_nothing():
-    """A sample gives the same alone as among others, and the same twice."""
+    """The result of a sample is the same alone, among others, and if repeated."""
     samples = [random_boxes(seed, seed, 2) for seed in (1, 5, 0, 3)]
     together, again = found_for(samples, RULES), found_for(samples, RULES)
     np.testing.assert_array_equal(together.anchors, again.anchors)

@@ -1,4 +1,4 @@
-"""Equalisation by tiles compared with OpenCV's."""
+"""Equalization by tiles compared with OpenCV's."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_objects_of_all_labels_but_one(mask):
 
 
 def test_spirals_are_one_object():
-    """The worst case of union-find: arms that meet at the end only."""
+    """The worst case of union-find: arms that are connected only at the end."""
     mask = np.zeros((21, 21), np.uint8)
     mask[::4] = 1
     mask[0:21, 0] = 1

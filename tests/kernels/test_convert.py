@@ -1,4 +1,4 @@
-"""Conversion between element types, against vectors taken from the real DALI and against DALI itself."""
+"""Conversion between dtypes, compared with stored results of the real DALI and with DALI."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cast(x: np.ndarray, dtype: type) -> np.ndarray:
 
 
 def cast_many(x: np.ndarray, dtype: type) -> np.ndarray:
-    """`cast` as for large arrays."""
+    """Call `cast` as for large arrays."""
     found = cast(np.tile(x, 500), dtype).reshape(500, -1)
     assert (found == found[0]).all()
     return found[0]

@@ -1,4 +1,4 @@
-"""Filters against DALI and scipy."""
+"""Filters compared with DALI and SciPy."""
 
 from __future__ import annotations
 

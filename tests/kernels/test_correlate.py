@@ -11,7 +11,7 @@ from scipy import ndimage
 from dalify.data.samples import Samples
 from dalify.kernels.images.correlate import correlate_images
 
-# SciPy's own borders do not reach further than the image is wide: windows that do give other values each time.
+# SciPy's borders must not exceed the extents of the image; for larger windows its results vary.
 PADDING = {"reflect_101": "reflect", "reflect_1001": "symmetric", "wrap": "wrap", "clamp": "edge"}
 
 
@@ -21,7 +21,7 @@ def correlate(out, x, weights, anchor, border, fill):
 
 
 def padded_sums(x, weights, anchor, border, fill):
-    """The sums in float64, over an image that is made large enough first."""
+    """Return the sums in float64 over the padded image."""
     sides = [(at, extent - 1 - at) for at, extent in zip(anchor, weights.shape, strict=True)]
     how = {"mode": PADDING[border]} if border in PADDING else {"mode": "constant", "constant_values": fill}
     large = np.pad(x.astype(np.float64), [*sides, (0, 0)], **how)

@@ -1,4 +1,4 @@
-"""Crop, mirror and normalize against numpy's slices."""
+"""Crop, mirror and normalize compared with NumPy's slices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(device, out, x, anchor, **options):
 
 
 def expected_planes(x, anchor, size, mirror, mean, multiplier, shift, fill):
-    """One sample, pixel by pixel where it leaves the source."""
+    """Return one sample; pixel by pixel outside of the source."""
     padding = [(max(size), max(size))] * 3 + [(0, 0)]
     places = tuple(slice(a + max(size), a + max(size) + s) for a, s in zip(anchor, size, strict=True))
     values = np.pad((x.astype(np.float64) - mean) * multiplier + shift, padding)[places]

@@ -1,4 +1,4 @@
-"""Where Triton does not work on a device, operators run torch kernels, and `explain()` has the reason."""
+"""If Triton does not work on a device, operators run torch kernels, and `explain()` contains the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distributions against scipy's, and the two devices against each other."""
+"""The distributions compared with SciPy's, and CPU and GPU kernels with each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters for frames, and which layouts are taken."""
+"""Parameters for frames, and the supported layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows and flips against numpy, one element at a time where a window leaves the source."""
+"""Windows and flips compared with NumPy; element by element outside of the source."""
 
 from __future__ import annotations
 

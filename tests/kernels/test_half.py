@@ -1,4 +1,4 @@
-"""16-bit floats: every number there is, compared with a search among all of them and with torch's conversion."""
+"""All 16-bit floats, compared with a search among all of them and with torch's conversion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HARD = np.array(
 
 
 def numbers() -> np.ndarray:
-    """Floats of all magnitudes and both signs."""
+    """Return floats of all magnitudes and both signs."""
     bits = np.concatenate([np.arange(0, 2**31, 7919, dtype=np.uint32), HARD])
     return np.concatenate([bits, bits | np.uint32(1 << 31)]).view(np.float32)
 

@@ -1,4 +1,4 @@
-"""Philox against its published vectors and a plain integer implementation; both devices give the same bits."""
+"""Philox compared with its published vectors and a Python implementation; CPU and GPU kernels are bit-identical."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dalify.kernels.random.philox_words import philox4x32
 
 
 def reference(counter: list[int], key: list[int]) -> list[int]:
-    """Philox4x32-10 in Python integers, straight from the paper's formula."""
+    """Return Philox4x32-10 in Python integers, from the paper's formula."""
     (a, b, c, d), (k, m) = counter, key
     for _ in range(10):
         p, q = 0xD2511F53 * a, 0xCD9E8D57 * c

@@ -1,4 +1,4 @@
-"""Multiply-and-add and tables, against exact arithmetic."""
+"""Multiply-and-add and tables compared with exact arithmetic."""
 
 from __future__ import annotations
 

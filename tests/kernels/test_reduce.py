@@ -1,4 +1,4 @@
-"""Reductions against numpy in float64, and against the real DALI."""
+"""Reductions compared with NumPy in float64, and with the real DALI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Poisson and beta against scipy's distributions, and the two devices against each other."""
+"""Poisson and beta compared with SciPy's distributions, and CPU and GPU kernels with each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resampling against the float64 formula, Pillow, and the real DALI."""
+"""Resampling compared with the float64 formula, Pillow, and the real DALI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILTERS = list(DALIInterpType)
 
 
 def run(device, x, size, start, end, *, dtype=None, kind=LINEAR, antialias=True):
-    """Resample a group on one of the two implementations."""
+    """Resample a group by one of the two implementations."""
     out = np.empty((len(x), *size, x.shape[-1]), dtype or x.dtype)
     corners = np.asarray(start, np.float32), np.asarray(end, np.float32)
     options = {"min_filter": kind, "mag_filter": kind, "antialias": antialias}
@@ -122,7 +122,7 @@ def test_known_rows():
     [(LINEAR, Image.Resampling.BILINEAR), (CUBIC, Image.Resampling.BICUBIC), (LANCZOS, Image.Resampling.LANCZOS)],
 )
 def test_pillow_gives_the_same(device, kind, pillow):
-    """Away from the border, which Pillow leaves out of its sums, and from black and white, where it clips twice."""
+    """Except at the border, which Pillow omits in its sums, and near black and white, where it clips twice."""
     x = np.random.default_rng(0).integers(90, 166, (1, 61, 47, 3), dtype=np.uint8)
     for size in [(20, 30), (75, 22), (90, 100)]:
         got = run(device, x, size, [[0, 0]], [[61, 47]], kind=kind)

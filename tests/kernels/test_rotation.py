@@ -28,7 +28,7 @@ def canvas_of(size, angles):
 @given(ANGLES, st.one_of(st.none(), st.lists(st.floats(0.1, 9), min_size=3, max_size=3)))
 def test_matrices_are_rotations(angle, axis):
     matrix = matrix_of(angle, axis)
-    precision = 1e-9 if axis is None else 1e-6  # with an axis as near as float32 is
+    precision = 1e-9 if axis is None else 1e-6  # with an axis in float32
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(len(matrix)), atol=precision)
     assert np.linalg.det(matrix) == pytest.approx(1, abs=precision)
     if axis is not None:

@@ -1,4 +1,4 @@
-"""Warps against DALI's vectors, DALI itself, and mirrored or shifted arrays."""
+"""Warps compared with stored results of DALI, DALI, and mirrored or shifted arrays."""
 
 from __future__ import annotations
 

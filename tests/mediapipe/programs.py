@@ -98,7 +98,7 @@ class ResnetPipe(MediaPipe):
 
 
 class NewResnetPipe(MediaPipe):
-    """Program 2: the crop window and the coin are operators of their own; device "mixed"."""
+    """Program 2: the crop window and the coin are separate operators; device "mixed"."""
 
     def __init__(self, root: str, batch_size: int) -> None:
         super().__init__("mixed", 2, batch_size, 6, "resnet")

@@ -1,6 +1,6 @@
-"""COCO and SSD's transforms as in reference programs: the part of a user's own files.
+"""COCO and SSD's transforms as in reference programs: the part that users write themselves.
 
-Written for the tests, by the published rules: which attributes there are, what is drawn in which order, which edges are
+Written for the tests, by the published rules: the attributes, the order of random draws, which edges are
 cut, and which anchor gets which box.
 """
 

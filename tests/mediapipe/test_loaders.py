@@ -1,4 +1,4 @@
-"""HabanaDataLoader and the chain of loaders compared with torch's own."""
+"""HabanaDataLoader and the chain of loaders compared with torch's loader."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_choice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_evaluation_by_a_pipe_is_close_to_torch(folder: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    for index in range(7):  # of extents whose windows need no rounding, which differs
+    for index in range(7):  # window sizes without rounding, which differs
         Image.fromarray(drawn_photo(80, 120, index)).save(tmp_path / "a" / f"{index}.jpg", quality=95)
     dataset = folder()
     dataset.samples = [(str(path), index) for index, path in enumerate(sorted(tmp_path.glob("a/*.jpg")))]

@@ -67,7 +67,7 @@ def test_defaults() -> None:
 def test_epochs() -> None:
     pipe = Pipe("cpu", 2, 5)
     pipe.build()
-    pipe.build()  # does nothing
+    pipe.build()  # no effect
     assert len(pipe) == 3
     for _ in range(2):
         pipe.iter_init()

@@ -23,7 +23,7 @@ from tests.mediapipe import programs
 from tests.mediapipe.programs import INVERSE_STD, MEAN
 
 Files = list[tuple[Path, int]]
-# The programs use an accelerator where there is one, whose resize may round a level of 255 the other way.
+# The programs use an accelerator if there is one; its resize may round differently by one of 255 levels.
 LEVELS = 1 if os.environ.get("DALIFY_DEVICE") or torch.accelerator.is_available() else 0
 
 
@@ -87,7 +87,7 @@ def test_resnet_training(photo_folder: Path) -> None:
         np.testing.assert_array_equal(labels, same_labels)
         assert images.dtype == np.float32
         assert images.shape == (2, 3, 24, 24)
-    # Each label occurs four times in the folder: both slices together see all of them in each epoch.
+    # Each label occurs four times in the folder: both shards together return all of them in each epoch.
     for epoch in (slice(3), slice(3, 6)):
         seen = np.concatenate([labels for _, labels in [*first[epoch], *other[epoch]]])
         assert sorted(seen.tolist()) == [0] * 4 + [1] * 4 + [2] * 4
@@ -138,7 +138,7 @@ def test_tensorflow(photo_folder: Path, photo_list: Files) -> None:
 
 @pytest.fixture
 def coco(photo_folder: Path, photo_list: Files, tmp_path: Path) -> Path:
-    """Annotations of five images, one of which has no box."""
+    """Annotations of five images, one without boxes."""
     images = []
     for index, (path, _) in enumerate(photo_list[:5]):
         height, width = decoded(path).shape[:2]

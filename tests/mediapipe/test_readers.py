@@ -207,7 +207,7 @@ def test_a_broken_image_is_named(photo_folder: Path, tmp_path: Path) -> None:
 
 
 def reader_of(batch: Any, output_type: int) -> type:
-    """A reader whose only batch is given."""
+    """Return a reader that returns only the given batch."""
 
     class Given:
         def __init__(self, params: Any) -> None:

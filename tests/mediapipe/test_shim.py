@@ -48,7 +48,7 @@ def test_modules_are_the_same_objects() -> None:
     assert theirs is importlib.import_module("dalify.mediapipe.plugins.iterator_pytorch")
     assert theirs.__name__ == "dalify.mediapipe.plugins.iterator_pytorch"
     assert importlib.import_module("habana_frameworks.mediapipe") is dalify.mediapipe
-    shim.install()  # a second time does nothing
+    shim.install()  # a second time has no effect
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("habana_frameworks.mediapipe.nothing")
 

@@ -260,7 +260,7 @@ def test_snippet(name: str, photo_folder: Path, coco: Path, folder: Path, monkey
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "seed" in fn.OPERATORS[name].operator.parameters])
 def test_draws_follow_from_the_seed_alone(name: str, photo_folder: Path, coco: Path, folder: Path) -> None:
-    """Neither the number of threads nor the pipe's own seed changes what an operator with a seed draws."""
+    """The random numbers of an operator with a seed do not depend on the number of threads and the seed of the pipe."""
 
     def outputs(num_threads: int, seed: int) -> list[np.ndarray]:
         with Pipe(Snippets("cpu", photo_folder, coco, folder), name, "cpu", num_threads, seed) as pipe:

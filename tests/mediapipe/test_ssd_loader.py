@@ -1,4 +1,4 @@
-"""HabanaDataLoader over COCO with SSD's transforms: the batches of torch's own loader, to the last bit."""
+"""HabanaDataLoader over COCO with SSD's transforms: batches equal to those of torch's loader, bit for bit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IMAGES = 13
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Where there are other processes, torch's own threads would wait for each other."""
+    """Limit torch to one thread: its threads would wait for each other on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,4 +1,4 @@
-"""``fn.cache``: what it rejects, and every reader whose entries have keys."""
+"""``fn.cache``: rejected uses, and every reader with keys for its entries."""
 
 from __future__ import annotations
 
@@ -175,8 +175,8 @@ def test_readers(name: str, in_folder: bool, tmp_path: Path) -> None:
     assert step.counts.misses == 0
     kept = step.store  # while it is held, the next pipeline finds it
     first.close()
-    again.close()  # what they read ahead would be of the changed files
-    # Every file is written anew, at another time: nothing that was kept counts any more.
+    again.close()  # otherwise they would read ahead in the changed files
+    # New modification times of all files invalidate all cached results.
     for path in [path for path in (tmp_path / "data").rglob("*") if path.is_file()]:
         os.utime(path, ns=(1, 1))
     changed = _read(name, arguments, True, **options)

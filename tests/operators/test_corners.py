@@ -46,10 +46,10 @@ CORNERS = [
     *(_corner("resize", _IMAGE, **{name: 0.0}) for name in ("resize_x", "resize_y", "resize_shorter", "resize_longer")),
     _corner("resize", _IMAGE, resize_x=0.0, resize_y=5.0, atol=1),
     _corner("resize_crop_mirror", _IMAGE, resize_y=0.0, crop=[3.0, 4.0], atol=1),
-    # Positions between two pixels, of which one is the nearest.
+    # Positions halfway between two pixels: the same one is the nearest.
     *(_corner("rotate", _IMAGE, angle=angle, interp_type=types.INTERP_NN) for angle in (30.0, 60.0, 120.0, 270.0)),
     _corner("rotate", _IMAGE, angle=270.0, size=[10.0, 10.0], interp_type=types.INTERP_NN),
-    # A fill value that one of the two types does not hold.
+    # A fill value that one of the two types cannot represent.
     *(
         _corner(name, data, fill_value=fill, dtype=dtype, interp_type=interp_type, atol=1, rtol=1e-5, **arguments)
         for name, arguments in (("rotate", {"angle": 45.0}), ("warp_affine", {"matrix": [1.0, 0.3, 2, 0.1, 1, 1]}))
@@ -57,7 +57,7 @@ CORNERS = [
         for fill in (300.0, -5.0)
         for interp_type in (types.INTERP_NN, types.INTERP_LINEAR)
     ),
-    # Fill values for channels that no layout names, and some that nothing is filled with.
+    # Fill values for channels without a layout, and unused fill values.
     _corner(
         "slice", _PLAIN, start=[0, 0], shape=[10, 9], axes=[0, 1], out_of_bounds_policy="pad", fill_values=[1, 2, 3]
     ),
@@ -75,30 +75,30 @@ CORNERS = [
         )
         for policy in ("pad", "trim_to_shape")
     ),
-    # Voxels as near as others, and canvases that two axes fill alike.
+    # Voxels with equal distances, and canvases with equal extents along two axes.
     *(
         _corner("rotate", _VOLUME, angle=angle, axis=axis, interp_type=types.INTERP_NN, **fill)
         for axis in ([0.0, 1.0, 0.0], [1.0, 2.0, 3.0])
         for angle in (45.0, 90.0, 180.0)
         for fill in ({}, {"fill_value": 7.0})
     ),
-    # Boxes lie down at 45 degrees in float32.
+    # At 45 degrees, rounding to float32 decides whether width and height are swapped.
     *(
         _corner("bbox_rotate", _BOXES, angle=angle, mode="fixed", input_shape=[20, 30], rtol=1e-5)
         for angle in (45.0, -45.0, 315.0, 405.0)
     ),
-    # A region whose edges are rounded to float32, before it is known how wide the result is.
+    # The edges of a region are rounded to float32 before the width of the result is computed.
     _corner("resize", _IMAGE, resize_shorter=15.0, roi_start=[0.1, 0.2], roi_end=[0.7, 0.9], roi_relative=True, atol=1),
     _corner("resize", _IMAGE, resize_x=8.0, roi_start=[2.0, 3.3], roi_end=[8.8, 5.7], atol=1),
-    # Scales and sizes in float32, and two pixels as near.
+    # Scales and sizes in float32, and two pixels with equal distances.
     *(_corner("resize", _WIDE, resize_shorter=size, interp_type=types.INTERP_NN) for size in (5.0, 10.0, 11.0, 12.0)),
     # No limit.
     *(_corner("resize", _IMAGE, size=[5.0, 6.0], max_size=limit, atol=1) for limit in (0.0, [-1.0, 3.0])),
-    # Signs that matter, and those that do not.
+    # The sign of `stddev` has an effect only without `epsilon`.
     *(_corner("normalize", _IMAGE, stddev=-2.0, rtol=1e-5, **given) for given in ({}, {"epsilon": 0.5})),
     # A canvas that is smaller than the image, and an image that leaves it.
     *(_corner("bbox_paste", _BOXES, ratio=ratio, paste_x=2.0, rtol=1e-5) for ratio in (0.4, 2.5)),
-    # A Gaussian at whose two ends there is a pixel each.
+    # A Gaussian window with a pixel at each of its two ends.
     *(_corner("resize", _IMAGE, size=[float(size), 7.0], atol=1, **_GAUSSIAN) for size in (9, 13, 3)),
     _corner("resize", _IMAGE, size=[13.0, 9.0], dtype=types.FLOAT, rtol=1e-5, **_GAUSSIAN),
 ]

@@ -129,7 +129,7 @@ def test_every_type_can_be_asked_for(device, name, arguments):
 
 @pytest.mark.parametrize("layout", ["DHW", "HW", "WHC", "HCWD"])
 def test_hints_about_layouts_can_be_followed(layout):
-    """Layouts other than those of images: the error says what to write, and that works."""
+    """Layouts other than those of images: the correction that the error suggests works."""
     data = [RANDOM.integers(0, 256, (4, 5, 6, 7)[: len(layout)], dtype=np.uint8)] * 2
 
     def run(change: Callable[[Any], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""fn.debayer compared with the real DALI and images whose colors are known."""
+"""fn.debayer compared with the real DALI and images of known colors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLOR = np.array([200, 100, 30])
 
 
 def mosaic_of(color: np.ndarray, height: int, width: int, position: list[int], dtype: type = np.uint8) -> np.ndarray:
-    """Return what a sensor sees of an image of one color."""
+    """Return the values of a Bayer sensor for an image of one color."""
     rows, columns = np.indices((height, width)) % 2
     blue = (rows == (1 + position[0]) % 2) & (columns == (1 + position[1]) % 2)
     red = (rows != (1 + position[0]) % 2) & (columns != (1 + position[1]) % 2)

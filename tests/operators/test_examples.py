@@ -18,7 +18,7 @@ from docs.docstrings import documentation_of
 from tests.helpers.photos import drawn_photo, encode_image, write_photo_folder
 from tests.operators.battery.run_case import NAMES
 
-BATCH = 4  # as the examples say
+BATCH = 4  # batch size of the examples
 _RANDOM = np.random.default_rng(5)
 
 
@@ -101,7 +101,7 @@ def _reads_other_files(program: str) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It makes a graph, which is built and run; not where it reads what is not made here."""
+    """The graph of the example is built, and also run if it reads no files but the photographs written here."""
     program = documentation_of(catalog.find(name).doc).example
     assert program
     monkeypatch.chdir(tmp_path)

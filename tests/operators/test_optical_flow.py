@@ -1,4 +1,4 @@
-"""fn.optical_flow on scenes whose motion is known; DALI has it for GPUs only."""
+"""fn.optical_flow on scenes with known motion; DALI has it for GPUs only."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def test_the_whole_image_is_a_resize(device):
 
 
 def test_positions_are_recovered(device):
-    """An image of its own coordinates shows which window was taken."""
+    """Pixels equal to their coordinates show which window was cropped."""
     rows, columns = np.mgrid[0:200, 0:300].astype(np.float32)
     images = [np.stack([rows + 0.5, columns + 0.5], -1)] * 32
     got = run_dalify("random_resized_crop", images, layouts="HWC", device=device, size=50, random_area=[0.1, 0.5])

@@ -136,7 +136,7 @@ def test_experimental_resize(device, arguments):
 
 
 def test_mirrored_region_stays_mirrored(device):
-    """Also along an axis whose size follows from others; DALI forgets it there."""
+    """Also along an axis with a size that follows from the others; DALI does not mirror it there."""
     row = np.tile(np.arange(8, dtype=np.float32), (4, 1))
     arguments = {"roi_start": [0, 8], "roi_end": [4, 0]}
     for sizes in ([4, 0], [4, 8]):

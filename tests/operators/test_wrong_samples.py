@@ -13,7 +13,7 @@ from dalify import fn, pipeline_def, types
 from dalify.base.errors import ArgumentValueError
 
 BAD = 3
-# Operator, argument, good and bad values, what the error says, shape of a pixel.
+# Operator, argument, good and bad values, text of the error, shape of a pixel.
 OPERATORS: dict[str, tuple[Callable[..., Any], str, list[int], list[int], str, tuple[int, ...]]] = {
     "median_blur": (fn.experimental.median_blur, "window_size", [3, 3], [3, 4], r"\[3, 4\]", (3,)),
     "debayer": (fn.debayer, "blue_position", [0, 1], [0, 2], r"\[0, 2\]", ()),

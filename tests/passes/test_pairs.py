@@ -1,4 +1,4 @@
-"""Operators declare pairs of operators; passes do not know them by name."""
+"""Operators declare pairs of operators; passes do not contain their names."""
 
 from __future__ import annotations
 

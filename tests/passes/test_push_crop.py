@@ -92,7 +92,7 @@ def test_same_pixels_with_arguments_per_sample(photo_folder: Path, monkeypatch: 
 
 
 def test_validation(photo_folder: Path) -> None:
-    """The crop becomes part of the resize, and the decoder leaves out what is not in it."""
+    """The crop becomes part of the resize, and the decoder omits pixels outside of it."""
 
     @pipeline_def(batch_size=8, num_threads=2, seed=5)
     def pipeline(is_whole: bool) -> Any:

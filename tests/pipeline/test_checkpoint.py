@@ -384,7 +384,7 @@ def test_a_place_that_json_cannot_hold() -> None:
 
 
 def test_generators_continue_at_their_position() -> None:
-    make = from_source(lambda: generate())  # a generator, which can be walked only once
+    make = from_source(lambda: generate())  # a generator, which can be iterated only once
     pipe = make(prefetch_queue_depth=1)
     states = []
     run = []

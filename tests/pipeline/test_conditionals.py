@@ -30,7 +30,7 @@ def compiled(source: str, **names: Any) -> Callable[..., Any]:
 
 @st.composite
 def conditions(draw: st.DrawFn, depth: int = 0) -> str:
-    """A boolean expression of the variables."""
+    """Return a boolean expression of the variables."""
     kind = draw(st.sampled_from(["compare", "compare", "chain", "and", "or", "not"] if depth < 2 else ["compare"]))
     if kind == "compare":
         sign = draw(st.sampled_from(["<", ">", "==", "!=", "<=", ">="]))
@@ -44,7 +44,7 @@ def conditions(draw: st.DrawFn, depth: int = 0) -> str:
 
 @st.composite
 def expressions(draw: st.DrawFn) -> str:
-    """An integer expression of the variables."""
+    """Return an integer expression of the variables."""
     kind = draw(st.sampled_from(["variable", "sum", "product", "ternary"]))
     variable = draw(st.sampled_from(_VARIABLES))
     if kind == "variable":
@@ -80,7 +80,7 @@ def blocks(draw: st.DrawFn, depth: int = 0) -> list[str]:
 
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """A function of three integers that returns three integers."""
+    """Return a function of three integers that returns three integers."""
     lines = draw(blocks())
     if draw(st.booleans()):
         lines += [f"if {draw(conditions())}:", *(f"    {line}" for line in draw(blocks(2))), "    return c, a, b"]

@@ -50,13 +50,13 @@ def made(folder: Path, device: str, **options: Any) -> Pipeline:
 
 
 def batches(pipe: Pipeline) -> list[torch.Tensor]:
-    """The outputs of two runs."""
+    """Return the outputs of two runs."""
     iterator = DALIGenericIterator(pipe, NAMES)
     return [next(iterator)[0][name].cpu() for _ in range(2) for name in NAMES]
 
 
 def halves_away(values: torch.Tensor) -> torch.Tensor:
-    """Numbers as float16; what is in the middle of two is rounded away from zero, as by DALI on a CPU."""
+    """Return numbers as float16; ties are rounded away from zero, as in DALI on a CPU."""
     full = values.numpy()
     even = full.astype(np.float16)
     further = np.nextafter(even, np.copysign(np.float16(np.inf), even))

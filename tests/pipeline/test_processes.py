@@ -48,13 +48,13 @@ from tests.helpers.programs import LIMIT_S, finished, running
 
 pytestmark = needs_posix
 
-# Only calls that sleep for an hour exceed it, for any load of the machine.
+# Only calls that sleep for an hour exceed it, with any load of the machine.
 TIMEOUT_S = 3.0
 
 
 @pytest.fixture(scope="module")
 def expected(photo_folder: Path) -> list[Samples]:
-    """Two epochs of `photos`, and a batch, without worker processes."""
+    """Return two epochs of `photos`, and a batch, without worker processes."""
     return batches(photos(photo_folder), 2 * EPOCH + 1)
 
 
@@ -438,7 +438,7 @@ def test_memory_is_used_again() -> None:
     addresses = set()
     for _ in range(40):
         addresses.add(pipe.run()[0].as_array().__array_interface__["data"][0])
-    assert len(addresses) <= 3  # two under way, and one that was just let go of
+    assert len(addresses) <= 3  # two in progress, and one that was just released
 
 
 @needs_linux

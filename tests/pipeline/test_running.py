@@ -1,4 +1,4 @@
-"""Running a pipeline: batch after batch, with fed data, scheduled, iterated, and with errors."""
+"""Running a pipeline: batch by batch, with fed data, scheduled, iterated, and with errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves out the tests of frameworks that are not installed; `test_frameworks.py` says which in one line."""
+"""Omits the tests of frameworks that are not installed; `test_frameworks.py` lists these in one line."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def numbers(first: int = 0, width: int = 1) -> Any:
 
 
 def shards(array: Any) -> list[list[float]]:
-    """The data on each device, in the order of the devices."""
+    """Return the data on each device, in the order of the devices."""
     parts = {shard.device.id: np.asarray(shard.data).ravel().tolist() for shard in array.addressable_shards}
     return [parts[number] for number in sorted(parts)]
 

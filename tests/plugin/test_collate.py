@@ -205,7 +205,7 @@ def test_name_that_is_taken(images: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, None])
 def test_after_loading_a_state_only_what_follows_is_reported(images: Path, seed: int | None) -> None:
-    """Also where another seed means that all is built anew, and with a rate that one epoch read twice would exceed."""
+    """Also if another seed requires a new engine, and with a rate that is exceeded if an epoch is counted twice."""
     options = {"seed": seed, "on_error": "replace", "max_error_rate": 1.5 / 7}
     made = reading(images, **options)
     iterator = DALIClassificationIterator(made, reader_name="Reader", collate="list")

@@ -1,4 +1,4 @@
-"""Which samples an epoch gives: number for number DALI's, for all options of its iterators."""
+"""The samples of an epoch are those of DALI for all options of its iterators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POLICIES = list(LastBatchPolicy)
 
 @pytest.fixture(scope="module")
 def numbered_files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Files whose position is their label, and whose only byte."""
+    """Return files with their position as label and as only byte."""
     folder = tmp_path_factory.mktemp("numbered")
     paths = [folder / f"{number:02}.dat" for number in range(17)]
     for number, path in enumerate(paths):
@@ -218,7 +218,7 @@ def test_every_sample_comes_equally_often_over_epochs(numbered_files: list[str])
 
 
 def test_after_a_break(rival: Any, numbered_files: list[str]) -> None:
-    """DALI continues in the old epoch; here that is what ``next`` is for, and ``for`` begins the next one."""
+    """DALI continues in the old epoch; here ``next`` does this, and ``for`` begins the next epoch."""
     import nvidia.dali
 
     def broken(dali: ModuleType, kind: Any) -> Any:

@@ -151,7 +151,7 @@ def test_a_break_ends_the_epoch(new: bool, parallel: bool) -> None:
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_a_reset_before_the_first_batch_loses_nothing(parallel: bool) -> None:
-    """What was begun ahead stays: an iterator has no second copy of its items."""
+    """Prefetched batches are kept, because an iterator cannot return its items again."""
 
     def items() -> Iterator[list[np.ndarray]]:
         for number in range(4):
@@ -227,7 +227,7 @@ def test_a_break_of_a_loop_over_the_pipeline_loses_nothing() -> None:
 @pytest.mark.parametrize("resets", [False, True])
 @pytest.mark.parametrize("stops", [100, 2])
 def test_a_new_iterator_goes_on_with_the_next_epoch_of_a_reader(resets: bool, stops: int) -> None:
-    """Its order is another one, as in DALI: not that of the first epoch again."""
+    """As in DALI, its order differs from that of the first epoch."""
 
     @pipeline_def(batch_size=5, num_threads=1, seed=3)
     def numbers() -> Any:

@@ -42,7 +42,7 @@ def framework(request: pytest.FixtureRequest) -> Iterator[Framework]:
 
 @pytest.mark.skipif(bool(MISSING), reason=f"not installed here: {', '.join(MISSING)}; make test-frameworks runs them")
 def test_every_framework_is_here() -> None:
-    """One line for all that the tests of this folder leave out, here and in conftest.py."""
+    """One line lists all tests that are omitted in this folder, here and in conftest.py."""
     for framework in FRAMEWORKS.values():
         assert framework.is_installed
 
@@ -62,7 +62,7 @@ def numbers(files: list[str], size: int, batch_size: int, **reader: Any) -> Pipe
 
 
 def expected(size: int, batch: int, shard: int, shards: int, policy: str, padded: bool) -> list[list[int]]:
-    """The batches of an epoch of one shard that its reader stays with."""
+    """Return the batches of an epoch with ``stick_to_shard``."""
     rows = [list(range(size * k // shards, size * (k + 1) // shards)) for k in range(shards)]
     own = rows[shard]
     if policy == "DROP":

@@ -390,7 +390,7 @@ def test_ragged_samples_cannot_be_given_to_a_function() -> None:
 
 
 def test_four_devices() -> None:
-    """The number of devices is decided when JAX starts, so a process of its own runs these."""
+    """JAX determines the number of devices at its start, so these run in a separate process."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(MANY_DEVICES)],
         env={**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"},

@@ -1,4 +1,4 @@
-"""Without Ray, its plugin says what to install."""
+"""Without Ray, the error of its plugin contains the package to install."""
 
 from __future__ import annotations
 

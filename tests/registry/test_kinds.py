@@ -11,7 +11,7 @@ from dalify.executor.step_class import step_class
 from dalify.registry import FedSource, Form, KernelOperator, Operator, Reader, Role, Structural, catalog
 
 KINDS = (KernelOperator, Reader, FedSource, Structural)
-# A reader gets an entry, a decoder a sample.
+# The argument of a reader is an entry, that of a decoder a sample.
 SHARED = {"substitute", "substitute_function"}
 NAMES = catalog.names()
 

@@ -185,7 +185,7 @@ def test_refusals(data, error, message):
 
 
 def test_device_tensors_stay_on_their_device():
-    # The meta device simulates one that NumPy does not support.
+    # The meta device simulates a device that NumPy does not support.
     tensors = [torch.zeros(2, 3, device="meta"), torch.zeros(2, 3, device="meta")]
     assert to_batch(tensors).device == "gpu"
     assert to_batch(tensors).dense.shape == (2, 2, 3)

@@ -57,7 +57,7 @@ class CallableGenerator:
 
 
 class OwnIterator:
-    """As in DALI's examples: the object is its own iterator and restarts in __iter__."""
+    """As in DALI's examples, the object is its own iterator and restarts in __iter__."""
 
     def __iter__(self):
         self.number = 0

@@ -1,4 +1,4 @@
-"""10,000 ranks and 1e9 samples: the cost per rank of order, shuffling and resuming does not depend on these numbers.
+"""With 10,000 ranks and 1e9 samples, the cost per rank of order, shuffling and resuming is independent of both numbers.
 
 Costs are counted, not timed: calls of functions, and bytes that are held at a time.
 """

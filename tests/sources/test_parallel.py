@@ -34,7 +34,7 @@ from tests.helpers.programs import running
 pytestmark = needs_posix
 
 BATCH_SIZE = 5
-# Much longer than any test takes: a hang fails instead of blocking.
+# Much longer than any test, so that a test fails instead of hanging.
 LIMIT_S = 30
 
 
@@ -134,7 +134,7 @@ CASES = {
 
 
 def plain(outputs):
-    """Batches as nested lists with types, so that they compare by value."""
+    """Return batches as nested lists with dtypes, so that they can be compared by value."""
     return [
         [(sample.dtype.str, np.asarray(sample).tolist()) for sample in to_batch(output).samples] for output in outputs
     ]
@@ -553,7 +553,7 @@ def test_ctrl_c_ends_program_and_workers():
         interrupt=True,
     )
     assert code == -signal.SIGINT
-    assert errors.count("Traceback") == 1  # the program's own: workers say nothing
+    assert errors.count("Traceback") == 1  # only that of the program, because workers print nothing
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert_all_ended(out)
 

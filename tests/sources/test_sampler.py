@@ -20,7 +20,7 @@ def batches(count, batch_size, **options):
 
 
 def epoch_of(options, epoch):
-    """The entries of one shard in one epoch, without padding."""
+    """Return the entries of one shard in one epoch, without padding."""
     sampler = Sampler(options)
     sampler.start_epoch(epoch)
     start, stop = options.window(epoch)
@@ -73,7 +73,7 @@ def test_order_equals_dali(size, mode, tmp_path):
     ]
 
     for batch_size in (1, 2, 3, 5, 12):
-        # One pipeline with a reader per case: building a pipeline costs more than running it.
+        # One pipeline with a reader per case, because building a pipeline takes longer than running it.
         @pipeline_def(batch_size=batch_size, num_threads=1, device_id=None, prefetch_queue_depth=1)
         def pipeline():
             return tuple(
@@ -256,7 +256,7 @@ def test_other_numbers_of_shards_read_what_is_left_once(size, stages, mode, pad,
     for number, (num_shards, count) in enumerate(stages):
         states = [sampler.state() for sampler in samplers]
         epochs = [sampler.epoch for sampler in samplers] or [0]
-        assume(max(epochs) - min(epochs) <= 1)  # shards of different size drift apart over many epochs
+        assume(max(epochs) - min(epochs) <= 1)  # positions of shards of different size differ after many epochs
         samplers = [
             Sampler(SamplerOptions(size, shard, num_shards, pad_last_batch=pad, seed=100 * number + shard, **mode))
             for shard in range(num_shards)

@@ -75,7 +75,7 @@ def test_sources_by_share() -> None:
     sampler = samplers.Mixture(by="source", weights={"web": 1, "books": 3}, num_samples=40)
     drawn = epoch_of(sampler, index)
     assert Counter(index.sources[drawn].tolist()) == {"web": 10, "books": 30}
-    # All ten books before any comes a second time: thirty of them are each three times.
+    # All ten books are used before one is repeated, so each occurs three times in thirty.
     assert set(Counter(entry for entry in drawn.tolist() if entry >= 90).values()) == {3}
 
 
@@ -205,7 +205,7 @@ def test_mistakes(sampler: Any, kind: type[Exception], message: str) -> None:
 
 
 def test_a_sampler_does_not_end_the_epoch() -> None:
-    """A loop over the batches would have no batch, and no error."""
+    """Otherwise a loop over the batches would end without a batch and without an error."""
 
     class Ending(RandomSampler):
         def __iter__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Slots of shared memory: regions, limits, leases."""
+"""Slots of shared memory: regions, limits, references."""
 
 import errno
 import gc
@@ -29,7 +29,7 @@ def test_only_written_pages_cost_memory():
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_limit_on_file_sizes(monkeypatch: pytest.MonkeyPatch):
-    """As with ulimit -f, which would stay in force for the following tests."""
+    """As with ulimit -f, which would also apply to the following tests."""
     opened: list[int] = []
 
     def refused(file: int, size: int) -> None:

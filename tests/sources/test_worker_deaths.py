@@ -26,7 +26,7 @@ from tests.helpers.programs import LIMIT_S, finished, running
 pytestmark = needs_linux
 
 BATCH_SIZE = 4
-# Only calls that sleep for an hour exceed it, for any load of the machine.
+# Only calls that sleep for an hour exceed it, with any load of the machine.
 TIMEOUT_S = 3.0
 FATAL = 2  # the batch that is lost
 
@@ -265,12 +265,12 @@ def test_idle_workers_that_are_killed_cost_nothing(make: Callable[..., Pipeline]
     pipe = make({"source": lambda iteration: np.full((BATCH_SIZE, 1), iteration)}, prefetch_queue_depth=1, ahead=1)
     assert steps(pipe, 2) == [[0], [1]]
     deaths, number = 0, 2
-    while deaths < 4:  # who is dead is seen when a batch is awaited: a batch that was ready may come before
-        time.sleep(0.05)  # until they have made what they make ahead
+    while deaths < 4:  # a death is detected while waiting for a batch; a batch that was ready may come first
+        time.sleep(0.05)  # until they have computed the prefetched batches
         for worker in children() - before:
             deaths += is_running(worker) and killed(worker)
         found = steps(pipe, 1)
-        # On a busy machine they may still have been working.
+        # On a busy machine they may still have been computing.
         assert found == [[number]] or isinstance(found[0], WorkerError)
         number += 1
         assert number < 100, f"only {deaths} workers could be killed"
@@ -300,7 +300,7 @@ def test_workers_that_are_killed_at_any_moment_never_cost_more_than_their_batch(
     found: list[Any] = []
     deadline = time.monotonic() + LIMIT_S
     try:
-        # Few are killed during 300 batches where the thread that kills seldom gets its turn.
+        # Few are killed during 300 batches if the killing thread is seldom scheduled.
         while len(found) < 300 or (deaths <= 10 and time.monotonic() < deadline):
             found += steps(pipe, 1)
     finally:

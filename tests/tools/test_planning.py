@@ -1,4 +1,4 @@
-"""What the planner recommends suffices, by formulas of its own, and grows with the job."""
+"""The recommendations of the planner suffice by independent formulas, and grow with the job."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Pipelines as JAX loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``.
-
-Also JAX functions as operators: ``fn.jax_function``.
-"""
+"""Iterators of JAX arrays over pipelines, and JAX functions as operators (``fn.jax_function``)."""
 
 from dalify.plugin.collate import Packed, Pad
 from dalify.plugin.epochs import LastBatchPolicy

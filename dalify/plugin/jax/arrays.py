@@ -1,4 +1,4 @@
-"""Convert arrays of a pipeline to JAX arrays, without a copy if possible, on one device or sharded."""
+"""Converts arrays of a pipeline to JAX arrays, without a copy if possible, on one device or sharded."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ jax = framework("jax")
 def as_jax(array: Any, device: Any = None) -> Any:
     """Return a JAX array.
 
-    It shares the memory of the array if JAX supports it: on the CPU, aligned to 64 bytes, contiguous, and of an
-    element type of JAX. 64-bit types become 32-bit types unless ``jax_enable_x64`` is set.
+    It shares the memory of the array if JAX supports it: on the CPU for contiguous arrays, aligned to 64 bytes, with
+    a dtype of JAX. 64-bit dtypes become 32-bit dtypes unless ``jax_enable_x64`` is set.
 
     Args:
         array: a NumPy array, or a torch tensor on a device.
-        device: a JAX device or sharding; None: JAX's default for NumPy arrays.
+        device: a JAX device or sharding; None for JAX's default device if the array is a NumPy array.
     """
     if isinstance(array, np.ndarray):
         return jax.device_put(array, device, may_alias=True)
@@ -45,7 +45,7 @@ class Division:
     pipeline provides all parts of this process.
 
     Args:
-        sharding: a JAX sharding, which may also replicate data on several devices, or divide other axes.
+        sharding: a JAX sharding; it may also replicate data on several devices, or divide other axes.
         pipelines: number of pipelines in this process.
 
     Raises:
@@ -55,7 +55,7 @@ class Division:
     def __init__(self, sharding: Any, pipelines: int) -> None:
         self.sharding = sharding
         trial = (sharding.num_devices,) * max(1, len(getattr(sharding, "spec", ())))
-        # The numbers of parts in all processes and in this one do not depend on the extent of the axis.
+        # The numbers of parts of all processes and of this one do not depend on the extent of the axis.
         self._parts = sharding.num_devices // sharding.shard_shape(trial)[0]
         self._own = len({index[0].start for index in sharding.addressable_devices_indices_map(trial).values()})
         if pipelines not in (1, self._own):
@@ -67,7 +67,7 @@ class Division:
             )
 
     def __call__(self, name: str, arrays: Sequence[Any]) -> Any:
-        """Return the array.
+        """Return the JAX array of all parts.
 
         Args:
             name: name of the output, for errors.

@@ -70,7 +70,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
             return self._peeked
 
     def peek_async(self) -> Future[dict[str, Any]]:
-        """Return a future of ``peek()``, which a separate thread computes."""
+        """Return a future of the result of ``peek()``, computed in a separate thread."""
         future: Future[dict[str, Any]] = Future()
 
         def look() -> None:

@@ -1,7 +1,4 @@
-"""The iterators of DALI's JAX plugin: a dictionary of JAX arrays per batch, also of several pipelines and devices.
-
-Also the decorator that creates one pipeline per device.
-"""
+"""Iterators that return a dictionary of JAX arrays per batch, and a decorator that creates one pipeline per device."""
 
 from __future__ import annotations
 
@@ -242,7 +239,7 @@ def decorated(
 
 
 def _shards(sharding: Any) -> list[dict[str, int]]:
-    """Return the arguments of the pipelines: one per device of this process, in the order of the samples."""
+    """Return the arguments of one pipeline per device of this process, in the order of the samples."""
     number = sharding.num_devices
     slices = sharding.devices_indices_map((number,))
     starts = sorted({part[0].start or 0 for part in slices.values()})

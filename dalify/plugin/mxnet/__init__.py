@@ -1,4 +1,4 @@
-"""Pipelines as MXNet loaders: iterators over ``DataBatch`` objects, or over lists of arrays for Gluon."""
+"""Iterators over pipelines that return MXNet's ``DataBatch`` objects, or lists of arrays for Gluon."""
 
 from dalify.plugin.collate import Packed, Pad
 from dalify.plugin.epochs import LastBatchPolicy

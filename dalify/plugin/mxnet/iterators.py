@@ -1,4 +1,4 @@
-"""The iterators of DALI's MXNet plugin, which return batches of MXNet's class ``DataBatch``."""
+"""The iterators of DALI's MXNet plugin."""
 
 from __future__ import annotations
 

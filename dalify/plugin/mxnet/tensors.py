@@ -1,4 +1,4 @@
-"""Convert outputs of a pipeline to MXNet arrays."""
+"""Converts outputs of a pipeline to MXNet arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ mxnet = framework("mxnet", install="mxnet")
 
 
 def as_mxnet(array: Any) -> Any:
-    """Return an MXNet array, which shares the memory if possible."""
+    """Return an MXNet array that shares the memory if possible."""
     if isinstance(array, np.ndarray):
         return mxnet.nd.from_numpy(by_dlpack(array), zero_copy=True)
     return mxnet.nd.from_dlpack(array.__dlpack__())

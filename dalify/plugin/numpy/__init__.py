@@ -1,4 +1,4 @@
-"""Pipelines as loaders of NumPy arrays, for frameworks without a plugin."""
+"""Iterators of NumPy arrays over pipelines, for frameworks without a plugin."""
 
 from dalify.plugin.collate import Packed, Pad
 from dalify.plugin.epochs import LastBatchPolicy

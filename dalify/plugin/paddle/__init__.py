@@ -1,4 +1,4 @@
-"""Pipelines as Paddle loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``."""
+"""Iterators of Paddle tensors over pipelines."""
 
 from dalify.data import TensorGPU, TensorListCPU, TensorListGPU
 from dalify.plugin.collate import Packed, Pad

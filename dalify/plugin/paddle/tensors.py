@@ -1,4 +1,4 @@
-"""Convert outputs of a pipeline to Paddle tensors without a copy, and to its older tensors of sequences (LoD)."""
+"""Converts outputs of a pipeline to Paddle tensors without a copy, and to Paddle's older tensors of sequences (LoD)."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def to_paddle_type(tensor: Any) -> Any:
     """Return Paddle's element type for a tensor of a pipeline.
 
     Raises:
-        DTypeError: Paddle has none.
+        DTypeError: Paddle does not support the dtype.
     """
     return _paddle_type(tensor.dtype)
 
 
 def as_paddle(array: Any) -> Any:
-    """Return a Paddle tensor in the same memory; a copy if it is read-only or not contiguous.
+    """Return a Paddle tensor that shares the memory, or a copy if the array is read-only or not contiguous.
 
     Raises:
-        DTypeError: Paddle has no such element type.
+        DTypeError: Paddle does not support the dtype.
     """
     _paddle_type(array_dtype(array))
     return paddle.utils.dlpack.from_dlpack(by_dlpack(array))
@@ -114,7 +114,7 @@ def of_sequences(levels: int, name: str, output: TensorListCPU | TensorListGPU, 
 
 
 def recursive_length(tensor: Sequence[Any], lod_level: int) -> list[list[int]]:
-    """Return the lengths of nested sequences, one list per level, as Paddle's LoD tensors take them.
+    """Return the lengths of nested sequences, one list per level, in the form of Paddle's LoD tensors.
 
     Args:
         tensor: nested lists or arrays.

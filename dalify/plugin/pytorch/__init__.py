@@ -1,7 +1,7 @@
-"""Pipelines as PyTorch loaders: ``for batch in DALIGenericIterator(pipe, ["images", "labels"], …)``.
+"""Iterators of PyTorch tensors over pipelines.
 
-`DataLoader` takes torch datasets with torchvision transforms, `accelerate` takes existing loaders, and `lower` converts
-single transforms.
+`DataLoader` runs torch datasets with torchvision transforms, `accelerate` converts existing loaders, and `lower`
+converts single transforms.
 """
 
 from dalify.data import TensorCPU, TensorGPU, TensorListGPU

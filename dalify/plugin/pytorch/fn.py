@@ -30,8 +30,8 @@ def torch_python_function(
 
     Args:
         inputs: graph values; the function gets one argument per input.
-        function: gets the tensors of one sample, which share the pipeline's memory, and returns a tensor or a tuple of
-            ``num_outputs`` tensors.
+        function: function of the tensors of one sample, which share the pipeline's memory; it returns a tensor or a
+            tuple of ``num_outputs`` tensors.
         num_outputs: number of outputs; with 0 the function is called for its side effects.
         batch_processing: call the function once per batch; it then gets, and returns, one list of tensors for each
             input and output.
@@ -42,7 +42,7 @@ def torch_python_function(
         bytes_per_sample_hint: accepted.
 
     Returns:
-        a graph value, a list of several, or None for ``num_outputs=0``.
+        A graph value, a list of several, or None for ``num_outputs=0``.
 
     Example:
         >>> blurred = torch_python_function(images, function=lambda image: blur(image.float()))

@@ -1,4 +1,4 @@
-"""Convert outputs of a pipeline to torch tensors, without a copy if possible."""
+"""Converts outputs of a pipeline to torch tensors, without a copy if possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ to_torch_type: dict[DALIDataType, torch.dtype] = {kind: getattr(torch, name) for
 
 
 def tensor_of(value: TensorCPU | TensorGPU) -> torch.Tensor:
-    """Return a torch tensor that shares the memory; a copy if it is read-only or has a negative stride."""
+    """Return a torch tensor that shares the memory, or a copy if it is read-only or has a negative stride."""
     return shared_tensor(array_of(value))
 
 

@@ -1,4 +1,4 @@
-"""Pipelines for Ray Data: as a function for ``map_batches``, and as a data source."""
+"""Pipelines for Ray Data, as a function for ``map_batches`` or as a data source."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PipelineMapper:
     Ray creates one mapper per actor; the mapper builds its pipeline once.
 
     Args:
-        function: takes one graph value per column and returns the outputs, also graph values.
+        function: function of one graph value per column that returns the outputs, also graph values.
         columns: names of the input columns, in the order of the function's parameters. Other columns are dropped.
         outputs: names of the output columns.
         batch_size: maximum number of rows in a batch; at least the batch size of ``map_batches``.
@@ -123,7 +123,7 @@ class PipelineMapper:
 
 
 def _checked_numbers(name: str, column: Any) -> np.ndarray[Any, Any]:
-    """Return the row numbers as a checked array."""
+    """Return the row numbers as an array; raises if they are not integers from 0 to 2**32 - 1."""
     numbers = np.asarray(column)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         kind = f"{counted(numbers.ndim, 'axis')} of {numbers.dtype}"
@@ -231,7 +231,7 @@ class _Recorder:
 def _requests(
     pipe: Pipeline, engine: Engine, recorder: _Recorder, epoch: int, line: SourceLine | None
 ) -> Iterator[tuple[Request, int]]:
-    """Yield the batches of an epoch, each with its number of rows that belong to the epoch."""
+    """Yield the requests for the batches of an epoch, each with its number of rows."""
     metas = list(pipe.reader_meta().values())
     if not metas:
         raise ArgumentValueError("a data source needs a pipeline with a reader, which defines its length.", line=line)
@@ -255,7 +255,7 @@ _workers: dict[str, BatchWorker] = {}  # of this process, shared by the Ray task
 def _blocks(
     key: str, setup: Sequence[Any], slots: Sequence[int], names: Sequence[str], batches: Sequence[tuple[Request, int]]
 ) -> Iterator[Any]:
-    """Compute batches in a Ray task."""
+    """Yield the computed batches as blocks, in a Ray task."""
     worker = _workers.get(key)
     if worker is None:
         while _workers:

@@ -44,7 +44,7 @@ _SLOW_TIMES = 5.0
 _SLOW_S = 2.0
 _MIN_TIMED_BATCHES = 8
 _TICK_S = 0.25
-# Interval in seconds of the health checks of idle workers: nothing else reports their death.
+# Interval in seconds of the health checks of idle workers; their death is not reported otherwise.
 _ALIVE_CHECK_S = 2.0
 _FETCH_S = 0.02
 _COPIED_BYTES = 1 << 20
@@ -64,7 +64,7 @@ class _Order(Order):
     def __init__(self, iteration: Iteration, done: Callable[[Iteration], None], generation: int) -> None:
         super().__init__(iteration, done, generation)
         self.submitted = time.monotonic()
-        self.attempt = 0  # how often it was sent to a worker or queued again; results of earlier attempts are ignored
+        self.attempt = 0  # incremented when it is sent or queued again; results of earlier attempts are ignored
         self.timeouts = 0
         self.references: tuple[Any, Any] | None = None
         self.reply: Reply | None = None
@@ -73,10 +73,10 @@ class _Order(Order):
 class RayStages:
     """Stages that Ray actors compute; see ``RemoteStages``.
 
-    The thread of the consumer submits batches. Another thread waits for their results.
+    The consumer's thread submits batches. Another thread waits for their results.
 
     Attributes:
-        plan: the part of the plan that they compute.
+        plan: the part of the plan that the actors compute.
     """
 
     def __init__(self, parts: RemoteParts, pool: RayPool) -> None:
@@ -112,7 +112,7 @@ class RayStages:
             return [member.node_id for member in self._group.members.values() if member.is_ready]
 
     def renewed(self) -> Self:
-        """Raise an error: Ray cannot run in a forked process."""
+        """Raise PipelineStateError, because Ray cannot run in a forked process."""
         raise PipelineStateError(
             "this process was forked from one that uses Ray, and Ray cannot run in it.",
             hint="Build the pipeline in the process that runs it, or start that one with 'spawn'.",
@@ -191,7 +191,7 @@ class RayStages:
             order = self._waiting.popleft()
             try:
                 self._send(order, member)
-            except Exception as error:  # belongs to this batch, not to the caller
+            except Exception as error:  # raised for this batch instead of here
                 self._fail(order, error)
 
     def _send(self, order: _Order, member: Member) -> None:
@@ -448,7 +448,7 @@ class _ObjectStoreView(CallAtEnd):
         """Create a view.
 
         Args:
-            released: receives a number when the last array is released, in any thread.
+            released: a number is appended to it when the last array is released, by any thread.
             values: the array from Ray, which is read-only.
         """
         self = super().__new__(cls, released.append, 0)

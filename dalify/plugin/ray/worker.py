@@ -1,4 +1,4 @@
-"""``RayWorker``: the class of the actors, which compute batches of one or more pipelines."""
+"""``RayWorker``: the class of the actors that compute batches of one or more pipelines."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class RayWorker:
             request: the batch to compute.
 
         Returns:
-            its description or an error, and, as a separate object, the bytes of its values.
+            The description of the batch or an error, and, as a separate object, the bytes of its values.
         """
         try:
             memory = SlotMemory(self._memory, 0, REGION_BYTES)
@@ -104,7 +104,7 @@ class RayWorker:
             self._last_use = time.monotonic()
 
     def retire(self, idle_s: float) -> bool:
-        """End this worker if it was idle; otherwise return True.
+        """End this worker if it was idle for long enough; otherwise return True.
 
         Args:
             idle_s: required idle time in seconds.

@@ -23,14 +23,13 @@ _logger = logging.getLogger("dalify.ray")
 
 # A worker computes one batch and has the next one queued.
 _MAX_ORDERS = 2
-# A worker is added after this number of consecutive requests without a ready batch,
-# and ended after this idle time in seconds.
+# A worker is added after this number of consecutive requests without a ready batch, and ended after this idle time.
 _STARVED_TIMES = 10
 _IDLE_S = 30.0
 # First and maximum delay, in seconds, before a worker that failed to start is started again.
 _FIRST_RETRY_S = 2.0
 _LAST_RETRY_S = 60.0
-# Workers that die before they are ready are started again immediately, at most this number of times.
+# A worker that dies before it is ready is started again immediately, at most this number of times.
 _MAX_DEATHS_AT_START = 5
 _SILENT_START_S = 8.0
 _NAME_TAKEN_S = 0.2
@@ -49,7 +48,7 @@ class Member:
         self.is_ready = False
         self.is_leaving = False
         self.orders: deque[Any] = deque()  # the first order is being computed
-        self.began = self.idle_since = time.monotonic()  # when its first order was sent; when it became idle
+        self.began = self.idle_since = time.monotonic()  # times when its first order was sent and when it became idle
         self.last_check = self.began  # time of the last health check
         self.batches = 0
         self.is_slow = False
@@ -71,7 +70,7 @@ class WorkerGroup:
         pool: number and resources of the workers.
         key: key of the pipeline.
         paths: paths of data that must exist on their nodes.
-        post: takes a function and its arguments, and calls it in the thread that owns this object.
+        post: calls a function with arguments in the thread that owns this object.
     """
 
     def __init__(self, pool: RayPool, key: str, paths: Sequence[str], post: Callable[..., None]) -> None:
@@ -106,7 +105,7 @@ class WorkerGroup:
                 self._start(number)
 
     def retry_now(self) -> None:
-        """Start workers that failed before without waiting, if there are no others."""
+        """Start failed workers without delay if there are no others."""
         if not self.members:
             self._retries.clear()
             self._rejection = None
@@ -204,7 +203,7 @@ class WorkerGroup:
             ray.kill(member.actor)
 
     def next_free(self) -> Member | None:
-        """Return the worker for the next order: the first one of those with the fewest orders; None if all are busy."""
+        """Return the first worker with the fewest orders; None if all are busy."""
         free = [
             member
             for member in self.members.values()
@@ -218,7 +217,7 @@ class WorkerGroup:
         """Add a worker if the consumer had to wait for many consecutive batches.
 
         Args:
-            is_starved: whether no batch was ready when the next one was requested.
+            is_starved: True if no batch was ready when the next one was requested.
         """
         self._starved = self._starved + 1 if is_starved else 0
         all_ready = len(self.members) == self.wanted and all(member.is_ready for member in self.members.values())
@@ -314,7 +313,7 @@ def watch(reference: Any, event: Event) -> None:
 
     Args:
         reference: reference to its result, which should be small.
-        event: takes the result or None, and the error or None.
+        event: called with the result or None, and the error or None.
     """
 
     def report(future: Any) -> None:

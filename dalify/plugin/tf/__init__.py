@@ -1,4 +1,4 @@
-"""Pipelines as TensorFlow loaders: ``DALIDataset`` is a ``tf.data.Dataset``, iterators return eager tensors."""
+"""Pipelines in TensorFlow: ``DALIDataset`` is a ``tf.data.Dataset``, and iterators return eager tensors."""
 
 from dalify.plugin.collate import Packed, Pad
 from dalify.plugin.epochs import LastBatchPolicy

@@ -1,4 +1,4 @@
-"""Iterators with epochs, policies and states, as for the other frameworks; DALI has none for TensorFlow."""
+"""Iterators over pipelines that return TensorFlow tensors; DALI's TensorFlow plugin has no such iterators."""
 
 from __future__ import annotations
 

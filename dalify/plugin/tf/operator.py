@@ -17,7 +17,7 @@ tf = framework("tensorflow", plugin="tf")
 
 
 def serialize_pipeline(pipeline: Pipeline) -> bytes:
-    """Return the pipeline as a string, see ``Pipeline.serialize``."""
+    """Return the serialized pipeline; see ``Pipeline.serialize``."""
     return pipeline.serialize()
 
 
@@ -45,8 +45,8 @@ def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
     In eager mode, it returns the next batch of the pipeline immediately.
 
     Args:
-        pipeline: the pipeline; or
-        serialized_pipeline: the result of ``serialize_pipeline``, from which a new pipeline is created.
+        pipeline: the pipeline, instead of `serialized_pipeline`.
+        serialized_pipeline: result of ``serialize_pipeline``; a new pipeline is created from it.
         sparse: accepted if no element is true.
         shapes: shapes of the batches, one per output.
         dtypes: TensorFlow types, one per output.

@@ -1,4 +1,4 @@
-"""Run pipelines in TensorFlow: each iterator of a dataset has its own pipeline, which other datasets may feed."""
+"""Runs pipelines in TensorFlow, one per iterator of a dataset; other datasets may feed them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Input:
 
     Args:
         dataset: a ``tf.data.Dataset``.
-        layout: layout of its samples; None: the layout of the external source.
-        batch: whether its elements are batches instead of samples; None: as in the external source.
+        layout: layout of its samples; None for the layout of the external source.
+        batch: True if its elements are batches, False if they are samples; None as in the external source.
     """
 
     dataset: Any
@@ -171,7 +171,7 @@ def batches(
 
 
 def _fed(inputs: Mapping[str, Input], batch_size: int) -> Iterator[dict[str, Any]]:
-    """Yield the fed data of one batch after the other, until the end of the shortest dataset."""
+    """Yield the data for each batch by input name, until the end of the shortest dataset."""
     sources = {name: _batched(name, each, batch_size) for name, each in inputs.items()}
     while True:
         batch: dict[str, Any] = {}

@@ -306,7 +306,7 @@ PROGRAMS: dict[str, Program] = {
 
 
 def _names(outputs: Any) -> Any:
-    """Return sizes and labels, which tell the files of the folder apart."""
+    """Return sizes and labels, which identify the files of the folder."""
     files, labels = outputs
     if type(files).__name__ == "Tensor":
         return (files.size, labels.item())

@@ -73,7 +73,7 @@ def test_threads_that_look_at_one_result(image):
 
 
 def test_memory_of_the_user_is_read_by_the_call(image):
-    """What he does to it afterwards changes nothing; what was copied may wait."""
+    """Later changes of an array have no effect on results; only calls on copies are deferred."""
     mine = image.copy()
     with ndd.EvalMode.deferred:
         results = [ndd.flip(given) for given in (mine, ndd.as_tensor(mine), ndd.as_batch(mine[None]), [mine])]

@@ -27,7 +27,7 @@ def test_reading(name, real, photo_folder):
 
 
 def test_names(real):
-    """Whatever DALI's module has is there, but for what is named here, with the reason."""
+    """All names of DALI's module exist, except those listed here with the reason."""
     missing = {
         "local": "a leftover of its imports",
         "torch": "a leftover, too",

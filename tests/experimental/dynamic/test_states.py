@@ -103,7 +103,7 @@ def test_a_shuffled_reader_goes_on_where_it_was(folder):
 
 @pytest.mark.parametrize("taken_after", [0, 2, 4])
 def test_an_epoch_is_finished_elsewhere(folder, taken_after):
-    """With its shard's own length, also where nothing is left of it."""
+    """The remaining epoch has the length of the shard, also if no sample is left."""
 
     def make():
         return ndd.readers.File(file_root=folder, num_shards=3, shard_id=2)

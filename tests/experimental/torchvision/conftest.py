@@ -22,7 +22,7 @@ def reference() -> ModuleType:
 
 @pytest.fixture
 def theirs(oracle: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """DALI's module. It asks torch for CUDA streams where torch's build has CUDA, also on machines without a GPU."""
+    """DALI's module. With a CUDA build of torch it creates CUDA streams, also on machines without a GPU."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(importlib.import_module("nvidia.dali.types"), "_get_default_stream_for_array", lambda _: None)
     importlib.import_module("nvidia.dali.experimental.torchvision.v2.functional")

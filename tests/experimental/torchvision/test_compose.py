@@ -17,7 +17,7 @@ from tests.experimental.torchvision.images import HEIGHT, KINDS, WIDTH, differen
 
 Make = Callable[[Any], list[Any]]  # from a module of transforms to transforms
 
-# Transforms that leave nothing to chance, and how much torchvision may differ, in levels of 255.
+# Deterministic transforms, and the tolerance to torchvision in levels of 255.
 CHAINS: dict[str, tuple[Make, float]] = {
     "resize": (lambda t: [t.Resize((20, 33))], 3),
     "resize-shorter": (lambda t: [t.Resize(25, max_size=30)], 3),
@@ -147,7 +147,7 @@ def test_seeds_and_calls():
 
 
 def _places(transform: Any, height: int, width: int, count: int = 640) -> list[int]:
-    """What a transform to one pixel takes of an image in which every pixel has a value of its own."""
+    """Return the pixels that a transform to one pixel selects in an image of distinct pixels."""
     compose = Compose([transform], seed=1, batch_size=count)
     picture = torch.arange(1, height * width + 1, dtype=torch.uint8).reshape(1, 1, height, width)
     return compose(picture.expand(count, -1, -1, -1)).flatten().tolist()
@@ -242,7 +242,7 @@ class Rows(torch.utils.data.Dataset[Any]):
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_in_worker_processes(method):
-    """Also after it was called: each process draws numbers of its own."""
+    """Also after calls in the parent: each process draws other numbers."""
     compose = Compose([ours.RandomCrop(1)], num_threads=1)
     compose(torch.zeros(1, 1, 200, dtype=torch.uint8))
     loader = torch.utils.data.DataLoader(Rows(compose), 32, num_workers=2, multiprocessing_context=method, timeout=60)

@@ -18,12 +18,12 @@ __all__ = ["Target", "bytes_of", "same_outputs"]
 
 
 class Target(ABC):
-    """One thing that is fuzzed, in a process of its own.
+    """One target of fuzzing, in a separate process.
 
     Attributes:
         name: as users write it.
         packages: modules that have to be installed.
-        seconds: what an input may take.
+        seconds: time limit of an input.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Target(ABC):
 
     @abstractmethod
     def prepare(self, folder: Path) -> list[Input]:
-        """Make ready to run, with everything compiled, and return the valid inputs.
+        """Compile everything, and return the valid inputs.
 
         Args:
             folder: empty, for files; also the current folder.
@@ -63,7 +63,7 @@ def bytes_of(outputs: Sequence[Any]) -> list[list[np.ndarray]]:
 
 
 def same_outputs(ours: list[list[np.ndarray]], expected: list[list[np.ndarray]]) -> bool:
-    """Tell whether two results are the same to the last bit."""
+    """Return whether two results are bit-identical."""
     return len(ours) == len(expected) and all(
         len(one) == len(other)
         and all(

@@ -81,7 +81,7 @@ class DecoderTarget(Target):
         self._expected: dict[str, list[list[np.ndarray]]] = {}
 
     def prepare(self, folder: Path) -> list[Input]:
-        """Feed every valid file to every graph."""
+        """Run every graph with every valid file."""
         seeds = self._make()
         self._good = [np.frombuffer(seed, np.uint8) for seed in seeds]
         for way, graph in self._ways.items():
@@ -110,7 +110,7 @@ class DecoderTarget(Target):
         return bytes_of(self._pipes[way, policy].run(file=samples))
 
     def run(self, given: Input) -> Outcome:
-        """Decode the file together with a good one, whose result must not change."""
+        """Decode the file together with a valid one; the result of the valid one must not change."""
         way, good = given[_WAY].decode(), self._good[0]
         bad = np.frombuffer(given[_FILE], np.uint8)
         try:
@@ -245,7 +245,7 @@ class FedVideoTarget(DecoderTarget):
         return OK
 
     def check(self) -> Outcome:
-        """Nothing lives on."""
+        """No pipeline is kept."""
         return OK
 
 

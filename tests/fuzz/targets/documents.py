@@ -87,7 +87,7 @@ def _write_data(folder: Path) -> None:
 
 
 def _run_some(pipe: Any, count: int = 3) -> Outcome:
-    """Run batches, fed where the pipeline wants to be."""
+    """Run batches, with `feed_input` for pipelines that need it."""
     found = OK
     for _ in range(count):
         try:
@@ -193,7 +193,7 @@ class Checkpoint(Target):
             try:
                 state = json.loads(text)
             except (ValueError, RecursionError):
-                return OK  # the parser here is Python's own
+                return OK  # Python's parser
         try:
             if way == b"constructor":
                 pipe = self._made(name, checkpoint=text)

@@ -37,7 +37,7 @@ def is_reader(name: str) -> bool:
     return isinstance(catalog.find(name), Reader)
 
 
-# Operators that hold the user's own code have nothing to be protected from.
+# Operators that run code of the user need no protection.
 _OPERATORS = [
     name
     for name in NAMES
@@ -187,7 +187,7 @@ def _source(values: Sequence[np.ndarray], layout: str, is_declared: bool, mode: 
     if mode != "pipeline":
         try:
             return dalify.eager.batch(list(values), layout or None)
-        except DalifyError as error:  # what is no batch is refused by this call of the user's
+        except DalifyError as error:  # this call raises for values that are no batch
             error.operator = "eager.batch"
             raise
     first = values[0]

@@ -22,11 +22,11 @@ _WAYS = (*KINDS, "printed", "warned", "no memory")
 class Mistakes(Target):
     """Makes the mistake that its input names."""
 
-    name = "_mistakes"  # no campaign runs it unless it is asked to
+    name = "_mistakes"  # campaigns run it only if it is named
     seconds = 4.0  # on a busy machine, taking the memory below must not look like a hang
 
     def prepare(self, folder: Path) -> list[Input]:
-        """Return an input that is all right."""
+        """Return an input without a mistake."""
         return [{"way": b"ok" + bytes(30)}]
 
     def mutated(self, given: Input, other: Input, rng: random.Random) -> Input:

@@ -97,7 +97,7 @@ def _run(space: Any, images: Any, program: list[Any], each: Each, draws: dict[st
         else:
             image = _called(space, name, *([image] * (1 + (name == "cat"))), **arguments)
         values.append(image)
-    # A resize that only feeds a crop is fused with it.
+    # A resize with a crop as its only consumer is fused with it.
     crop = {"crop": (2, 2)} if program[-1][0] == "resize" else {}
     normalized = _called(space, "crop_mirror_normalize", values[-1], dtype=types.FLOAT, mean=[1.0, 2.0, 3.0], **crop)
     return [*values[1:-1][-1:], normalized]
@@ -127,7 +127,7 @@ def _assert_same(results: list[Any], expected: list[Any], program: list[Any]) ->
 @settings(max_examples=40, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=6), st.booleans(), st.booleans(), images_seeds)
 def test_batches(program: list[Any], ragged: bool, encoded: bool, seed: int) -> None:
-    """A program whose random operators have seeds is the same three times."""
+    """A program with seeds for its random operators gives equal results three times."""
     images = _images(seed, ragged, encoded)
 
     @pipeline_def(batch_size=COUNT, num_threads=2, prefetch_queue_depth=1, enable_conditionals=False)

@@ -389,7 +389,7 @@ def test_device(photo, device):
 
 
 def test_an_operator_without_gpu_kernel(encoded, device):
-    """It runs on the CPU between copies; the report and the counts say so."""
+    """It runs on the CPU between copies, which the report and the counts show."""
     before = lazy.statistics().fallbacks
     for _ in range(2):
         with lazy():

@@ -1,4 +1,4 @@
-"""Triton kernels run on a GPU where torch finds one, otherwise in Triton's interpreter on the CPU."""
+"""Triton kernels run on a GPU if torch finds one, otherwise in Triton's interpreter on the CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalify.kernels.dispatch import reason_against
 
 @pytest.fixture(autouse=True)
 def triton_device(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let GPU pipelines run Triton kernels; return the device."""
+    """Make GPU pipelines run Triton kernels; return the device."""
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed: pip install 'dalify[triton]'")
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -19,7 +19,7 @@ PROJECT = Path(__file__).parents[3]
 
 
 def test_every_kernel_compiles_for_both_vendors_and_rounds_like_the_cpu(tmp_path: Path) -> None:
-    # A cache of its own: otherwise the compiler would not run again.
+    # With a separate cache, so that the compiler runs again.
     environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", "tests.kernels.triton.compile_kernels"],

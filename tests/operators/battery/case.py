@@ -92,8 +92,8 @@ class Case:
         rtol: largest difference to DALI relative to the value, and on float results also to the largest value.
         not_sample_by_sample: why one sample alone gives another result than in its batch.
         not_compared_with_dali: why there is nothing to compare with.
-        not_serialized: why the graph cannot be written down.
-        known_late: why type and dimensions of the result are not known when the graph is built.
+        not_serialized: why the graph cannot be serialized.
+        known_late: why type and number of dimensions of the result are unknown when the graph is built.
         share: largest fraction of the elements that may differ from DALI by more than the tolerance.
         variants: further uses by label: changes of the arguments, `GONE` for one that is left out, ``inputs`` for other
             data, ``only=True`` to leave out all typical arguments. `variants` adds other types, layouts and shapes.
@@ -101,7 +101,7 @@ class Case:
         different: variants with a result that differs from DALI's on purpose, each with the reason.
         reference: an independent implementation for the typical use.
         not_recorded: why results of DALI cannot be recorded.
-        other_defaults: arguments whose default differs from DALI's on purpose, each with the reason.
+        other_defaults: arguments with a default that differs from DALI's on purpose, each with the reason.
         own_arguments: arguments that DALI's operator does not have, each with the reason.
         waits: where the GPU kernel waits for the device, as `separate_device` reports it; docs/accelerators.md has the
             reasons. Copies to the device are tables that stay there.

@@ -184,7 +184,7 @@ def _voiced(audio: np.ndarray) -> np.ndarray:
 
 
 def _lz4(array: np.ndarray) -> np.ndarray:
-    """One LZ4 block that repeats nothing."""
+    """Return one LZ4 block of literals, without matches."""
     data = array.tobytes()
     more = len(data) - 15
     head = [0xF0, *[255] * (more // 255), more % 255]

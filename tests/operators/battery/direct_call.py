@@ -31,7 +31,7 @@ _FORMS: dict[Form, Callable[[Any], Any]] = {
 
 
 def why_no_direct_call(operator: Operator) -> str:
-    """Return why an operator's kernel cannot be called alone; nothing where it can."""
+    """Return why an operator's kernel cannot be called alone, an empty string if it can."""
     if not isinstance(operator, KernelOperator):
         return "has no kernel of its own"
     if operator.is_random or operator.is_serial:

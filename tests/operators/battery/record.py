@@ -38,7 +38,7 @@ def thinned(sample: np.ndarray) -> np.ndarray:
     """Return the elements of a sample that are recorded."""
     flat = sample.reshape(-1)
     step = -(-flat.size // _MAX_ELEMENTS)
-    # An odd step meets every channel of an image.
+    # An odd step selects elements of every channel of an image.
     return flat if step <= 1 else flat[:: step | 1]
 
 

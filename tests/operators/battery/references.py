@@ -133,7 +133,7 @@ def part(x: np.ndarray, *, rel_start: list[float], rel_end: list[float], axis_na
 
 
 def resized(x: np.ndarray, *, size: list[float]) -> np.ndarray:
-    """Pillow leaves out weights beyond the border, where DALI repeats the last pixel: hence a share that differs."""
+    """Pillow leaves out weights beyond the border, DALI repeats the last pixel, so some pixels differ."""
     return np.asarray(Image.fromarray(x).resize((int(size[1]), int(size[0])), Image.Resampling.BILINEAR))
 
 

@@ -45,7 +45,7 @@ __all__ = [
 
 Output = tuple[str, list[np.ndarray]]
 ALL = tuple(range(SAMPLES))
-# Operators with tests of their own: they give nothing unless they are fed, or work behind readers only.
+# Operators with separate tests: inputs need `feed_input`, and the cache follows readers only.
 _APART = ("experimental.inputs.", "cache")
 NAMES = [
     name

@@ -133,7 +133,7 @@ def findings_of_use(variant: Variant, folder: Path) -> list[str]:
 
 
 def condition(shapes: list[tuple[int, ...]]) -> Any:
-    """Return a graph whose samples take one of three branches, which it merges."""
+    """Return a graph that runs one of three branches for each sample and merges the results."""
     kinds = [np.array(number % 3) for number in range(len(shapes))]
 
     def graph() -> Any:

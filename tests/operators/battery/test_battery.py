@@ -1,6 +1,6 @@
 """Properties of every operator of the catalog, checked on the cases of `tests.operators.battery.cases`.
 
-An operator file is found by itself; it needs one entry in `CASES`. Nothing here knows an operator by name.
+Operator files are found automatically; each needs an entry in `CASES`. This module contains no operator names.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def test_batch_is_sample_by_sample(name, folder):
 
 @every_operator
 def test_chunks_are_the_whole(name, folder):
-    """Several threads and a chunk per sample change nothing."""
+    """The result does not depend on the number of threads and chunks."""
     case = case_of(name)
     assert_same(run_case(name, case, folder, num_threads=3, seconds_per_sample=1.0), typical(name, folder))
 
 
 @every_operator
 def test_ragged_is_uniform(name, folder):
-    """One sample of another shape, or of another argument, changes nothing for the others."""
+    """A sample with another shape or argument does not change the results of the others."""
     case = case_of(name)
     if case.not_sample_by_sample:
         pytest.skip(case.not_sample_by_sample)
@@ -103,7 +103,7 @@ def test_ragged_on_gpu(name, folder, gpu):
 @every_operator
 @pytest.mark.parametrize("flags", [(1, 0, 0, 1, 0), (1, 1, 1, 1, 1), (0, 0, 0, 0, 0)], ids=["mixed", "all", "none"])
 def test_conditional(name, folder, flags):
-    """Inside a branch an operator gives what it gives outside; an empty branch runs nothing."""
+    """The result of an operator in a branch is the same as outside; an empty branch runs no operator."""
     case = case_of(name)
     if case.not_sample_by_sample or isinstance(catalog.find(name), Reader) or not case.inputs:
         pytest.skip(case.not_sample_by_sample or "runs outside of branches, for whole batches")
@@ -157,7 +157,7 @@ def test_parity(name, folder, oracle):
     assert_same(ours, theirs, atol=case.atol, rtol=case.rtol, share=case.share)
 
 
-# -- what is known before --------------------------------------------------------------------------------------------
+# -- inferred types and shapes ---------------------------------------------------------------------------------------
 
 
 @every_operator

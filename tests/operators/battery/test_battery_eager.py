@@ -29,7 +29,7 @@ def _function(name: str) -> Any:
 
 
 def _seeded(name: str, case: Case, folder: Path) -> Case:
-    """Return the case with a seed of its own: without, calls draw new numbers each time."""
+    """Return the case with a seed; without one, each call draws new numbers."""
     if not catalog.find(name).is_random:
         return case
     return dataclasses.replace(case, arguments={**case.given(folder), "seed": 5})

@@ -73,7 +73,7 @@ def test_passes_change_nothing(name: str, folder: Path, monkeypatch: pytest.Monk
 
 @every_operator
 def test_small_batch(name: str, folder: Path) -> None:
-    """A batch of fewer samples than the pipeline may have: each gives what it gives in a full one."""
+    """In a batch with fewer samples than the maximum, each result is the same as in a full batch."""
     case = case_of(name)
     if case.not_sample_by_sample or not case.inputs:
         pytest.skip(case.not_sample_by_sample or "no inputs")
@@ -120,7 +120,7 @@ def test_pickled(name: str, folder: Path) -> None:
 
 @every_operator
 def test_inputs_are_left_alone(name: str, folder: Path) -> None:
-    """No kernel writes into what it reads."""
+    """No kernel writes into its inputs."""
     case = case_of(name)
     before = [[np.array(sample) for sample in data.samples] for data in case.inputs]
     run_case(name, case, folder)

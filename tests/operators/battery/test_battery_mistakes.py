@@ -130,7 +130,7 @@ LARGE_NODES = [np.int32(2**31 - 1), np.int32(10**6), np.float32(3e38), np.float3
 
 
 def _large_values(parameter: Parameter) -> list[Any]:
-    """Return values that ask for much memory, and lists with an entry for each frame."""
+    """Return values that need much memory, and lists with an entry for each frame."""
     values = LARGE.get(parameter.element, [])
     if parameter.is_list:
         values = [[value] * count for value in values for count in (1, 2, 3)]

@@ -18,7 +18,7 @@ from tests.operators.battery.run_case import every_operator
 
 
 def _common(found: Any) -> frozenset[str]:
-    """Return the arguments that an operator has for what it is, not by its signature."""
+    """Return the arguments that an operator has because of its class, without an entry in its signature."""
     if isinstance(found, Reader):
         return frozenset(READER_PARAMETERS)
     hidden = {item for item in found.parameters if item.startswith("_")}
@@ -82,7 +82,7 @@ def test_schema(name, oracle):
 
 
 def _same_default(parameter: Any, default: Any) -> bool:
-    """Compare with DALI's default, whose lists may be written as one number and whose enumerations are other types."""
+    """Compare with DALI's default: a list may be given as one number, and enumerations are other types."""
     ours = parameter.default
     if default is None or ours is None:
         return default is ours or default == []  # DALI's empty list is an argument that was not given

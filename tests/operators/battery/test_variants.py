@@ -32,7 +32,7 @@ def as_recorded(outputs: list[Output]) -> Recorded:
 
 
 def difference(variant: Variant, ours: list[Output], theirs: Recorded, *, is_other_device: bool = False) -> str:
-    """Say in what a result differs from the recorded one by more than is promised; nothing where it does not."""
+    """Describe how a result differs from the recorded one beyond the tolerance; an empty string if it does not."""
     if len(ours) != len(theirs):
         return f"{len(ours)} outputs, {len(theirs)} recorded"
     for number, ((layout, samples), (other_layout, others)) in enumerate(zip(ours, theirs, strict=True)):
@@ -78,7 +78,7 @@ def test_every_compared_operator_has_a_record() -> None:
 @each_compared
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 def test_recorded(name: str, folder: Path) -> None:
-    """What DALI accepts gives equal results; what it rejects gives a result or an error of dalify."""
+    """Variants that DALI accepts give equal results; those that it rejects give a result or an error of dalify."""
     problems = []
     for variant in variants_of(name, everything=EVERYTHING):
         entry = recording(name).entries.get(variant.key)

@@ -35,7 +35,7 @@ class Variant:
         label: what is special about this use.
         case: data and arguments.
         samples: numbers of the samples that are run.
-        is_general: made from the typical use, not by arguments that only the operator knows.
+        is_general: made from the typical use, without arguments that only this operator has.
     """
 
     operator: str
@@ -60,7 +60,7 @@ def variants_of(name: str, *, everything: bool = True) -> Iterator[Variant]:
 
     Args:
         name: of the operator.
-        everything: also those that take long and tell little.
+        everything: also slow variants that rarely find errors.
     """
     case = CASES[name]
     samples = (*range(SAMPLES + 1),) if case.not_sample_by_sample else CHOSEN

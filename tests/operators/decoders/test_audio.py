@@ -282,7 +282,7 @@ def test_limits_count_for_decoded_audio():
 @pytest.mark.parametrize("size", [500, 3000])
 def test_memory_files_and_file_objects_give_the_same(monkeypatch, size):
     cases = [(encoded(STEREO[:size], 16000, *form), dtype) for form in FORMATS for dtype in ("float32", "int16")]
-    cases += [(data[: len(data) // 2], dtype) for data, dtype in cases]  # what is damaged is so in both
+    cases += [(data[: len(data) // 2], dtype) for data, dtype in cases]  # damaged files
     found = [_outcome(data, dtype) for data, dtype in cases]
     monkeypatch.setattr(codec, "_memory_file", lambda: None)
     for one, (data, dtype) in zip(found, cases, strict=True):
@@ -314,7 +314,7 @@ def lengths(_: int) -> list[int]:
 
 @needs_linux
 def test_memory_files_of_threads_and_processes():
-    """Each has its own, and they are closed when the thread ends."""
+    """Each thread has a memory file, which is closed when the thread ends."""
     lengths(0)
     before = open_memory_files()
     with ThreadPoolExecutor(4) as threads:

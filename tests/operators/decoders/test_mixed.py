@@ -70,7 +70,7 @@ def test_one_call_for_a_batch(many: list[str], calls: list[int]) -> None:
 def test_files_are_parsed_before_the_turn_of_their_batch(
     name: str, processes: int, many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stage of the device computes one batch after the other, and what it does not do there costs nothing."""
+    """The stage of the device is serial; files are parsed before it, in parallel."""
     parsed: list[tuple[int, str]] = []
     stages: dict[int, str] = {}
     run, parse = StageRunner._run_on_batch, nvimagecodec.parsed_streams
@@ -234,7 +234,7 @@ def test_damage_inside_of_the_compressed_data_is_no_error_as_on_the_host(
     for (images, _), (expected, _) in zip(mixed.batches(ours, 2), mixed.batches(theirs, 2), strict=True):
         for found, wanted in zip(images, expected, strict=True):
             assert found.shape == wanted.shape
-            if emulated():  # how decoders of devices fill what is missing is up to them
+            if emulated():  # decoders of devices fill missing parts differently
                 np.testing.assert_array_equal(found, wanted)
     assert not ours.bad_samples()
     assert not theirs.bad_samples()
@@ -363,7 +363,7 @@ def test_skipping_before_a_crop_that_is_fused_with_the_decoder(tmp_path: Path, c
 def test_what_the_device_cannot_decode_is_decoded_on_the_host(
     many: list[str], calls: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The device's decoder returns nothing, or something of a wrong shape."""
+    """The device's decoder returns None or an image with a wrong shape."""
     original = NvImageCodecDecoder.decode
     wrong = itertools.cycle([lambda image: None, lambda image: image[1:], lambda image: image])
 

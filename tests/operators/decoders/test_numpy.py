@@ -1,4 +1,4 @@
-"""fn.decoders.numpy against numpy's own files and the real DALI."""
+"""fn.decoders.numpy compared with NumPy's files and the real DALI."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ Batches = list[list[list[np.ndarray]]]
 
 
 def write_tar(path: Path, files: Sequence[tuple[str, bytes]], form: int = tarfile.GNU_FORMAT) -> None:
-    """Write an archive with Python's own package."""
+    """Write an archive with Python's `tarfile`."""
     with tarfile.open(path, "w", format=form) as archive:
         for name, contents in files:
             member = tarfile.TarInfo(name)
@@ -53,7 +53,7 @@ def run_reader(
     """Run a reader of dalify or of the real DALI.
 
     Returns:
-        the layouts, the batches, and what ``reader_meta`` tells.
+        the layouts, the batches, and the result of ``reader_meta``.
     """
     pipe = package.Pipeline(batch_size=batch_size, num_threads=threads, device_id=None, prefetch_queue_depth=1, seed=1)
     with pipe, warnings.catch_warnings():

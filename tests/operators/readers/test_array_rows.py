@@ -62,7 +62,7 @@ def test_hdf5_rows_are_what_h5py_reads(tmp_path: Path, threads: int) -> None:
                 assert_rows(found, file[name])
 
 
-LARGE = 5000  # elements of four bytes: rows that are worth being read alone
+LARGE = 5000  # elements of four bytes: rows that are large enough to be read directly
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ LARGE = 5000  # elements of four bytes: rows that are worth being read alone
 )
 @pytest.mark.parametrize("dtype", ["<f4", ">i4"])
 def test_large_rows_in_chunks(tmp_path: Path, chunks: Any, options: Any, is_read_past: bool, dtype: str) -> None:
-    """Where chunks lie in the file as in memory, their rows are read alone, and HDF5 is not asked."""
+    """Whole rows in unfiltered chunks are read directly, without HDF5."""
     array = _RANDOM.integers(0, 1000, (COUNT, LARGE, 1)).astype(dtype)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         dataset = file.create_dataset("x", array.shape, array.dtype, chunks=chunks, **options)

@@ -1,4 +1,4 @@
-"""readers.arrow and readers.parquet compared with pyarrow's own ``to_pylist``, of every type, and with bad data."""
+"""readers.arrow and readers.parquet compared with pyarrow's ``to_pylist``, of every type, and with bad data."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def assert_rows(found: list[np.ndarray], name: str) -> None:
 
 
 def _written(folder: Path, kind: str) -> Any:
-    """Write the table, a part of which begins inside of its buffers, and return the source."""
+    """Write the table, with a slice that starts inside its buffers, and return the source."""
     if kind == "table":
         return pa.concat_tables([TABLE.slice(0, 5), TABLE.slice(5, 9), TABLE.slice(14)])
     path = folder / f"data.{kind}"
@@ -158,7 +158,7 @@ def test_row_groups_are_decoded_once_in_a_shuffled_epoch(tmp_path: Path, monkeyp
         lambda self, block: loads.append(block) or original(self, block),
     )
     options: dict[str, Any] = {"paths": [str(tmp_path / "a.parquet")], "columns": ["number"]}
-    # Room for some 12 of 30 row groups of 8000 bytes; a window has five.
+    # The cache holds about 12 of 30 row groups of 8000 bytes; a window has five.
     options |= {"random_shuffle": True, "initial_fill": 5000, "cache_bytes": 100_000}
     _, batches, _ = run_reader(dalify, "readers.parquet", 60, 500, 3, **options)
     seen = [int(sample) for outputs in batches for sample in outputs[0]]

@@ -1,6 +1,6 @@
 """Damaged, truncated and malicious containers raise errors and do not crash the process.
 
-Programs of their own read what once ended the process.
+Files that used to crash the process are read in subprocesses.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def reading(reader: str, /, *, on_error: str = "raise", limits: Any = None, **op
 
 
 def outcomes(make: Callable[[], dalify.Pipeline], runs: int = 3) -> list[str]:
-    """Return what each run gives: the class of its error, or nothing. Only errors of dalify may come."""
+    """Return the class of the error of each run or an empty string; errors of other classes are raised."""
     found = []
     try:
         pipe = make()
@@ -66,7 +66,7 @@ def outcomes(make: Callable[[], dalify.Pipeline], runs: int = 3) -> list[str]:
 
 
 def in_a_program(program: str) -> str:
-    """Run a program; return what it prints. It fails where the program is ended by a signal."""
+    """Return the output of a program; the test fails if a signal ends the program."""
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import *\n{program}"], capture_output=True, text=True, timeout=300
     )
@@ -213,7 +213,7 @@ def test_memory_maps_give_the_same(tmp_path: Path) -> None:
 
 
 def test_categories_are_not_expanded(tmp_path: Path) -> None:
-    """One value of 8 MiB and 100,000 rows that name it: 800 GB if each had its own."""
+    """One value of 8 MiB and 100,000 rows that refer to it: 800 GB if each were a copy."""
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int8)), pa.array([bytes(8 << 20)]))
     with pa.ipc.new_file(tmp_path / "a", pa.schema([("x", column.type)])) as file:
         file.write_batch(pa.record_batch({"x": column}))
@@ -257,7 +257,7 @@ def test_archives_with_many_long_names(tmp_path: Path) -> None:
 
 
 def test_names_without_end(tmp_path: Path) -> None:
-    """Long names whose members never come take no memory and no time without end."""
+    """Long names without members take bounded memory and time."""
     name = tarfile.TarInfo("././@LongLink")
     name.type, name.size = tarfile.GNUTYPE_LONGNAME, 200_000
     block = name.tobuf(tarfile.GNU_FORMAT) + b"n" * 200_000

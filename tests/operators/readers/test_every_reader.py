@@ -41,7 +41,7 @@ def arguments_of(name: str, written: dict[str, dict[str, Any]]) -> dict[str, Any
 def test_every_reader_has_data():
     readers = [name for name in catalog.names() if name.startswith(("readers.", "experimental.readers."))]
     videos = {name for name in readers if "video" in name or name == "readers.sequence"}
-    # One reads any object of Python that has a length and items: no container of its own.
+    # `readers.dataset` reads Python objects with a length and items, and no file format.
     assert set(readers) - videos - {"readers.dataset"} <= set(DATASETS)
 
 

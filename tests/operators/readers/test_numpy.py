@@ -82,7 +82,7 @@ def test_types(oracle: ModuleType, tmp_path: Path, name: str):
 
 
 def test_folders_are_those_of_dali(oracle: ModuleType, tmp_path: Path):
-    """Own files first, then those of sub-folders, in byte order; deeper ones are not entered."""
+    """Files of the folder first, then those of its sub-folders, in byte order; deeper folders are ignored."""
     places = ["a.npy", "z/a.npy", "b/c/d.npy", "B/x.npy", "b/y.npy", "c.npy", "b/10.npy", "b/2.npy", "b/other.txt"]
     for number, place in enumerate(places):
         path = tmp_path / place
@@ -329,7 +329,7 @@ def test_types_must_agree(tmp_path: Path):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shapes", [[(3, 4), (3, 4)], [(3, 4), (5, 6)]])
 def test_bytes_after_the_elements_are_ignored(tmp_path, order, shapes):
-    """As in DALI: it reads as many bytes as the header says."""
+    """As in DALI, the header determines how many bytes are read."""
     arrays = [np.asarray(np.arange(math.prod(shape), dtype=np.float32).reshape(shape), order=order) for shape in shapes]
     for index, array in enumerate(arrays):
         np.save(tmp_path / f"{index}.npy", array)

@@ -123,7 +123,7 @@ def test_names_are_dalis(name: str, folder: Path, oracle: Any) -> None:
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_names_in_archives(form: int, tmp_path: Path) -> None:
-    """Long names have headers of their own; the expected names and offsets are those of Python's tarfile."""
+    """Long names have separate headers; Python's tarfile gives the expected names and offsets."""
     path = tmp_path / "a.tar"
     long = f"{'f' * 60}/{'n' * 60}.jpg" if form == tarfile.USTAR_FORMAT else f"{'f' * 150}/{'n' * 1100}.jpg"
     places = _write_tar(path, form, ["a.jpg", long, "b/c.jpg", "b/\u00e4.jpg"])

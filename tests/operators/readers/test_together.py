@@ -248,7 +248,7 @@ def test_file_that_becomes_shorter_or_longer_comes_as_it_is(tmp_path: Path) -> N
 
 @every_reader
 def test_substitutes(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One record that cannot be read costs nothing but itself."""
+    """One unreadable record does not affect the others."""
     arguments = _write(reader, tmp_path)
     operator = catalog.find(f"readers.{reader}")
     assert operator.read_function is not None

@@ -1,4 +1,4 @@
-"""fn.readers.video and fn.readers.video_resize, of which DALI has none for CPUs, against plain decoding."""
+"""fn.readers.video and fn.readers.video_resizecompared with plain decoding; DALI has both for GPUs only."""
 
 from __future__ import annotations
 

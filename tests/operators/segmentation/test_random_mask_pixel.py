@@ -57,7 +57,7 @@ def test_types(device, dtype):
 
 
 def test_thresholds_are_exact(device):
-    """A value just above the threshold is foreground, also where float32 would not tell it from the threshold."""
+    """A value just above the threshold is foreground, also if both round to the same float32."""
     mask = np.float32([[0.1, np.nextafter(np.float32(0.1), np.float32(1))]])
     assert set(places(run_dalify(NAME, [mask] * 40, device=device, foreground=1, threshold=0.1))) == {(0, 1)}
     large = np.int32([[16777216, 16777217]])

@@ -98,7 +98,7 @@ def test_collate(name, workers):
 
 @pytest.mark.parametrize("transform", [RANDOM, PARTLY], ids=["full", "hybrid"])
 def test_passes_within_passes(transform):
-    """Left early, begun anew, one within the other, without workers, where all share the process's generators."""
+    """Left early, restarted and nested, without workers, so that all share the generators of the process."""
 
     def run(kind: Any) -> Any:
         seed()
@@ -157,7 +157,7 @@ def _be_interrupted(results: Any) -> None:
 
 
 def test_interrupted_by_the_keyboard():
-    """In a process of its own, as pytest would be interrupted itself."""
+    """In a separate process, because pytest would also be interrupted."""
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
     child = context.Process(target=_be_interrupted, args=(results,))

@@ -44,7 +44,7 @@ def fail_to_collate(samples: list[Any]) -> Any:
 
 
 class Odd:
-    """What a dataset may give as well."""
+    """Unusual samples of a dataset."""
 
     shape = 3
 
@@ -58,7 +58,7 @@ def of(transform: Any) -> Callable[[Any], Any]:
 
 
 def of_own(sample: Any) -> Callable[[Any], Any]:
-    """A dataset that is not known: torch makes its samples."""
+    """Return a dataset that is not supported, so that torch computes its samples."""
     return lambda root: [sample]
 
 
@@ -93,7 +93,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
 
 
 def outcome(make_loader: Callable[[], Any]) -> tuple[list[Any], type[Exception] | None, str]:
-    """What a loader gives before it raises, what it raises, and the text of that."""
+    """Return the batches of a loader before its error, the class of the error, and its text."""
     seed()
     found: list[Any] = []
     try:

@@ -1,4 +1,4 @@
-"""Under Lightning, Accelerate and the Trainer of Transformers: the same batches as torch's, still made by dalify."""
+"""With Lightning, Accelerate and the Trainer of Transformers, dalify computes the same batches as torch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fit(kind: Any, **options: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def _no_group_is_left():
-    """Frameworks make torch's group of processes and name it in the environment; other tests are alone."""
+    """Remove torch's process group, which frameworks create and store in the environment, for other tests."""
     environment = dict(os.environ)
     yield
     os.environ.clear()
@@ -93,7 +93,7 @@ class SaveAt(lightning.Callback):
 
 
 def test_lightning_goes_on_in_the_middle_of_an_epoch(tmp_path):
-    """Its checkpoints contain the state of a loader that has one; torch's has none."""
+    """Its checkpoints contain the state of a loader if it has one; torch's loader has none."""
 
     def train(*callbacks: Any, **options: Any) -> Any:
         model = Classifier(DataLoader)
@@ -145,7 +145,7 @@ def test_accelerate_shards(process, even_batches):
 
 
 class Network(torch.nn.Module):
-    """A model as Transformers wants it; it keeps the batches."""
+    """A model for Transformers that keeps the batches."""
 
     def __init__(self) -> None:
         super().__init__()

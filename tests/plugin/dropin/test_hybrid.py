@@ -42,7 +42,7 @@ def as_array(image: Any) -> Any:
 
 
 def description_of(image: Any) -> Any:
-    """The attributes of a Pillow image other than its pixels."""
+    """Return the attributes of a Pillow image other than its pixels."""
     return torch.tensor([len(image.info), *image.getexif().values(), image.mode == "RGB", type(image) is Image.Image])
 
 
@@ -123,7 +123,7 @@ def test_target_transform(workers):
 @pytest.mark.parametrize("first", [TO_TENSOR, transforms.Compose([Brighten(), CROP, TO_TENSOR])])
 @pytest.mark.parametrize("then", [CROP, Brighten(), add_noise])
 def test_a_dataset_that_is_changed_on_the_way(first, then):
-    """Without workers the very next batch is of the dataset as it is now."""
+    """Without workers, the next batch is computed with the changed dataset."""
 
     def run_on(kind: Any) -> list[Any]:
         dataset = cifar(first, 12)
@@ -139,7 +139,7 @@ def test_a_dataset_that_is_changed_on_the_way(first, then):
 
 
 def other_labels(worker: int) -> None:
-    """Change the dataset of this worker, and draw."""
+    """Change the dataset of this worker, and draw random numbers."""
     info = torch.utils.data.get_worker_info()
     assert type(info.dataset) is datasets.CIFAR10  # type: ignore[union-attr]
     info.dataset.targets = [worker + 100 * label for label in info.dataset.targets]  # type: ignore[union-attr]
@@ -148,7 +148,7 @@ def other_labels(worker: int) -> None:
 
 
 def draw(worker: int) -> None:
-    """Leave the dataset alone."""
+    """Do not change the dataset."""
     torch.rand(worker + 1)
 
 

@@ -43,7 +43,7 @@ def noise(*shape: int) -> np.ndarray[Any, Any]:
 
 
 def make(kind: Any, transform: Any = TO_TENSOR, **attributes: Any) -> Any:
-    """A dataset of torchvision without its constructor, which wants the whole data."""
+    """Create a dataset of torchvision without its constructor, which needs the complete data."""
     dataset = kind.__new__(kind)
     dataset.transform, dataset.target_transform = transform, None
     dataset.transforms = StandardTransform(transform, None) if transform else None
@@ -83,7 +83,7 @@ ARRAYS = {
 
 
 def beside(dataset: Any) -> None:
-    """Compare all samples, and the random numbers used up."""
+    """Compare all samples, and the number of used random numbers."""
     sources = find_sources(dataset)
     for index in (*range(COUNT), -1):
         torch.manual_seed(index)
@@ -141,7 +141,7 @@ def test_species(files, kinds):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory) -> Path:
-    """A tree in which the second image is gray, and the third has no colors of its own."""
+    """Return a tree in which the second image is gray, and the third has a palette."""
     root = tmp_path_factory.mktemp("mixed")
     for folder in ("101_ObjectCategories/x", "256_ObjectCategories/x", "celeba/img_align_celeba"):
         (root / folder).mkdir(parents=True)
@@ -248,7 +248,7 @@ def test_images_in_memory(name):
 
 
 class Other(torch.utils.data.Dataset):
-    """Not known until it is registered."""
+    """A dataset that is supported only after its registration."""
 
     def __init__(self, files: list[Path]) -> None:
         self.files = files

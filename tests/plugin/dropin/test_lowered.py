@@ -113,7 +113,7 @@ def test_a_lowered_transform_is_known():
 
 
 class TorchvisionStep(torch.utils.data.Dataset[Any]):
-    """A dataset of a user, which is not known."""
+    """A user's dataset, which is not supported."""
 
     def __init__(self, pairs: list[Any], transform: Any) -> None:
         self.pairs, self.transform = pairs, transform
@@ -127,7 +127,7 @@ class TorchvisionStep(torch.utils.data.Dataset[Any]):
 
 
 class Invert:
-    """A transform of a user, which is not known."""
+    """A user's transform, which is not supported."""
 
     def __call__(self, image: Any) -> Any:
         return ImageOps.invert(image)

@@ -280,7 +280,7 @@ def test_gray_images():
 
 
 class Doubled(v1.ToTensor):
-    """Not known: a subclass may do anything."""
+    """Not supported, because a subclass may override anything."""
 
 
 def with_hook() -> Any:

@@ -1,4 +1,4 @@
-"""The rest of a pass in a new loader is that of the first loader."""
+"""A new loader returns the remaining batches of an epoch of the first loader."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_rest_of_a_pass(name, transform, workers):
 
 
 class Numbers(data.Dataset):
-    """Numbers, of which one cannot be read."""
+    """Numbers, one of which cannot be read."""
 
     def __len__(self) -> int:
         return 20

@@ -28,7 +28,7 @@ class Brighten:
 
 
 def cifar(transform: Any, count: int = 40, target_transform: Any = None) -> Any:
-    """CIFAR10 of noise."""
+    """Return CIFAR10 with noise as images."""
     dataset = datasets.CIFAR10.__new__(datasets.CIFAR10)  # its constructor wants the files
     generator = np.random.default_rng(1)
     dataset.data = generator.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)
@@ -51,7 +51,7 @@ def photos(root: Path, count: int = 7) -> Path:
 
 
 def seed() -> None:
-    """Put all generators of the process into a known state."""
+    """Seed all generators of the process."""
     torch.manual_seed(7)
     random.seed(7)
     np.random.seed(7)

@@ -47,7 +47,7 @@ def ray_cluster() -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def expected(photo_folder: Path) -> list[Samples]:
-    """Two epochs of one process."""
+    """Return two epochs of one process."""
     pipe = photos(photo_folder)
     try:
         return batches(pipe, 2 * EPOCH)

@@ -1,4 +1,4 @@
-"""What can be wrong with a cluster: one clear error, or one line in the log, and never a hang."""
+"""Problems of a cluster result in one error or one line in the log, and never in a hang."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def test_a_damaged_sample_is_an_error_that_names_it(ray_cluster: RayCluster, dam
 
 
 def trained(pool: RayPool, folder: Path, shard_id: int) -> list[Samples]:
-    """Return what a trainer gets of its shard in two epochs."""
+    """Return the batches of a trainer in two epochs of its shard."""
     pipe = RayPipeline(shard(folder, shard_id, 2), pool=pool)
     found = batches(pipe, 4)
     pipe.close()
@@ -278,13 +278,13 @@ def test_several_trainers_share_a_pool(ray_cluster: RayCluster, photo_folder: Pa
 
 
 def workers_of(pool: RayPool) -> list[str]:
-    """Names of the living workers of a pool."""
+    """Return the names of the running workers of a pool."""
     names = ray.util.list_named_actors(all_namespaces=True)
     return [item["name"] for item in names if pool.name in item["name"]]
 
 
 def late(value: np.ndarray) -> np.ndarray:
-    """Take longer than the consumer does."""
+    """Take longer than the consumer."""
     import time
 
     time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""``accelerate``: convert existing loaders, created by a framework or by other code."""
+"""``accelerate`` converts existing loaders, created by a framework or by other code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def accelerate(loader: Any) -> Any:
         `loader` itself if it is one of dalify, or prepared by Accelerate.
 
     Raises:
-        ArgumentTypeError: not a loader of torch.
+        ArgumentTypeError: `loader` is not a loader of torch.
         NotAcceleratedError: its class overrides the creation of iterators.
 
     Example:

@@ -1,7 +1,4 @@
-"""Select the implementation of a loader: dalify, dalify together with user code in torch's workers, or torch.
-
-All reasons that prevent the use of dalify's kernels are collected here.
-"""
+"""Selects the implementation of a loader: dalify, dalify together with user code in torch's workers, or torch."""
 
 from __future__ import annotations
 
@@ -19,17 +16,17 @@ from dalify.plugin.pytorch.dropin.sources import Source
 __all__ = ["Choice", "choose"]
 
 # With torchvision's transforms of Pillow images, a thread holds the GIL for 40 % of its time (py-spy,
-# TrivialAugmentWide on photographs), so that more threads only wait for each other.
+# TrivialAugmentWide on photographs), so more threads would wait for each other.
 _THREADS_FOR_PYTHON = 4
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which library computes the batches, and the reason.
+    """The implementation of a loader, and the reasons.
 
     Attributes:
-        mode: ``"full"``: dalify, in threads instead of workers; ``"hybrid"``: torch's loader with its workers, and
-            dalify the supported part of each sample; ``"torch"``: torch's loader, unchanged.
+        mode: ``"full"``: dalify, in threads instead of workers; ``"hybrid"``: torch's loader with its workers, where
+            dalify computes the supported part of each sample; ``"torch"``: torch's loader, unchanged.
         sources: the sources of the samples; empty if torch reads them.
         reasons: the reasons against the mode ``"full"``.
     """
@@ -75,7 +72,7 @@ def _check_loader(loader: Any) -> None:
 
 
 def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[Reason]:
-    """Return the parts that need worker processes, although all transforms are supported."""
+    """Return the reasons for worker processes if all transforms are supported."""
     found = []
     if any(source.target_transform is not None for source in sources.values()):
         hint = "Convert the labels once, in the dataset, so that threads can compute the batches."

@@ -21,10 +21,7 @@ _NUMPY = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in (torch.f
 
 
 def collates_as_torch(loader: Any) -> bool:
-    """Return whether a loader has torch's default collate function, with torch's own entries in its table.
-
-    Users may replace the entries for tensors and integers, and add some for tuples or subclasses of tensors.
-    """
+    """Return whether a loader has torch's default collate function, without entries of the user in its table."""
     table = collating_of_torch.default_collate_fn_map
     return (
         loader.collate_fn is torch.utils.data.default_collate
@@ -52,12 +49,12 @@ def collate_labels(labels: list[Any]) -> Any:
     """Collate labels like torch's function, but faster for Python integers."""
     if set(map(type, labels)) == {int} and (numbers := np.array(labels)).dtype == np.int64:
         return torch.from_numpy(numbers)
-    samples: Any = tuple(labels)  # as torch passes them to functions that users add to its table
+    samples: Any = tuple(labels)  # the type that torch passes to functions in its table
     return torch.utils.data.default_collate(samples)
 
 
 def _are_alike(images: list[Any]) -> bool:
-    """Return whether all are plain CPU tensors of one shape and of a dtype that images have."""
+    """Return whether all are contiguous CPU tensors of the same shape and the same dtype, float32 or uint8."""
     first = images[0] if images else None
     return (
         type(first) is torch.Tensor

@@ -1,4 +1,4 @@
-"""Datasets as trees: datasets with samples, inside Subset and ConcatDataset."""
+"""Trees of datasets: Subset and ConcatDataset, and in them datasets with samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def find_sources(dataset: Any) -> dict[int, Source]:
     """Find the sources of the samples of a dataset.
 
     Returns:
-        the source of each dataset that has samples of its own, by the id of that dataset.
+        The source of each dataset with its own samples, by the id of that dataset.
 
     Raises:
         NotRecognizedError: a dataset is not supported.
@@ -39,7 +39,7 @@ def find_sources(dataset: Any) -> dict[int, Source]:
 
 
 def _parts(dataset: Any) -> list[Any] | None:
-    """Return the datasets that a dataset consists of; None if it has samples of its own."""
+    """Return the datasets that a dataset consists of; None if it has its own samples."""
     if type(dataset) in DATASETS:
         return None
     reads = type(dataset).__getitem__ if hasattr(type(dataset), "__getitem__") else None
@@ -53,18 +53,18 @@ def _parts(dataset: Any) -> list[Any] | None:
 
 
 def copied_lists(dataset: Any, sources: Mapping[int, Source]) -> tuple[Any, dict[int, Source]]:
-    """Copy a dataset, so that the samples stay the same if the user changes its lists of samples, indices or parts.
+    """Copy the lists of samples, indices and parts of a dataset, so that later changes by the user have no effect.
 
-    A worker process of torch has such a copy. Images in memory and transforms are not copied.
+    Workers of torch have copies, too. Images in memory and transforms are not copied.
 
     Args:
         dataset: the dataset.
         sources: see `find_sources`.
 
     Returns:
-        the copy, and its sources.
+        The copy and its sources.
     """
-    copies: dict[int, Any] = {}  # by the id of the original, as a dataset or a list may be used several times
+    copies: dict[int, Any] = {}  # by the id of the original, because a dataset or a list may be used several times
     found: dict[int, Source] = {}
 
     def copied(part: Any) -> Any:
@@ -73,7 +73,7 @@ def copied_lists(dataset: Any, sources: Mapping[int, Source]) -> tuple[Any, dict
         return copies[id(part)]
 
     def new_copy(part: Any) -> Any:
-        if type(part) in DATASETS:  # the source has what the registered function has returned
+        if type(part) in DATASETS:  # the source already has the results of the registered function
             found[id(part)] = sources[id(part)]
             return part
         copy = object.__new__(type(part))
@@ -122,7 +122,7 @@ class ChangeMonitor:
                 self._add_dataset(part)
 
     def _add_transform(self, value: Any) -> None:
-        """Watch the parameters of a transform of torchvision or torch, and of the transforms in it."""
+        """Add the parameters of a transform of torchvision or torch, and of the transforms in it."""
         children: Collection[Any] = ()
         if type(value).__module__.startswith(_TRANSFORM_MODULES):
             children = vars(value).values()
@@ -141,7 +141,7 @@ def locate(sources: dict[int, Source], dataset: Any, index: Any) -> Located:
 
     Raises:
         IndexError: there is no such sample.
-        ValueError: a negative index that exceeds the length of a ConcatDataset.
+        ValueError: a negative index exceeds the length of a ConcatDataset.
     """
     while (source := sources.get(id(dataset))) is None:
         if isinstance(dataset, torch.utils.data.Subset):

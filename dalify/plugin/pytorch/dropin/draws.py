@@ -1,8 +1,7 @@
 """Random numbers identical to those that torchvision's transforms draw: same generator, same order, same values.
 
-Drawing single numbers from torch takes longer than the pixels of small images, and a tenth of the time of photographs.
-So the words of torch's Mersenne Twister are computed for a whole batch, and torch's generator is then advanced by the
-number of words that were used.
+Drawing single numbers from torch takes longer than the computation of small images. So the words of torch's Mersenne
+Twister are computed for a whole batch, and torch's generator is then advanced by the number of used words.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, f
 
 __all__ = ["BatchDraws", "Draws", "RandomStates", "TorchDraws", "predicts_torch", "resized_crop_window"]
 
-# Byte offsets in torch's state: seed, words left, whether seeded, next word, then the words, eight bytes each.
+# Byte offsets in torch's state: number of words left, index of the next word, and the words, eight bytes each.
 _LEFT_AT, _NEXT_AT, _WORDS_AT = 8, 16, 24
 _MANTISSA = (1 << 24) - 1
 _UNIT = 2.0**-24
@@ -65,7 +64,7 @@ class RandomStates(NamedTuple):
         return cls(torch.get_rng_state(), random.getstate(), np.random.get_state())
 
     def restore(self) -> None:
-        """Return to these states."""
+        """Set the generators to these states."""
         torch.set_rng_state(self.torch)
         random.setstate(self.python)
         np.random.set_state(self.numpy)
@@ -87,7 +86,7 @@ class _PrecomputedWords:
         self._uniforms: dict[tuple[Any, Any], list[float]] = {}
 
     def uniforms(self, low: Any, high: Any) -> list[float]:
-        """Return the uniform number of each word, computed by torch, because rounding depends on the processor."""
+        """Return the uniform number of each word; torch computes it, because rounding depends on the processor."""
         found = self._uniforms.get((low, high))
         if found is None:
             self._copy.set_state(self.state)
@@ -120,13 +119,13 @@ class TorchDraws:
 
     Args:
         generator: torch's default generator in the main process, or the generator of a worker.
-        python: source for transforms that draw from Python's module: ``random``, or the ``Random`` of a worker.
+        python: generator for transforms that use Python's: the module ``random``, or the ``Random`` of a worker.
     """
 
     def __init__(self, generator: Any, python: Any = random) -> None:
         self._generator = generator
         self._precomputed: _PrecomputedWords | None = None
-        with torch.inference_mode(mode=False):  # otherwise threads, which are not in that mode, could not change it
+        with torch.inference_mode(mode=False):  # an inference tensor could not be changed in other threads
             self._scalar = torch.empty(1)
         self._scalar_value = self._scalar.numpy()  # creating a tensor for each number takes 20 times as long
         self.python = python
@@ -213,13 +212,13 @@ class TorchDraws:
         return self._generator.get_state(), 0
 
     def set_state(self, state: tuple[torch.Tensor, int]) -> None:
-        """Return to a position of `get_state`."""
+        """Continue at a position returned by `get_state`."""
         self._precomputed = None
         self._generator.set_state(state[0])
         _advance(self._generator, state[1])
 
     def batch(self, samples: int, draws_per_sample: int) -> BatchDraws:
-        """Return the numbers of a batch; they are the same as if samples drew one after the other."""
+        """Return the numbers of a batch, the same as if its samples were computed one after the other."""
         generator, count = self.generator, samples * draws_per_sample
         words = _words_of(generator.get_state(), count) if count else np.empty(0, np.uint32)
         _advance(generator, count)
@@ -248,7 +247,7 @@ def _words_of(state: torch.Tensor, count: int) -> np.ndarray[Any, np.dtype[np.ui
 
 @lru_cache(maxsize=1)
 def predicts_torch() -> bool:
-    """Return whether the installed torch derives numbers from words in the known way; other versions may not."""
+    """Return whether the installed torch derives numbers from words as implemented here; versions may differ."""
     generator = torch.Generator().manual_seed(1)
     draws = TorchDraws(generator)
     expected = [draws.integer(70001), draws.is_below(0.5), draws.uniform(-1, 2), draws.permutation(4), draws.integer(3)]
@@ -265,7 +264,7 @@ class BatchDraws:
         words: 32-bit words, ``[samples, draws]``.
 
     Attributes:
-        used: how many numbers each sample has drawn.
+        used: number of words that each sample has used.
     """
 
     def __init__(self, words: np.ndarray[Any, Any]) -> None:
@@ -287,7 +286,7 @@ class BatchDraws:
 
 @lru_cache(maxsize=64)
 def _logarithms(ratio: tuple[float, float]) -> tuple[float, float]:
-    """Return logarithms in float32, as computed by torch."""
+    """Return the logarithms of two ratios in float32, as computed by torch."""
     low, high = torch.log(torch.tensor(ratio, dtype=torch.float32)).tolist()
     return low, high
 
@@ -297,12 +296,12 @@ def resized_crop_window(
 ) -> tuple[int, int, int, int]:
     """Draw a window as torchvision's RandomResizedCrop does.
 
-    Up to ten times: draw an area as a fraction of the image area, uniform in `scale`, and a ratio of width to height,
-    log-uniform in `ratio`; the first window that fits gets a uniform position. If none fits: the largest centered
-    window with an allowed ratio.
+    Up to ten times, an area is drawn as a fraction of the image area, uniform in `scale`, and a ratio of width to
+    height, log-uniform in `ratio`. The first window that fits gets a uniform position. If none fits, the result is the
+    largest centered window with an allowed ratio.
 
     Returns:
-        top, left, height, width.
+        Top, left, height and width of the window in pixels.
     """
     area = height * width
     lowest, highest = _logarithms(ratio)

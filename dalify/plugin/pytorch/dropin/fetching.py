@@ -1,4 +1,4 @@
-"""Compute batches from indices."""
+"""Computes batches from indices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Fetcher:
             draws: random numbers of the worker.
 
         Returns:
-            ``[images, labels]``; with a collate function of the user, the samples, its argument.
+            ``[images, labels]``; with a collate function of the user its argument, the samples.
 
         Raises:
             Exception: the errors of the dataset, the transforms and torch's collate function.
@@ -107,7 +107,7 @@ class Fetcher:
     def _positions(self, indices: list[Any], count: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
         """Return the positions in the only source, which has `count` samples; None if an index is invalid.
 
-        The samples of such a batch are computed one by one, so that those before the error draw their random numbers.
+        Then the samples are computed one by one, so that those before the error draw their random numbers.
         """
         is_source = id(self.dataset) in self.sources
         try:

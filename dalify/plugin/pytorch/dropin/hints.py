@@ -1,7 +1,7 @@
 """Notes that dalify adds to errors of a loader: the location, and hints.
 
-Errors keep the types that they have with torch's loader. The notes are made where the facts are known, which may be in
-a worker process; torch carries their text into the exception that the main process raises.
+Errors keep the types that they have with torch's loader. Notes may be added in a worker process; torch includes their
+text in the exception that the main process raises.
 """
 
 from __future__ import annotations
@@ -96,11 +96,7 @@ class NotedCollate:
         self.collate = collate
 
     def __call__(self, samples: Any) -> Any:
-        """Collate.
-
-        Args:
-            samples: samples of a batch; one sample if batching is disabled.
-        """
+        """Collate the samples of a batch; one sample if batching is disabled."""
         try:
             return self.collate(samples)
         except Exception as error:

@@ -1,8 +1,7 @@
 """torch's loader with a faster dataset: dalify's kernels compute the supported transforms, Python the others.
 
-torch's iterators run, so order, worker processes, their random states, timeouts and shutdown are torch's. Their loader
-has another dataset. The process that computes a sample draws from its own generators, so random numbers are torch's,
-too, whatever the user's code draws from.
+Order, worker processes, random states, timeouts and shutdown are torch's, because its iterators are used with another
+dataset. The process that computes a sample draws from its own generators, so all random numbers are torch's, too.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from dalify.plugin.pytorch.dropin.torchvision_steps import Registered
 __all__ = ["AcceleratedDataset", "SubstituteLoader", "torch_iterator"]
 
 
-_TRIALS = 4  # mirrored images compile other code
+_TRIALS = 4  # several, because mirrored images need other compiled code
 _SIZE = 160, 120
 _compiled: set[tuple[str, ...]] = set()
 
@@ -41,7 +40,7 @@ def _compile(plan: TransformPlan) -> None:
     for _ in range(_TRIALS):
         try:
             plan.sample(LazyImage(np.zeros((*_SIZE, plan.channels), np.uint8)), draws)
-        except Exception:  # for instance too small; the user's images will raise the error
+        except Exception:  # for example because the image is too small; the user's images will raise the error
             return
 
 
@@ -53,14 +52,14 @@ class AcceleratedDataset:
         self.prepare()
 
     def prepare(self) -> None:
-        """Analyze the current dataset: the worker's initialization may have changed it."""
+        """Analyze the dataset; also after the worker's initialization, which may have changed it."""
         self._draws = TorchDraws(torch.default_generator)
         self._fetcher: Fetcher | None = None
         with suppress(NotRecognizedError):
             self._fetcher = Fetcher(self.dataset, find_sources(self.dataset), None)
 
     def warm_up(self) -> None:
-        """Compile all necessary kernels, so that forked worker processes have them."""
+        """Compile all necessary kernels, so that forked worker processes need not."""
         for source in self._fetcher.sources.values() if self._fetcher is not None else ():
             for plan in source.plan.plans():
                 if (
@@ -145,10 +144,10 @@ def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], accelerated:
     Args:
         loader: the user's loader.
         get_iterator: torch's method, or the method of a subclass.
-        accelerated: replaces the dataset, unless None.
+        accelerated: replacement for the dataset; None to keep it.
 
     Returns:
-        an instance of one of torch's iterator classes.
+        An instance of one of torch's iterator classes.
     """
     attributes: dict[str, Any] = {"collate_fn": NotedCollate(loader.collate_fn)}
     if accelerated is not None:

@@ -1,8 +1,8 @@
 """One epoch of a loader: in the caller's thread, or in threads that replace torch's worker processes.
 
 Each thread corresponds to one worker of torch: it gets every n-th batch, has generators with the seeds of that worker,
-and computes its samples one by one. So it draws the same random numbers. Indices are taken from the sampler at the same
-time as in torch, so that samplers that draw from torch's default generator leave it in the same state.
+and computes its samples one by one, so it draws the same random numbers. Indices are requested from the sampler at the
+same time as in torch, because samplers may draw from torch's default generator.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Task:
 
 
 class _Worker:
-    """The counterpart of a worker process of torch: index, queue and generators."""
+    """A thread's replacement for a worker process of torch: index, queue and generators."""
 
     def __init__(self, number: int, count: int, base_seed: int, fetcher: Fetcher) -> None:
         self.number = number
@@ -83,7 +83,7 @@ class _Worker:
         )
 
     def run(self) -> None:
-        """Compute batches until the queue ends; the function of the thread."""
+        """Compute batches until the queue contains None; runs in the thread."""
         # A collate function may draw from the generators, so the samples of the next batch must wait for it.
         waits = self.fetcher.collate is not None and self.fetcher.is_random
         while not self.is_closed:
@@ -110,12 +110,12 @@ class _Worker:
             return self.wrapped_error()
 
     def wrapped_error(self) -> Any:
-        """Return the current exception in torch's wrapper; the caller's thread raises it."""
+        """Return the current exception in torch's wrapper, to be raised in the caller's thread."""
         return ExceptionWrapper(where=f"in DataLoader worker process {self.number}")
 
     @contextmanager
     def active_generators(self) -> Iterator[None]:
-        """Make the generators of this worker the generators of the process."""
+        """Use the generators of this worker as those of the process within the context."""
         outer, info = RandomStates.current(), _utils.worker._worker_info
         RandomStates(self.draws.generator.get_state(), self.draws.python.getstate(), self._numpy_state).restore()
         _utils.worker._worker_info = self._info

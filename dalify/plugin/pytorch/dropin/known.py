@@ -1,7 +1,7 @@
-"""Create sources from torchvision's datasets.
+"""Creates sources from torchvision's datasets.
 
-A dataset is supported if ``dataset[index]`` calls the function of a supported class of torchvision. So subclasses that
-choose other files or labels are supported, and subclasses that read in another way are not.
+A dataset is supported if ``dataset[index]`` calls the method of a supported class of torchvision. So subclasses with
+other files or labels are supported, and subclasses that override reading are not.
 
 Supported are ImageFolder and DatasetFolder (and with them ImageNet, EuroSAT, Country211 and all that derive from them),
 Food101, Flowers102, FGVCAircraft, DTD, SUN397, CLEVRClassification, StanfordCars, GTSRB, Imagenette, RenderedSST2,
@@ -34,14 +34,14 @@ _VISION = "torchvision.datasets.vision"
 
 
 class _Files(NamedTuple):
-    """How a dataset class finds and opens its files.
+    """Files and labels of a dataset class.
 
     Attributes:
         lookup: returns, for a dataset, the function from an index to path and label.
-        loader: attribute with the function that opens images; empty if the class opens them itself, as RGB.
-        is_joint: whether the class calls `transforms` with image and label.
-        slow_labels: whether labels are read from other files, or computed by slow Python code.
-        is_rgb: whether opened images are converted to RGB.
+        loader: attribute with the function that opens images; empty if the class opens them itself.
+        is_joint: True if the class calls `transforms` with image and label.
+        slow_labels: True if labels are read from other files, or computed by slow Python code.
+        is_rgb: True if opened images are converted to RGB.
         methods: methods of the class that it calls to read a sample.
     """
 
@@ -194,7 +194,7 @@ def _short_labels(dataset: Any) -> Any:
 
 
 def _python_integers(labels: Any) -> Any:
-    """Return the labels if all are Python integers, otherwise None: others are collated to other dtypes."""
+    """Return the labels if all are Python integers, otherwise None, because they are collated to other dtypes."""
     return labels if all(type(label) is int for label in labels) else None
 
 
@@ -211,7 +211,7 @@ _ARRAYS: dict[tuple[str, str], _Parts] = {
 
 
 def source_of(dataset: Any) -> Source:
-    """Return the source of a dataset that has samples of its own.
+    """Return the source of a dataset with its own samples.
 
     Raises:
         NotRecognizedError: the dataset is not supported.

@@ -1,7 +1,7 @@
-"""The objects that geometric steps change: one image, or the windows of a batch of images of equal size.
+"""One image, or windows in a batch of images of equal size, that geometric steps modify lazily.
 
-Both are lazy. An image delays its resize, so that after a crop only the cropped part is computed; crops and flips of
-pixels in memory are views. Windows only have corners and flips.
+An image delays its resize, so that after a crop only the cropped part is computed; crops and flips of pixels in memory
+are views. Windows only have corners and flips.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Padding(NamedTuple):
     Attributes:
         fill: their color, one value per channel, for the mode ``constant``.
         mode: mode of ``np.pad``, which torchvision calls for Pillow images.
-        is_tensor: whether torchvision pads a tensor, which then has one channel after the other in memory.
+        is_tensor: True if torchvision pads a tensor; it is then planar, see ``LazyImage.is_planar``.
     """
 
     fill: tuple[int, ...]
@@ -41,13 +41,13 @@ class LazyImage:
 
     Args:
         pixels: uint8 ``[height, width, channels]``, never modified; or a function that returns at least the given
-            number of first rows, called once.
+            number of rows from the top, called once.
         height: height of the image, if `pixels` is a function.
         width: width of the image, if `pixels` is a function.
-        info: ``Image.info`` of Pillow, which changes like that of torchvision's images; None if it is not needed.
+        info: ``Image.info`` of Pillow, updated as by torchvision's transforms; None if it is not needed.
 
     Attributes:
-        is_planar: whether torchvision's tensor has one channel after the other in memory.
+        is_planar: True if the channels of torchvision's tensor are consecutive in memory.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class LazyImage:
             uint8 ``[height, width, channels]``, any strides.
         """
         if self._resized is not None:
-            self._pixels = self.pixels().copy()  # a second resize would use the memory of the first
+            self._pixels = self.pixels().copy()  # a second resize would overwrite the memory of the first
             self._resized, self._corner, self._flips = None, (0, 0), (False, False)
         return self._decoded(self.height)
 
@@ -113,7 +113,7 @@ class LazyImage:
         self._set(pixels)
 
     def _clear_info(self) -> None:
-        """Clear the info: torchvision creates a new image here."""
+        """Clear the info, because torchvision creates a new image here."""
         if self.info is not None:
             self.info = {}
 
@@ -141,7 +141,7 @@ class LazyImage:
         self.height, self.width = height, width
 
     def flip(self, axis: int, is_flipped: bool) -> None:
-        """Mirror along y (0) or x (1), if `is_flipped`."""
+        """Mirror along y (0) or x (1) if `is_flipped`."""
         if not is_flipped:
             return
         if self._resized is None:
@@ -206,7 +206,7 @@ class NoWindowError(Exception):
 
 
 class Windows:
-    """Windows of images of one size, one for each sample of a batch."""
+    """Windows of images of equal size, one for each sample of a batch."""
 
     def __init__(self, samples: int, height: int, width: int, channels: int) -> None:
         self.height, self.width = height, width
@@ -231,7 +231,7 @@ class Windows:
         self.flips[:, axis] ^= is_flipped
 
     def pad(self, margins: Margins, padding: Padding) -> None:
-        """Add margins of one color; NoWindowError after a crop, and for another color than before."""
+        """Add margins of one color; NoWindowError after a crop, or if the color differs from earlier margins."""
         left, top, right, bottom = margins
         if padding.mode != "constant" or self._is_cropped or self.fill not in (None, padding.fill):
             raise NoWindowError

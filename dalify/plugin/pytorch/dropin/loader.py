@@ -30,13 +30,13 @@ __all__ = [
     "make_iterator",
 ]
 
-_Sample = TypeVar("_Sample", covariant=True)  # as torch's class has it
+_Sample = TypeVar("_Sample", covariant=True)  # covariant as in torch's class
 _logger = logging.getLogger("dalify")
 TORCH_ITERATOR: Any = torch.utils.data.DataLoader._get_iterator
 
 
 class _Option(NamedTuple):
-    """An option of loaders, which an environment variable overrides. The first of its values is the default."""
+    """An option of loaders that an environment variable overrides; the first value is the default."""
 
     name: str
     variable: str
@@ -57,7 +57,7 @@ _ON_FALLBACK = _Option("on_fallback", "DALIFY_DATALOADER_FALLBACK", ("warn", "si
 
 @dataclass(frozen=True)
 class LoaderReport:
-    """Which library computes which part of the batches.
+    """The parts of the batches that dalify and torch compute.
 
     Attributes:
         mode: ``"full"``: dalify computes the batches; ``"hybrid"``: torch's loader runs, and dalify computes the
@@ -84,7 +84,7 @@ class LoaderReport:
 
 
 def explain(loader: Any) -> LoaderReport:
-    """Return which library computes which part of the batches, without computing anything.
+    """Return the parts of the batches that dalify and torch compute, without computing anything.
 
     Args:
         loader: a ``torch.utils.data.DataLoader`` or an instance of a subclass.
@@ -157,7 +157,7 @@ class Accelerated:
     on_fallback = "warn"
 
     def explain(self) -> LoaderReport:
-        """Return which part dalify computes and which torch, without computing anything."""
+        """Return the parts that dalify and torch compute, without computing anything."""
         return explain(self)
 
     def _get_iterator(self) -> Any:

@@ -1,7 +1,7 @@
-"""Convert torchvision's transforms to a plan, as far as they are supported.
+"""Converts torchvision's transforms to a plan, as far as they are supported.
 
 Only exact types are supported, because a subclass may override anything. Geometric transforms become steps. Pointwise
-transforms (ToTensor, Normalize, ...) become a table, which the transforms themselves fill, so that its entries are
+transforms (ToTensor, Normalize, ...) become a table; its entries are computed by the transforms, so they are
 bit-identical. Most other transforms run unchanged, with the loader's random numbers.
 
 Supported are, of ``torchvision.transforms`` and ``torchvision.transforms.v2``, alone or in Compose, ``nn.Sequential``
@@ -79,7 +79,7 @@ def lower_transform(transform: Any, channels: int) -> TransformPlan:
 
 
 def _plan(transforms: Sequence[tuple[str, Any]], channels: int) -> TransformPlan:
-    """Return the plan for transforms with their positions; without steps for 0 channels, which are not an image."""
+    """Return the plan for transforms with their positions; without steps for 0 channels, which means no image."""
     lowering = _Lowering(channels)
     reason: Reason | None = None
     for position, transform in transforms:
@@ -169,7 +169,7 @@ class _Lowering:
                 "Most transforms of torchvision.transforms and v2 that return one image for one image are supported. "
                 "If yours calls such transforms, lower(transform), of dalify.plugin.pytorch, makes them faster.",
             )
-        # Version 1 returns plain tensors for tensors of version 2 that it changes, so it must run itself.
+        # For a tensor of version 2 that it changes, version 1 returns a plain tensor, so it must run unchanged.
         mixes = not is_pillow and type(self._values) is not torch.Tensor and not is_version_2(transform)
         if self.tensor_transforms or (mixes and name not in _POINTWISE):
             self._add_tensor_transform(position, transform)
@@ -297,7 +297,7 @@ def _is_to_image(transform: Any) -> bool:
 
 
 def check_settings() -> None:
-    """Check global settings of torch that change random numbers.
+    """Check the global settings of torch that change random numbers.
 
     Raises:
         NotRecognizedError: torch's default dtype is not float32.
@@ -317,7 +317,7 @@ class Lowered:
         self.transform = transform
         self._plans: dict[tuple[int, bool], TransformPlan] = {}
         first = next((item for _, item in _flat(transform, "transform")), None)
-        self._first = first if _is_to_image(first) else None  # it takes arrays
+        self._first = first if _is_to_image(first) else None  # its input may be an array
 
     def __call__(self, image: Any) -> Any:
         """Transform an image.
@@ -337,7 +337,7 @@ class Lowered:
         return self._plan(channels, mode is not None).convert(image, TorchDraws(torch.default_generator))
 
     def _is_other_image(self, mode: str) -> bool:
-        """Return whether ToPILImage makes images of another mode from arrays."""
+        """Return whether the transform's ToPILImage converts arrays to images of another mode."""
         return self._first is not None and self._first.mode not in (None, mode)
 
     def _plan(self, channels: int, is_array: bool) -> TransformPlan:
@@ -358,8 +358,8 @@ class Lowered:
 def lower(transform: Any) -> Lowered:
     """Return a faster version of a torchvision transform, with identical results and random numbers.
 
-    For datasets that the loader does not support: ``dataset.transform = lower(dataset.transform)``. Arrays uint8
-    ``[height, width, channels]`` are taken as images, which torchvision's transforms reject or return unchanged.
+    For datasets that the loader does not support: ``dataset.transform = lower(dataset.transform)``. The result also
+    accepts images as arrays uint8 ``[height, width, channels]``.
 
     Args:
         transform: a transform of ``torchvision.transforms`` or a Compose. Unsupported parts run as Python code.

@@ -29,10 +29,10 @@ _MAX_DRAWS_PER_STEP = 2
 
 
 class Reason(NamedTuple):
-    """Why dalify does not compute something.
+    """The reason why dalify does not compute a part.
 
     Attributes:
-        text: the unsupported part, and its place.
+        text: the unsupported part and its position.
         hint: how to avoid it; empty if that is impossible.
         code: short name of the kind of reason, for programs.
     """
@@ -43,7 +43,7 @@ class Reason(NamedTuple):
 
 
 class NotRecognizedError(Exception):
-    """Something that dalify does not support, so that torch computes it; see `Reason` for the arguments."""
+    """A part is not supported by dalify, so torch computes it; see `Reason` for the arguments."""
 
     def __init__(self, text: str, hint: str = "", code: str = "DS02") -> None:
         super().__init__(text)
@@ -57,7 +57,7 @@ class Table:
     Attributes:
         values: ``[channels, 256]``.
         tensor_type: ``torch.Tensor``, or torchvision's class of images.
-        is_interleaved: whether the channels of a pixel are adjacent in torchvision's tensors.
+        is_interleaved: True if the channels of a pixel are adjacent in torchvision's tensors.
     """
 
     values: _Array
@@ -74,9 +74,9 @@ class TransformPlan:
         table: conversion of their bytes to tensors; None if the results are Pillow images.
         tensor_transforms: torchvision's transforms of these tensors, which copy or compute single elements. Empty
             if there are unsupported transforms.
-        is_random: whether the supported transforms draw random numbers.
+        is_random: True if the supported transforms draw random numbers.
         channels: number of channels before the steps.
-        transforms: the supported transforms themselves, for images that steps do not support.
+        transforms: the supported transforms, for images that steps do not support.
         names: their names, for reports.
         unsupported: the transforms from the first one that runs as Python code on, in order.
         following: returns the plan of the transforms after that one, for the number of channels of its result, see
@@ -114,7 +114,7 @@ class TransformPlan:
             yield plan
 
     def describe(self) -> str:
-        """Describe which transforms dalify computes, if unsupported ones return RGB images for images."""
+        """Return a description of the parts that dalify computes, if unsupported transforms return RGB images."""
         transforms: list[tuple[str, bool]] = []
         for plan in self.plans():
             transforms += [(name, True) for name in plan.names]
@@ -156,7 +156,7 @@ class TransformPlan:
             draws: random numbers.
 
         Returns:
-            a Pillow image, or a tensor ``[channels, height, width]``, with memory of its own.
+            A Pillow image, or a tensor ``[channels, height, width]`` with its own memory.
 
         Raises:
             Exception: an error of decoding, or of torchvision's transforms.
@@ -214,7 +214,7 @@ class TransformPlan:
         return windows
 
     def draws_per_sample(self, height: int, width: int) -> int | None:
-        """Return how many random numbers each image of a size draws; None if batches cannot be computed at once."""
+        """Return the number of random numbers per image of this size; None if batches cannot be computed at once."""
         if not self.is_complete or self.tensor_transforms or not predicts_torch():
             return None
         draws = BatchDraws(np.zeros((1, _MAX_DRAWS_PER_STEP * len(self.steps)), np.uint32))
@@ -226,7 +226,7 @@ class TransformPlan:
 
 
 def channels_of(value: Any) -> int:
-    """Return the number of channels of an RGB or grayscale image of Pillow; 0 for all else."""
+    """Return the number of channels of an RGB or grayscale image of Pillow; 0 for other values."""
     return {"RGB": 3, "L": 1}.get(value.mode, 0) if isinstance(value, Image.Image) else 0
 
 

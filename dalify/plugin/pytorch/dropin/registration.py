@@ -21,11 +21,11 @@ DATASETS: dict[type, DatasetFunction] = {}
 def register_transform(kind: type) -> Callable[[PixelFunction], PixelFunction]:
     """Register a transform of images, so that threads compute it instead of worker processes.
 
-    The decorated function computes for an array what the transform computes for a Pillow image. It is called as
+    The decorated function is the transform for arrays instead of Pillow images. It is called as
     ``function(transform, pixels, generator)`` with the transform of the dataset, read-only pixels uint8
     ``[height, width, channels]``, and the ``torch.Generator`` for random numbers. Several threads call it at the same
-    time. It returns uint8 ``[height, width, channels]`` with the same number of channels. That the results are equal
-    is not checked.
+    time. It returns uint8 ``[height, width, channels]`` with the same number of channels. The loader does not check
+    that its results equal those of the transform.
 
     Args:
         kind: class of the transform; subclasses are not included.
@@ -48,7 +48,7 @@ def register_transform(kind: type) -> Callable[[PixelFunction], PixelFunction]:
 
 
 def register_dataset(kind: type) -> Callable[[DatasetFunction], DatasetFunction]:
-    """Register a dataset: where its images are, and their labels.
+    """Register a function that returns the images and labels of a dataset.
 
     The decorated function receives the dataset and returns two sequences of equal length: paths of image files, or an
     array uint8 ``[samples, height, width, channels]``; and the labels. The loader then assumes that ``dataset[index]``

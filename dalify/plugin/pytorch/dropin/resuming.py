@@ -1,4 +1,4 @@
-"""Save the position in an epoch of a loader, and resume it in another process."""
+"""Saves the position in an epoch of a loader, and resumes it, possibly in another process."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Resumable"]
 
 
 class _Counted:
-    """The indices of an epoch.
+    """An iterator over the indices of the batches of an epoch.
 
     Attributes:
-        taken: how many were taken, also for batches that failed.
+        taken: number of batches for which indices were taken, including batches that failed.
     """
 
     def __init__(self, indices: Iterator[Any]) -> None:
@@ -33,7 +33,7 @@ class _Counted:
 
 
 def _requested_batches(iterator: Any) -> int:
-    """Return the number of batches that were returned or failed; of torch's iterable datasets, without the latter."""
+    """Return the number of batches that were returned or failed; for iterable datasets, only the returned ones."""
     if isinstance(iterator._sampler_iter, _Counted):
         return iterator._sampler_iter.taken
     if iterator._dataset_kind != _DatasetKind.Map:
@@ -51,7 +51,7 @@ class Resumable:
         """Return the position in the current epoch: the number of returned batches, and the state of the order.
 
         The state is for ``torch.save`` or a checkpoint of a framework. Without workers, augmentations draw from torch's
-        own generator; the caller must then save and restore its state, like that of the model.
+        default generator; the caller must then also save and restore its state.
         """
         iterator = None if self._pass is None else self._pass[0]()
         batches = 0 if iterator is None else _requested_batches(iterator)
@@ -71,7 +71,7 @@ class Resumable:
             state: of a loader with the same arguments. Unknown entries are ignored.
 
         Raises:
-            CheckpointError: not a state of a loader, or of a loader with other samplers.
+            CheckpointError: the state is not that of a loader, or that of a loader with other samplers.
         """
         if not isinstance(state, Mapping) or not {"batches", "generators"} <= state.keys():
             raise CheckpointError("not a state of a DataLoader.", hint="Pass the result of loader.state_dict().")
@@ -116,17 +116,17 @@ class Resumable:
 
     @property
     def _has_workers(self) -> bool:
-        """Whether the next epoch continues with the persistent workers of the last one."""
+        """Whether the next epoch uses the persistent workers of the last one."""
         loader: Any = self
         return loader.persistent_workers and loader.num_workers > 0 and loader._iterator is not None
 
     def _prepare_workers(self, continues: bool) -> None:
-        """Let the next epoch draw the same numbers for its order as the saved one.
+        """Prepare the workers, so that the next epoch draws the same numbers for its order as the saved one.
 
         New workers draw their seed from the generator of the order; persistent workers do that in the first epoch only.
 
         Args:
-            continues: whether the saved epoch continued with the persistent workers of the one before it.
+            continues: True if the saved epoch used the persistent workers of the previous epoch.
         """
         loader: Any = self
         if not continues:
@@ -150,7 +150,7 @@ class Resumable:
                 next(iterator)
             except StopIteration:
                 return
-            except Exception:  # of a batch that failed before, too
+            except Exception:  # the batch failed in the saved run, too
                 continue
 
     def _generators(self) -> list[torch.Generator]:

@@ -46,7 +46,7 @@ class Source(ABC):
 
     Attributes:
         plan: the transforms of the images.
-        slow_labels: whether slow Python code computes the labels.
+        slow_labels: True if slow Python code computes the labels.
     """
 
     slow_labels = False
@@ -89,8 +89,8 @@ class FileSource(Source):
         transforms: transform of the images, and transform of the labels; None for no transform.
         count: number of samples.
         lookup: returns path and label of a sample.
-        slow_labels: whether slow Python code computes the labels.
-        is_rgb: whether opened images are converted to RGB.
+        slow_labels: True if slow Python code computes the labels.
+        is_rgb: convert opened images to RGB.
 
     Raises:
         NotRecognizedError: images that are not RGB would get other random numbers.
@@ -117,7 +117,7 @@ class FileSource(Source):
             )
 
     def keep_folder(self) -> None:
-        """Read relative paths in the current working folder from now on, even if the program changes to another."""
+        """Resolve relative paths in the current working folder, even if the program changes it later."""
         self._folder = None
         with suppress(OSError):  # the folder was deleted
             self._folder = str(Path.cwd())
@@ -153,8 +153,8 @@ class FileSource(Source):
             draws: random numbers; reset if decoding fails later, because torch decodes before it draws.
 
         Returns:
-            the image, valid until this thread reads the next one, and the label. An image that is, or may be, neither
-            RGB nor grayscale is one of Pillow.
+            The image, valid until this thread reads the next one, and the label. An image that may be neither RGB nor
+            grayscale is a Pillow image.
 
         Raises:
             IndexError: there is no such sample.
@@ -194,7 +194,7 @@ class FileSource(Source):
 
 
 def _contents(path: Any) -> bytes:
-    """Return the bytes of a file; pathlib takes twice as long, 1 % of the time of a photograph."""
+    """Return the bytes of a file; pathlib takes twice as long, which is 1 % of the time per photograph."""
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         size_bytes = os.fstat(file).st_size
@@ -230,10 +230,10 @@ class ArraySource(Source):
         dataset: the dataset.
         transforms: transform of the images, and transform of the labels; None for no transform.
         images: uint8 ``[samples, height, width, channels]``, any strides.
-        labels: one for each image, any type; read when a sample is computed, as the user may change them.
+        labels: one for each image, any type; read when a sample is computed, because the user may change them.
 
     Attributes:
-        draws_per_sample: how many random numbers each sample draws; None if batches cannot be computed at once.
+        draws_per_sample: number of random numbers per sample; None if batches cannot be computed at once.
     """
 
     def __init__(self, dataset: Any, transforms: tuple[Any, Any], images: _Array, labels: Sequence[Any]) -> None:
@@ -245,7 +245,7 @@ class ArraySource(Source):
     def keep_labels(self) -> None:
         """Copy a list or array of labels, so that later changes have no effect.
 
-        A sequence of the user's is not copied: it may compute labels on access.
+        Other sequences are not copied, because they may compute labels on access.
         """
         if isinstance(self.labels, list | memoryview):
             self.labels = list(self.labels)

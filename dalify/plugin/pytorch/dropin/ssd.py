@@ -1,7 +1,7 @@
-"""COCO as loaded by SSD's reference programs: boxes, crops, flips and colors by their rules, pixels by dalify.
+"""COCO as loaded by SSD's reference programs: the same boxes, crops, flips and colors, with dalify's kernels.
 
-Dataset and transforms are classes of the program, so they are recognized by their attributes. Then some samples are
-computed both ways, and dalify is used only if they are identical.
+Dataset and transforms are classes of the program, so they are recognized by their attributes. Some samples are computed
+by both implementations, and dalify is used only if they are identical.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PADDED_BOXES = 200
 _MIN_EXTENT, _MAX_EXTENT = 0.3, 1.0
 _MIN_RATIO, _MAX_RATIO = 0.5, 2
 _REQUESTED = "LO00"  # reason code of backend="torch"
-_TRIALS = 8  # one sample each: enough to include crops, flips and neither
+_TRIALS = 8  # one sample each; enough for samples with and without crops and flips
 
 
 def is_ssd_dataset(dataset: Any) -> bool:
@@ -155,7 +155,7 @@ def _padded(boxes: Any, labels: Any, maximum: int) -> tuple[Any, Any]:
 
 
 def _overlaps(boxes: Any, window: Any) -> Any:
-    """Intersection over union of each box and a window, in float32."""
+    """Return the intersection over union of each box and a window, float32 ``[boxes]``."""
     extent = (torch.minimum(boxes[:, 2:], window[2:]) - torch.maximum(boxes[:, :2], window[:2])).clamp(min=0)
     common = extent[:, 0] * extent[:, 1]
     sides, of_window = boxes[:, 2:] - boxes[:, :2], window[2:] - window[:2]
@@ -205,7 +205,7 @@ def check_samples(source: SsdSource) -> None:
         torch.default_generator.manual_seed(trial)
         try:
             expected = coco[index]
-        except Exception as error:  # possibly only this sample: torch's loader raises it, and so does ours
+        except Exception as error:  # if only this sample fails, both loaders raise its error
             failure = repr(error)
             continue
         finally:
@@ -232,7 +232,7 @@ class SsdDataLoader(DataLoader):
     _tried: tuple[Any, Any] = (None, None)
 
     def explain(self) -> LoaderReport:
-        """Report which parts dalify and torch run; the first call computes some samples in both ways."""
+        """Report the parts that dalify and torch compute; the first call compares some samples of both."""
         report = super().explain()
         if not is_ssd_dataset(self.dataset) or report.code == _REQUESTED:
             return report
@@ -244,7 +244,7 @@ class SsdDataLoader(DataLoader):
         return LoaderReport("full", (f"{source.description}: {names} by dalify, boxes by the program's own encoder",))
 
     def _ssd_source(self) -> SsdSource:
-        """Recognize COCO with SSD's transforms; verified once for each dataset and transform.
+        """Return the source for COCO with SSD's transforms; verified once for each dataset and transform.
 
         Raises:
             NotRecognizedError: something is not recognized, or results differ.

@@ -1,8 +1,8 @@
 """torchvision's transforms of images, of both versions, as steps on a `LazyImage` or on `Windows`.
 
-Each step has the rules of its transform: rounding of sizes, position of the center, order of random numbers, and
-Pillow's arithmetic. The function after a step creates it from the transform. It raises TypeError, ValueError or
-AttributeError for arguments that the step does not support; torchvision then computes the transform.
+Each step reproduces its transform: rounding of sizes, position of the center, order of random numbers, and Pillow's
+arithmetic. The function after a step creates it from the transform. It raises TypeError, ValueError or AttributeError
+for arguments that the step does not support; torchvision then computes the transform.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ImageStep(Protocol):
     """One transform."""
 
     def apply(self, target: Any, draws: Any, /) -> None:
-        """Change the target, with the errors of torchvision."""
+        """Apply the step to the target; raises the same errors as torchvision."""
         ...
 
 
@@ -75,13 +75,13 @@ class Context:
         return self.tensor_type is not None
 
     def require_pillow(self) -> None:
-        """Raise TypeError for tensors, which torchvision filters and rounds in another way than Pillow images."""
+        """Raise TypeError for tensors, because torchvision filters and rounds them unlike Pillow images."""
         if self.is_tensor:
             raise TypeError("on tensors")
 
 
 STEPS: dict[str, Callable[[Any, Context], ImageStep]] = {}
-"""By name of the transform: the function that creates the step."""
+"""Functions that create steps, by name of the transform."""
 
 
 def _creates_step(name: str) -> Callable[[Callable[[Any, Context], ImageStep]], Callable[[Any, Context], ImageStep]]:
@@ -113,7 +113,7 @@ def _range(values: Any) -> Range:
 
 @dataclass(frozen=True)
 class Resize:
-    """Resize the shorter side to `size`, with at most `longest` pixels for the longer side; or resize both sides."""
+    """Resize the shorter side to `size`, with at most `longest` pixels for the longer side, or resize both sides."""
 
     size: tuple[int, ...]
     filter: str
@@ -192,7 +192,7 @@ def _padding(transform: Any, context: Context) -> Padding:
 
 
 def _check_padding(transform: Any, given: Margins | None, context: Context) -> None:
-    """Raise ValueError for padding that torchvision computes in another way for tensors than for Pillow images."""
+    """Raise ValueError for padding that torchvision computes differently for tensors and Pillow images."""
     fill, mode = transform.fill, padding_mode(transform.padding_mode)
     if context.is_tensor and (type(fill) is not int or mode != "constant" or given == (0,) * 4):
         raise ValueError(f"fill {fill!r} and padding_mode {mode!r} on tensors")
@@ -206,9 +206,9 @@ class RandomCrop:
         height: height of the window.
         width: width of the window.
         margins: margins that are always added; None for none.
-        pad_if_needed: whether margins are added to smaller images.
+        pad_if_needed: add margins to smaller images.
         padding: the pixels of margins.
-        draws_always: whether a zero is drawn for an extent that is equal, if the other extent is not equal.
+        draws_always: draw a number for both axes if only one extent differs from that of the window.
     """
 
     height: int
@@ -219,7 +219,7 @@ class RandomCrop:
     draws_always: bool
 
     def apply(self, target: Target, draws: Draws) -> None:
-        """Draw the row, then the column; nothing if the image has the requested size."""
+        """Draw the row, then the column, unless the image has the requested size."""
         if self.margins is not None:
             target.pad(self.margins, self.padding)
         if self.pad_if_needed and target.width < self.width:

@@ -34,7 +34,7 @@ __all__ = [
     "module_of",
 ]
 
-# Modules that declare torchvision's transforms; users import them from the packages above.
+# Modules that declare torchvision's transforms; users import them from the parent packages.
 VERSION_1, VERSION_2 = "torchvision.transforms.transforms", "torchvision.transforms.v2"
 _MODULES = (VERSION_1, "torchvision.transforms.autoaugment", VERSION_2)
 _CONTAINERS = frozenset({"Compose", "RandomApply"})
@@ -73,7 +73,7 @@ class TorchvisionStep:
 
     @property
     def is_python(self) -> bool:
-        """Whether it holds the GIL for half of its time, unlike torch's kernels for tensors."""
+        """Whether it holds the GIL for much of its time, unlike torch's kernels for tensors."""
         return self.tensor_type is None
 
     def apply(self, image: LazyImage, draws: TorchDraws) -> None:
@@ -109,8 +109,8 @@ class PythonContainer:
 
     Attributes:
         steps: the transforms.
-        is_choice: whether one transform is chosen; otherwise all are called in random order.
-        weights: weights of the choice; None for equal ones.
+        is_choice: True to choose one transform, False to call all in random order.
+        weights: weights of the choice; None for equal weights.
     """
 
     steps: tuple[TorchvisionStep, ...]
@@ -168,7 +168,7 @@ def _pixels_of_tensor(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def is_changed(transform: Any) -> bool:
-    """Return whether a transform has hooks, or attributes that hide methods of its class."""
+    """Return whether a transform has hooks, or attributes that override methods of its class."""
     if getattr(transform, "_forward_hooks", None) or getattr(transform, "_forward_pre_hooks", None):
         return True
     return any(callable(getattr(type(transform), name, None)) for name in vars(transform))

@@ -36,8 +36,8 @@ class DALIPipelineRunRef:
     Attributes:
         batch_id: unique id among the batches of all workers.
         call_args: samples by the names of the pipeline's inputs; may be empty after the batch was sent.
-        is_scheduled: whether the samples were sent to the pipeline.
-        is_complete: whether all samples were collected.
+        is_scheduled: True if the samples were sent to the pipeline.
+        is_complete: True if all samples were collected.
     """
 
     batch_id: Any
@@ -65,7 +65,7 @@ class DALIOutputSampleRef:
 
 @dataclass
 class DALIOutputBatchRef:
-    """A reference to an output of the pipeline for a batch, which ``DALIServer.produce_data`` replaces by the data.
+    """A reference to an output of the pipeline for a batch; ``DALIServer.produce_data`` replaces it by the data.
 
     Attributes:
         pipe_run_ref: the batch.
@@ -97,7 +97,7 @@ class _Proxy:
         """Add a sample to the current batch: by position or name if the pipeline has one input, otherwise by name.
 
         Returns:
-            a reference; a tuple of references if the pipeline has several outputs.
+            A reference; a tuple of references if the pipeline has several outputs.
 
         Raises:
             ArgumentValueError: the inputs do not match the inputs of the pipeline.
@@ -128,7 +128,7 @@ class _Proxy:
         If another sample of a batch failed in the dataset, the samples before it are dropped.
 
         Raises:
-            BatchSizeError: the samples are not one batch in its order.
+            BatchSizeError: the samples are from several batches, or not in the order of the batch.
         """
         first = samples[0]
         run, start, stop = first.pipe_run_ref, first.sample_idx, first.sample_idx + len(samples)
@@ -141,7 +141,7 @@ class _Proxy:
         if is_first_output:
             run.call_args = {name: values[start:stop] for name, values in run.call_args.items()}
         if not self._deterministic and not run.is_scheduled:
-            # A copy: the queue pickles it in a thread, and the reference that torch sends must not hold the samples.
+            # A copy, because the queue pickles it later, and the reference that torch sends must not hold the samples.
             self._requests.put(DALIPipelineRunRef(run.batch_id, run.call_args, True, True))
             run.call_args, run.is_scheduled = {}, True
         return DALIOutputBatchRef(run, first.output_idx)
@@ -160,10 +160,10 @@ default_collate_fn_map[DALIOutputSampleRef] = _collate
 
 @dataclass(frozen=True)
 class _EndedWorkers:
-    """A message to the server: these workers have ended, and nobody will fetch the results of their batches.
+    """A message to the server: these workers have ended, and the results of their batches are not needed.
 
     Attributes:
-        keys: process id and number of each worker, with which the ids of its batches begin.
+        keys: process id and number of each worker; the ids of its batches begin with them.
     """
 
     keys: frozenset[tuple[int, int]]
@@ -172,8 +172,8 @@ class _EndedWorkers:
 class DALIServer:
     """Runs a pipeline for the samples that ``proxy`` collects, in a separate thread.
 
-    Results that are not fetched, of a loop that was left, are kept until the server stops; those of a `DataLoader` of
-    this module until its loop ends.
+    If a loop is left early, its remaining results are kept until the server stops; with a `DataLoader` of this module,
+    until its loop ends.
 
     Args:
         pipeline: the pipeline; its inputs are its external sources without a source.
@@ -219,7 +219,7 @@ class DALIServer:
                 changed in place.
 
         Returns:
-            the structure with the results.
+            The structure with the results.
 
         Raises:
             Exception: the error that the pipeline raised for this batch.
@@ -286,7 +286,7 @@ class DALIServer:
         """Stop serving requests; results that were not fetched are dropped."""
         if self._thread is not None:
             self._stops.set()
-            self._requests.put(None)  # it may wait for a request
+            self._requests.put(None)  # the thread may be waiting for a request
             self._thread.join()
             self._thread = None
             self._results.clear()
@@ -308,7 +308,7 @@ class DALIServer:
         while not self._stops.is_set():
             request = self._next_request(waits=not pending)
             if isinstance(request, _EndedWorkers):
-                while pending:  # what the workers sent before they ended
+                while pending:  # batches that the workers sent before they ended
                     self._collect(pending.pop(0))
                 self._drop(lambda batch_id, keys=request.keys: batch_id[:2] in keys)
             elif request is not None:
@@ -334,7 +334,7 @@ class DALIServer:
             return self._requests.get(block=waits)
         except queue.Empty:
             return None
-        except (OSError, EOFError, RuntimeError):  # the worker ended before its tensors were received: nobody waits
+        except (OSError, EOFError, RuntimeError):  # the worker ended before its tensors were received
             return None
 
     def _collect(self, batch_id: Any) -> None:
@@ -394,13 +394,12 @@ class DataLoader(torch_data.DataLoader[Any]):
                 self.ensure_server_listening()
                 outputs: dict[Any, tuple[torch.Tensor, ...]] = {}
                 yield server._produced(batch, {}, outputs)
-                # Workers that torch keeps for the next epoch: their batches arrive in order, so the earlier ones that
-                # are still there are of a loop that was left.
+                # Batches of persistent workers arrive in order, so earlier ones are from a loop that was left.
                 newest = {batch_id[:2]: batch_id[2] for batch_id in outputs if batch_id[:2] in workers}
                 server._drop(lambda batch_id, newest=newest: batch_id[2] < newest.get(batch_id[:2], 0))
         finally:
             if workers and not self.persistent_workers:
-                batches._shutdown_workers()  # what they sent is then in the queue, before the message
+                batches._shutdown_workers()  # their last requests are then in the queue, before the message
                 server._requests.put(_EndedWorkers(workers))
 
     def __del__(self) -> None:

@@ -1,4 +1,4 @@
-"""experimental.readers.fits compared with astropy's own writer, and files written by hand."""
+"""experimental.readers.fits compared with astropy's writer and with handwritten files."""
 
 from __future__ import annotations
 

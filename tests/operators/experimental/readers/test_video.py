@@ -1,4 +1,4 @@
-"""fn.experimental.readers.video against plain decoding and the real DALI, whose CPU reader knows VP8, VP9 and MJPEG."""
+"""fn.experimental.readers.video compared with plain decoding and the CPU reader of the real DALI: VP8, VP9, MJPEG."""
 
 from __future__ import annotations
 

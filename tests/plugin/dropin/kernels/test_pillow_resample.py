@@ -1,4 +1,4 @@
-"""Against Pillow itself: every byte."""
+"""Resizing compared with Pillow, byte for byte."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_views(name, view):
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_last_bytes_of_the_memory_are_not_read_beyond(name):
-    """The image ends where its memory ends; the bytes after it have no effect."""
+    """The image is at the end of its memory; bytes after it have no effect."""
     for filler in (0, 255):
         memory = np.full(11 * 7 * 3 + 64, filler, np.uint8)
         pixels = memory[: 11 * 7 * 3].reshape(11, 7, 3)

@@ -1,1 +1,1 @@
-"""Compiled functions that only the replacement for torch's DataLoader needs: Pillow's arithmetic, random numbers."""
+"""Compiled functions for the replacement of torch's DataLoader: Pillow's arithmetic and random numbers."""

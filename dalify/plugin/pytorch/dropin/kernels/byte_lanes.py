@@ -1,7 +1,7 @@
 """Weighted sums of bytes in 32-bit integers, with SIMD that LLVM does not generate automatically.
 
-The sums are Pillow's: weights with 22 fractional bits, half a unit added, shifted, clamped to a byte. The vectors are
-generic LLVM vectors: every CPU supports them, in as many registers as necessary.
+The sums are Pillow's: weights with 22 fractional bits, half a unit added, shifted, clamped to a byte. They use generic
+LLVM vectors, which every CPU supports.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _HALF = 1 << (FRACTION_BITS - 1)
 def weighted_pixel(typing_context: Any, source: Any, weights: Any, pairs: Any, target: Any) -> tuple[Any, Any]:
     """Store one RGB pixel: the weighted sum of `2 * pairs` neighboring pixels.
 
-    For use inside numba functions. All arguments are ``uintp``: the address of the first pixel, from which
-    ``6 * pairs + 2`` bytes are read; that of the weights, int32, four times each; the number of pairs, at least 1; and
-    the address of the result, where four bytes are written, of which the last is undefined.
+    For use inside numba functions. All arguments are ``uintp``: the address of the first pixel (``6 * pairs + 2`` bytes
+    are read), the address of the weights (int32, four times each), the number of pairs, at least 1, and the address of
+    the result (four bytes are written; the last one is undefined).
     """
     return types.void(types.uintp, types.uintp, types.uintp, types.uintp), _generate_pixel
 
@@ -88,7 +88,7 @@ def _sum(
     addresses: tuple[Any, Any],
     strides: tuple[Any, int],
 ) -> Any:
-    """Generate a loop that adds `count` products, of the values at two addresses, to a constant; return the sum."""
+    """Generate a loop that adds `count` products of the values at two addresses to `start`; return the sum."""
 
     def add_product(source: Any, weights: Any, total: Any) -> list[Any]:
         total = builder.add(total, product(source, weights))

@@ -1,7 +1,7 @@
-"""Computes the next words of a Mersenne Twister MT19937 state, without advancing the generator it belongs to.
+"""Computes the next words of a Mersenne Twister MT19937 state, without advancing its generator.
 
 NumPy also implements the algorithm, but creating a generator and setting its state takes forty times as long as
-computing the words of a batch.
+computing the words of a batch. Algorithm: Matsumoto and Nishimura, 1998.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _MIDDLE = 397
 
 @njit(nogil=True, cache=True)
 def following_words(state, position, count):
-    """Compute the next words of a state.
+    """Return the next words of a state.
 
     Args:
-        state: uint32 ``[624]``.
-        position: position of the next word in it; 624 if the state is exhausted.
+        state: uint32 ``[624]``; not modified.
+        position: index of the next word in it; 624 if the state is exhausted.
         count: number of words.
 
     Returns:

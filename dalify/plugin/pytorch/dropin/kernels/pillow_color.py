@@ -25,12 +25,12 @@ _SECTOR_FRACTIONS = (_ANGLES - _SECTORS).astype(np.float32)
 
 @njit(nogil=True, cache=True)
 def blend_with_constant(values, first, factor):
-    """Blend bytes with one value.
+    """Blend bytes with a constant, in place.
 
     Args:
         values: uint8 ``[bytes]``, contiguous.
         first: the constant, 0 to 255.
-        factor: float32: 0 for the constant, 1 for the byte, above 1 to extrapolate.
+        factor: float32; 0 for the constant, 1 for the byte, above 1 to extrapolate.
     """
     start = np.float32(first)
     for index in range(len(values)):
@@ -40,7 +40,7 @@ def blend_with_constant(values, first, factor):
 
 @njit(nogil=True)
 def _luma(red, green, blue):
-    # BT.601 with Pillow's rounding: weights with 16 fractional bits, plus a half.
+    # BT.601 with Pillow's weights, which have 16 fractional bits, rounded half up.
     return (np.int32(red) * 19595 + np.int32(green) * 38470 + np.int32(blue) * 7471 + 32768) >> 16
 
 
@@ -49,7 +49,7 @@ def fill_with_luma(target, source):
     """Compute luma.
 
     Args:
-        target: uint8 ``[height, width, channels]``: gets the same value in all channels.
+        target: uint8 ``[height, width, channels]``; all channels are set to the luma.
         source: uint8 ``[height, width, 3]``, any strides.
     """
     for y in range(source.shape[0]):
@@ -59,7 +59,7 @@ def fill_with_luma(target, source):
 
 @njit(nogil=True, cache=True)
 def luma_sum(pixels):
-    """Sum of BT.601 luma, rounded per pixel, of uint8 ``[pixels, 3]``."""
+    """Return the sum of BT.601 luma, rounded per pixel, of uint8 ``[pixels, 3]``."""
     total = np.int64(0)
     for index in range(len(pixels)):
         total += _luma(pixels[index, 0], pixels[index, 1], pixels[index, 2])
@@ -68,11 +68,11 @@ def luma_sum(pixels):
 
 @njit(nogil=True, cache=True)
 def blend_with_luma(pixels, factor):
-    """Blend each pixel with its own luma.
+    """Blend each pixel with its own luma, in place.
 
     Args:
         pixels: uint8 ``[pixels, 3]``, contiguous.
-        factor: float32: 0 for luma, 1 for the pixel, above 1 to extrapolate.
+        factor: float32; 0 for luma, 1 for the pixel, above 1 to extrapolate.
     """
     lumas = np.empty(3 * _BLOCK, np.int32)
     for begin in range(0, len(pixels), _BLOCK):
@@ -89,11 +89,11 @@ def blend_with_luma(pixels, factor):
 
 @njit(nogil=True, cache=True)
 def rotate_hue(pixels, shift):
-    """Rotate the hue, whose full circle is 256.
+    """Rotate the hue, in place.
 
     Args:
         pixels: uint8 ``[pixels, 3]``, contiguous.
-        shift: 0 to 255.
+        shift: angle in 1/256 of a full rotation, 0 to 255.
     """
     for index in range(len(pixels)):
         red, green, blue = np.int32(pixels[index, 0]), np.int32(pixels[index, 1]), np.int32(pixels[index, 2])
@@ -138,7 +138,7 @@ def rotate_hue(pixels, shift):
 
 @lru_cache(maxsize=1)
 def matches_pillow() -> bool:
-    """Compare with the installed Pillow: another version or compiler may round differently."""
+    """Return whether results equal those of the installed Pillow; other versions may round differently."""
     generator = np.random.default_rng(0)
     pixels = generator.integers(0, 256, (64, 64, 3), dtype=np.uint8)
     image = Image.fromarray(pixels)

@@ -41,7 +41,7 @@ class Window(NamedTuple):
     width: int
 
 
-# Names of torchvision's InterpolationMode -> a number for compiled code, and half the width of the filter.
+# By name of torchvision's InterpolationMode: a number for compiled code, and half the width of the filter.
 _BOX, _BILINEAR, _HAMMING, _BICUBIC, _LANCZOS = range(5)
 FILTERS = {
     "box": (_BOX, 0.5),
@@ -83,7 +83,7 @@ def _weight(kind, x):
 
 
 class _Taps(NamedTuple):
-    """For each output position: start, number and weights of its taps (an even number).
+    """Start, number and weights of the taps of each output position, padded to an even number.
 
     `repeated_weights` contains every weight four times, for SIMD.
     """
@@ -146,8 +146,8 @@ def resample(source: _Array, size: tuple[int, int], name: str, window: Window | 
         window: the requested part, within `size`; None for the whole image.
 
     Returns:
-        uint8 ``[window height, window width, channels]``, any strides; a view of the source, or of memory that is valid
-        until this thread resizes another image.
+        uint8 ``[window height, window width, channels]``, any strides; a view of the source, or of memory that the next
+        call in this thread overwrites.
 
     Example:
         >>> resample(np.full((4, 4, 3), 7, np.uint8), (2, 2), "bilinear")[0, 0].tolist()
@@ -180,7 +180,7 @@ def resample(source: _Array, size: tuple[int, int], name: str, window: Window | 
 
 @lru_cache(maxsize=1)
 def _reduces_height_first() -> bool:
-    """Test the installed Pillow: version 13 starts with the columns if that saves much work."""
+    """Return whether the installed Pillow starts with the columns if that saves much work, as version 13 does."""
     image = (np.arange(20 * 20) * 37 % 251).astype(np.uint8).reshape(20, 20, 1)
     expected = np.asarray(Image.fromarray(image[..., 0]).resize((30, 9), Image.Resampling.BICUBIC))
     horizontal, vertical = _taps(20, 30, "bicubic"), _taps(20, 9, "bicubic")
@@ -212,7 +212,7 @@ def _gather(source, rows, columns, target):
 
 
 def _resample_rows(source: _Array, taps: _Taps, columns: slice, offset: int) -> _Array:
-    """Pass along x; `source` starts at column `offset` of the image."""
+    """Filter along x; `source` starts at column `offset` of the image."""
     height, width, channels = source.shape
     if source.strides[1:] != (channels, 1) or source.strides[0] < width * channels:
         source = np.ascontiguousarray(source)
@@ -262,7 +262,7 @@ def _rows_scalar(source, starts, counts, weights, target):
 
 
 def _resample_columns(source: _Array, taps: _Taps, rows: slice, offset: int) -> _Array:
-    """Pass along y; `source` starts at row `offset` of the image."""
+    """Filter along y; `source` starts at row `offset` of the image."""
     _, width, channels = source.shape
     row = width * channels
     if source.strides[1:] != (channels, 1) or source.strides[0] < row:

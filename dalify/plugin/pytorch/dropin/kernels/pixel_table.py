@@ -1,7 +1,7 @@
 """Maps bytes of pixels to planes through a look-up table.
 
-Scaling, dtype conversion and normalization are one table of 256 entries per channel, so the result is bit-exact with
-the computation that filled the table. Indices are unsigned, so that they need no test for negative values.
+Scaling, dtype conversion and normalization are one table of 256 entries per channel, so the result equals that of the
+computation that filled the table. Indices are unsigned, so they need no test for negative values.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def planes_of_windows(images, indices, corners, flips, fill, table, target):
     Args:
         images: uint8 ``[images, height, width, channels]``.
         indices: int64 ``[samples]``, image index; must be valid.
-        corners: int64 ``[samples, 2]``: row and column of the window's corner, possibly outside the image.
-        flips: bool ``[samples, 2]``: vertical, horizontal.
+        corners: int64 ``[samples, 2]``, row and column of the top left corner, possibly outside the image.
+        flips: bool ``[samples, 2]``, vertical and horizontal.
         fill: uint8 ``[channels]``.
         table: ``[channels, 256]``.
         target: ``[samples, channels, window height, window width]``, the dtype of the table.
