@@ -23,7 +23,7 @@ class Mistakes(Target):
     """Makes the mistake that its input names."""
 
     name = "_mistakes"  # campaigns run it only if it is named
-    seconds = 4.0  # on a busy machine, taking the memory below must not look like a hang
+    seconds = 2.0  # of processor time: allocating the memory below must not be a hang
 
     def prepare(self, folder: Path) -> list[Input]:
         """Return an input without a mistake."""
