@@ -50,7 +50,6 @@ __all__ = [
     "NotAcceleratedError",
     "OperatorDefinitionError",
     "OperatorError",
-    "OutOfMemoryError",
     "OutputCountError",
     "OutputMapError",
     "PartialBatchError",
@@ -307,10 +306,6 @@ class LimitError(DecodeError):
 
 class OperatorError(DalifyError, RuntimeError, ValueError):
     """An unexpected exception in an operator, which is the ``__cause__``."""
-
-
-class OutOfMemoryError(DalifyError, MemoryError, RuntimeError):
-    """A process without memory for a sample or batch, whose data may be valid. Such a sample is never skipped."""
 
 
 class OperatorDefinitionError(DalifyError, TypeError, ValueError):

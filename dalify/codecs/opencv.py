@@ -38,14 +38,11 @@ def decode_by_opencv(data: Bytes, kind: str) -> np.ndarray[Any, Any]:
 
     Raises:
         DecodeError: the data is damaged or not supported.
-        MemoryError: OpenCV cannot allocate the pixels.
     """
     try:
         with _quiet():
             pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     except cv2.error as error:
-        if error.code == cv2.Error.StsNoMem:  # the declared size was checked, so the data may be valid
-            raise MemoryError(str(error)) from None
         raise DecodeError(f"damaged {kind} ({data.size} bytes): {error}") from None
     if pixels is None:
         raise DecodeError(f"damaged or unsupported {kind} ({data.size} bytes).")

@@ -111,8 +111,6 @@ def _open_png(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
 def _strips_of_png(data: Bytes, png: PngFile, header: RasterHeader) -> Iterator[Strip]:
     try:
         image = open_by_pillow(png.critical_bytes(data), "PNG")
-    except MemoryError:
-        raise
     except Exception as error:
         raise _damaged(data, "PNG", header, error) from None
     yield from _strips_of_pillow(image, data, "PNG", header)

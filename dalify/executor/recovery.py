@@ -161,7 +161,7 @@ class Recovery:
             True if the chunk must be computed again; False if the error remains.
         """
         failure: Failure | None = failure_context(error).failure
-        if failure is None or failure.position is None or isinstance(error, (ImportError, MemoryError)):
+        if failure is None or failure.position is None or isinstance(error, ImportError):
             return False
         if iteration.discarded:  # the batch is not needed, and reading another sample may take long
             return False

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.bad_data import report_bad_data
-from dalify.base.errors import DalifyError, DecodeError, DeviceError, OperatorError, OutOfMemoryError, ReaderError
+from dalify.base.errors import DalifyError, DecodeError, DeviceError, OperatorError, ReaderError
 from dalify.base.failure_context import failure_context
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import can_be_interrupted, kept_interrupts
@@ -97,10 +97,9 @@ def located(error: Exception, node: Node, sample: int | None = None, origin: str
     """Return an error with operator, the user's line, sample, and its origin.
 
     An exception of a library becomes an error of dalify: ``ReaderError`` for readers, ``DecodeError`` for decoders,
-    ``OperatorError`` for other operators. A MemoryError, which says nothing about the data, becomes an
-    ``OutOfMemoryError``. An exception of a user's function keeps its class and is also a RuntimeError; exceptions of
-    sources and datasets do not change, except for ``StopIteration`` of datasets, which would end the epoch. Raise it
-    ``from cause(error, node)``.
+    ``OperatorError`` for other operators. An exception of a user's function keeps its class and is also a RuntimeError;
+    exceptions of sources and datasets do not change, except for ``StopIteration`` of datasets, which would end the
+    epoch. Raise it ``from cause(error, node)``.
     """
     if is_foreign(error, node):
         error = _translated(error, node)
@@ -180,11 +179,6 @@ def described(error: Exception) -> str:
 
 
 def _translated(error: Exception, node: Node) -> DalifyError:
-    if isinstance(error, MemoryError):
-        return OutOfMemoryError(
-            f"this process has no memory left for the operator ({described(error)}).",
-            hint="Use a smaller batch_size or prefetch_queue_depth, or fewer threads and worker processes.",
-        )
     if isinstance(node.operator, Reader):
         return ReaderError(f"the sample cannot be read ({described(error)}).")
     if is_decoder(node):

@@ -83,7 +83,11 @@ class BoundCall:
         """Return a node for this call; see ``prepared.node_of_kinds``."""
         kinds = [None if item is None else item.batch for item in self.data]
         named = {name: value.batch for name, value in self.values.items()}
-        return prepared.node_of_kinds(self.operator, kinds, named, self.arguments)
+        try:
+            return prepared.node_of_kinds(self.operator, kinds, named, self.arguments)
+        except DalifyError as error:
+            adapt_error(error, self)
+            raise
 
 
 def call_operator(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any]) -> Any:

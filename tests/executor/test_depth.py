@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, fn, pipeline_def
-from dalify.executor import engine, steps
+from dalify.executor import engine, stage_runner, steps
 from dalify.executor.chunking import batches_for_threads, chunk_bounds
 from dalify.executor.steps import Step, run_steps
 from dalify.graph import Node
@@ -269,7 +269,7 @@ def test_times_of_few_batches_are_measured(photo_folder: Path, monkeypatch: pyte
         calls.append(0.0)
         return 0.0
 
-    monkeypatch.setattr(engine, "thread_seconds", thread_seconds)
+    monkeypatch.setattr(stage_runner, "thread_seconds", thread_seconds)
     monkeypatch.setattr(steps, "thread_seconds", thread_seconds)
     with made(photo_folder, read, 1, prefetch_queue_depth=1) as pipe:
         per_batch: list[int] = []

@@ -85,7 +85,7 @@ def test_buffers_are_used_again_when_dropped() -> None:
     pipe = training()
     for _ in range(8):
         pipe.run()
-    pool = parts_of(pipe).builder.engine()._pool
+    pool = parts_of(pipe).builder.engine()._runner._pool
     before = pool.allocations
     for _ in range(40):
         pipe.run()

@@ -354,7 +354,7 @@ CASES = [
         "argument of three values",
         lambda d: d.fn.rotate(data(d), angle=data(d, (3,), np.float32, None)),
         ShapeError,
-        "angle takes one value per sample; got 3",
+        r"angle needs one value per sample; the graph value has shape \(3,\)",
         "fn.rotate",
     ),
     Case(

@@ -174,7 +174,7 @@ def test_threads_that_read_ahead(allowed: int, monkeypatch: pytest.MonkeyPatch) 
     ("kind", "place"),
     [
         ("threads", "dalify.executor.engine.chunk_bounds"),
-        ("threads", "dalify.executor.engine.thread_seconds"),
+        ("threads", "dalify.executor.stage_runner.thread_seconds"),
         ("threads", "dalify.executor.iteration.Iteration.join_chunks"),
         ("threads", "dalify.executor.stage_state.StageState.measure"),
         ("processes", "dalify.executor.remote.Replies.fill"),

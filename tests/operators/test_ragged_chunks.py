@@ -50,7 +50,7 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "warp_perspective cubic": lambda x: _warped(x, interp_type=types.INTERP_CUBIC),
     "rotate": lambda x: fn.rotate(x, angle=_between(-90, 90)),
     "rotate to other sizes": lambda x: fn.rotate(x, angle=_between(-90, 90), size=_between(1, 20, shape=[2])),
-    "warp_affine": lambda x: fn.warp_affine(x, matrix=_between(-1, 1, shape=[6]), size=_between(1, 20, shape=[2])),
+    "warp_affine": lambda x: fn.warp_affine(x, matrix=_between(-1, 1, shape=[2, 3]), size=_between(1, 20, shape=[2])),
     "noise.gaussian": lambda x: fn.noise.gaussian(x, stddev=_between(0, 20)),
     "noise.shot": lambda x: fn.noise.shot(x, factor=fn.random.coin_flip() * 10),
     "noise.salt_and_pepper": lambda x: fn.noise.salt_and_pepper(x, prob=_between(0, 1), salt_val=_between(3, 90)),

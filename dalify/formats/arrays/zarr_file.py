@@ -127,7 +127,7 @@ def _reading(path: str) -> Iterator[None]:
     try:
         with decoding():
             yield
-    except (DalifyError, MemoryError):
+    except DalifyError:
         raise
     except FileNotFoundError:
         raise ReaderError(f"cannot open the file {path!r}: there is no such file.") from None

@@ -445,7 +445,7 @@ def _with_retries(url: str, request: Callable[[Any, str], T]) -> T:
     for attempt in range(attempts):
         try:
             return request(system, path)
-        except (DalifyError, TooLongError, MemoryError):
+        except (DalifyError, TooLongError):
             raise
         except _FINAL_ERRORS as error:
             reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error) or "access denied"

@@ -560,7 +560,7 @@ def _reader_errors(path: str) -> Iterator[None]:
     """Add the path of the file to errors raised while reading it."""
     try:
         yield
-    except (DalifyError, MemoryError):
+    except DalifyError:
         raise
     except Exception as error:  # from pyarrow or Python, for example names that are not UTF-8
         raise _damaged(path, str(error)[:300] or type(error).__name__) from error

@@ -272,10 +272,8 @@ def test_an_error_costs_one_value(encoded, photo):
 
 
 def test_a_list_that_was_meant_as_one_value_for_each_sample(photo):
-    with lazy():
-        turned = eager.rotate([photo, photo], angle=[10.0, 20.0])
-    with pytest.raises(DalifyError, match=r"angle=eager\.batch"):
-        turned.get()
+    with lazy(), pytest.raises(DalifyError, match=r"angle=eager\.batch"):
+        eager.rotate([photo, photo], angle=[10.0, 20.0])
 
 
 # -- where -------------------------------------------------------------------------------------------------------------
