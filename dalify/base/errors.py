@@ -85,7 +85,7 @@ class DalifyError(Exception):
     Args:
         message: the problem, one sentence.
         line: the user's line that caused it.
-        hint: a correction.
+        hint: how to correct the mistake.
         operator: public name, e.g. ``fn.resize``.
         sample: position of the sample in the batch.
         argument: name of the wrong argument. It determines line and operator if one operator replaces several calls.

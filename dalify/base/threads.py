@@ -130,8 +130,8 @@ class ThreadPool:
             batch: number of the batch.
             stage: number of the stage in the plan.
             tasks: functions to run, in any order and in parallel.
-            on_failure: called in the thread of a task that raises, which no task does except in an emergency: the
-                caller waits for it, and must be released.
+            on_failure: called with the error of a task that raises, in its thread; the caller may be waiting for the
+                task. Tasks handle their errors themselves, so this happens only if there is no memory, for example.
 
         Raises:
             PipelineStateError: the threads have ended.
@@ -308,8 +308,8 @@ class HelperThreads:
         helpers = min(self.count, len(tasks)) - 1
         if helpers > 0:
             with suppress(WorkerError):  # without threads, the caller runs all tasks
-                helps = [partial(copy_context().run, work) for _ in range(helpers)]
-                self._started().submit(0, 0, helps, release_caller)
+                copies = [partial(copy_context().run, work) for _ in range(helpers)]
+                self._started().submit(0, 0, copies, release_caller)
         try:
             work()
             for completion in ended:

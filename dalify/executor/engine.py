@@ -21,7 +21,7 @@ The states of an iteration, and the methods between them::
                    |   +-- _start_stage: n chunks                                  |
                    |          |  each in a worker thread: _chunk_task              |
                    |          v                                                    |
-                   |       StageRunner.compute                                    |
+                   |       StageRunner.compute                                     |
                    |          |  after the last chunk                              |
                    |          v                                                    |
                    |       _finish_stage: _repeat_open_chunks, join ---------------+
@@ -244,7 +244,7 @@ class Engine:
         except BaseException as error:
             self._fail(error)
             raise
-        if self.failure:  # before the iteration was in the list of those to end
+        if self.failure:  # `_fail` may have been called before the iteration was appended
             self._end_failed(iteration)
 
     def collect(self) -> tuple[Batch, ...]:
@@ -391,7 +391,7 @@ class Engine:
     # -- in the worker threads
 
     def _continue(self, iteration: Iteration) -> None:
-        """Enter the next stage in a thread of others, which continues after an error."""
+        """Enter the next stage in a thread of `remote`, which must continue after an error."""
         try:
             if not self.failure:  # otherwise it has been ended
                 self._enter_stage(iteration)
@@ -399,7 +399,7 @@ class Engine:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Let all iterations fail, which would otherwise be waited for forever; none can be started afterwards.
+        """End all iterations with an error, because their consumer would wait forever; no more can be started.
 
         Called after an error between the stages, such as one for lack of memory. Errors of samples, operators and
         sources belong to their iterations.

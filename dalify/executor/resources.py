@@ -19,11 +19,11 @@ class Resources:
     Attributes:
         threads: worker threads, which end with the engine.
         pool: memory for the outputs of stages.
-        pinned_pool: memory for outputs of stages that the device reads; None: `pool`.
+        pinned_pool: memory for outputs of stages that the device reads; None for `pool`.
         arenas: scratch memory of chunks.
         torch_device: device of the device stages; None without such stages.
-        device_id: index of the accelerator of the pipeline; None: torch's current accelerator.
-        limits: limits for all work of the engine; None: the limits of the process.
+        device_id: index of the accelerator of the pipeline; None for torch's current accelerator.
+        limits: limits for all computations of the engine; None for the limits of the process.
     """
 
     threads: ThreadPool

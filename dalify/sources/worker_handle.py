@@ -1,4 +1,4 @@
-"""A worker process as its pool sees it, and its end."""
+"""The worker processes of a pool, with the pipes to them; how they are ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Worker:
         process: the process of ``multiprocessing``, which has been started.
         own_tasks: pipe for tasks that only this worker can execute.
         results: pipe for its results.
-        life: pipe whose end tells the worker that its parent has ended.
+        life: pipe that the system closes when this process ends; then the worker ends.
 
     Attributes:
         number: see above, like `process`, `own_tasks`, `results` and `life`.
@@ -64,7 +64,7 @@ class Worker:
         """Close the pipes, and release the process."""
         for pipe in (self.own_tasks, self.results, self.life):
             pipe.close()
-        with suppress(ValueError):  # it cannot be ended now: it waits for a disk that does not respond
+        with suppress(ValueError):  # it is still running, for example because it waits for a disk
             self.process.close()
 
 
@@ -82,7 +82,7 @@ def end_workers(workers: list[Worker | None], owner: Owner) -> None:
         worker.own_tasks.close()
     deadline = time.monotonic() + (0.0 if was_interrupted() else _GRACE_S)
     for worker in living:
-        # Keep reading: a worker that is blocked by a full pipe would not notice that it has to end.
+        # Results are read, because a worker blocked by a full pipe does not detect that its task pipe is closed.
         while worker.process.is_alive() and time.monotonic() < deadline:
             ready = connection.wait([worker.results, worker.process.sentinel], deadline - time.monotonic())
             if worker.results in ready:
