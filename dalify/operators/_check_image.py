@@ -1,7 +1,6 @@
 """Reject files that the image decoder of the CPU rejects, before a decoder on the device gets them.
 
-This does not depend on the window. A window that is not inside its image is an error that is not skipped; the decoder
-raises it.
+Windows are not checked: a window that is not inside its image is an error of the decoder, and is not skipped.
 
 The pass ``place`` inserts it for ``on_error="skip"``, next to the reader that has to supply another sample; users do
 not call it.

@@ -1,7 +1,7 @@
 """Decode images, crop a random window of each, resize it, mirror and normalize it, on the CPU.
 
-The pass ``fuse`` inserts it; users do not call it. Of the decoded images only what the crop reads is in memory, where
-the results will be. Whole images of all threads would be a third of the memory of a training pipeline.
+The pass ``fuse`` inserts it; users do not call it. Only the pixels that the crop reads are stored, in the
+memory of the results. Whole images in all threads would take a third of the memory of a training pipeline.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _(
 
 
 def _check_sizes(shapes: np.ndarray) -> None:
-    """Check the sizes of decoded images, as if they were results."""
+    """Raise LimitError if a whole decoded image is larger than a result may be."""
     sizes = np.multiply.reduce(shapes, 1)
     if sizes.max() <= current().max_sample_bytes:
         return

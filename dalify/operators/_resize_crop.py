@@ -1,7 +1,7 @@
 """Resize images and crop them, computing only the pixels of the crop.
 
-The pass ``push_crop`` inserts it; users do not call it. Unlike ``resize_crop_mirror``, which rounds as a resize to the
-size of the crop, it has the integers of a resize before a crop on the CPU.
+The pass ``push_crop`` inserts it; users do not call it. On the CPU, its integers are those of a resize followed
+by a crop. ``resize_crop_mirror`` rounds like a resize to the size of the crop.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def _slice_preemphasis(
     normalized_shape: bool = True,
     preemph_coeff: PerSample[float] = 0.97,
 ) -> Spec:
-    """Extract a slice of each sample and subtract a fraction of the previous number from each number.
+    """Extract a slice of each sample and subtract a fraction of the previous element from each element.
 
     Args:
         data: one-dimensional samples.

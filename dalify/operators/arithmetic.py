@@ -17,13 +17,13 @@ def arithmetic(*operands: Spec, function: str) -> Spec:
 
     Users write ``a + b``, ``a < b``, ``-a`` or ``dalify.math.sqrt(a)``. Operands are promoted to a common type: floats
     take precedence over integers, wider types over narrower ones, UINT8 and INT8 become INT16; Python integers are
-    INT32 and Python floats FLOAT. Integers wrap on overflow. ``/`` gives FLOAT or FLOAT64; ``//`` truncates the
+    INT32 and Python floats FLOAT. Integers wrap on overflow. ``/`` of integers gives FLOAT; ``//`` truncates the
     quotient of integers toward zero and does not round the quotient of floats; ``%`` has the sign of the dividend; an
     integer to a negative power is 0.
 
     Unlike DALI: FLOAT16 is supported, and stays FLOAT16 when combined with integers; negative integers compare with
-    floats by their value; ``rsqrt(0)`` is infinite; shifting by more than the width of the type gives 0 (or -1 for
-    negative values).
+    floats by their value; ``rsqrt(0)`` is infinite; shifting by negative numbers, or by at least the number of bits
+    of the type, gives 0 (-1 for ``>>`` of negative values).
 
     Args:
         operands: any types; samples broadcast against each other, aligned at the last axis. Layouts must be equal, or
@@ -31,7 +31,7 @@ def arithmetic(*operands: Spec, function: str) -> Spec:
         function: a name in `dalify.kernels.arrays.promotion.FUNCTIONS`.
 
     Returns:
-        data of the broadcast shape, with the longest layout.
+        data of the broadcast shape, with the longest layout if it has a letter for each dimension.
 
     Raises:
         DTypeError: the function is not defined for these types, e.g. the sum of two BOOL.

@@ -62,9 +62,11 @@ def bbox_rotate(
         Boxes in the same layout, relative to the canvas (or in pixels), and labels if specified.
 
     Raises:
-        ArgumentValueError: an unknown option, or `size` together with `keep_size`.
+        ArgumentValueError: an unknown option, `size` together with `keep_size`, `remove_threshold` outside [0, 1], or
+            an angle that is not finite.
         DTypeError: the boxes are not float32.
-        ShapeError: the boxes are not [n, 4], or the number of labels differs.
+        ShapeError: the boxes are not [n, 4], the number of labels differs, or `input_shape` or `size` has the wrong
+            number of extents.
 
     Example:
         >>> boxes, labels = fn.bbox_rotate(

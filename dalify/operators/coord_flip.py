@@ -48,7 +48,7 @@ def coord_flip(
 
     Raises:
         DTypeError: elements are not float32.
-        ShapeError: not two axes, or more than 3 coordinates.
+        ShapeError: not two axes, or not 1 to 3 coordinates.
         ArgumentValueError: `layout` does not match the coordinates.
 
     Example:
@@ -78,7 +78,7 @@ def _columns(layout: str, count: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _mirror(out, x, starts, axes, flips_x, flips_y, flips_z, x_center, y_center, z_center):
-    # A value's result depends only on its column. Tabulated for many rows at once, the loop vectorizes.
+    # Flips and centers depend only on the column. A table for several rows allows the compiler to vectorize the loop.
     is_mirrored, doubled = np.empty(_PERIOD, np.bool_), np.empty(_PERIOD, np.float32)
     for n in range(starts.size - 1):
         flips, centers = (flips_x[n], flips_y[n], flips_z[n]), (x_center[n], y_center[n], z_center[n])

@@ -71,5 +71,5 @@ def _(out: AnySamples, x: AnySamples, *, out_spec: Spec, start: np.ndarray, boun
 
 @crop.before("resize", "merges", into="_crop_resize", takes=_OF_RESIZE, keeps=_OF_WINDOW)
 def _(crop: Mapping[str, Any], resize: Mapping[str, Any], source: Spec, device: str) -> bool:
-    """Return whether no other option prevents fusion. It is only for CPUs, where the copy takes most of the time."""
+    """Return whether `_crop_resize` supports all arguments. Only on the CPU, where the copy takes most of the time."""
     return device == "cpu" and set(crop) <= set(_OF_WINDOW) and set(resize) <= set(_OF_RESIZE)

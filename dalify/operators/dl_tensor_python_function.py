@@ -61,7 +61,8 @@ def dl_tensor_python_function(
         function: receives a capsule for each input (with ``batch_processing`` a list of one capsule per sample) and
             returns capsules, arrays or tensors in the same form; several outputs as a tuple.
         num_outputs: number of outputs; with 0 it is called for its side effects.
-        synchronize_stream: accepted; on a GPU the function runs on torch's current stream, which is the pipeline's.
+        synchronize_stream: accepted but ignored; on a GPU the function runs on torch's current stream, which is the
+            stream of the pipeline.
         batch_processing: call the function once per batch; otherwise once per sample.
         output_layouts: layout of the outputs: one string for all, or a list with one for each; by default none.
 

@@ -20,8 +20,8 @@ _DIGITS = np.array([list(f"{value} ".encode().rjust(4, b"\0")) for value in rang
 def dump_image(x: Spec, /, *, input_layout: str = "HWC", suffix: str = "") -> Spec:
     """Write each image of the batch to a file in the current directory, and return it unchanged.
 
-    The files are named ``<index in the batch>-<suffix>-0.ppm``, in the contents format of PPM (three channels) or PGM
-    (one), as in DALI. The next batch overwrites them.
+    The files are named ``<index in the batch>-<suffix>-0.ppm``, as in DALI. Their contents are PPM (three channels) or
+    PGM (one) in plain text. The next batch overwrites them.
 
     Args:
         x: images of type UINT8, HWC, with 1 or 3 channels.
@@ -65,7 +65,8 @@ def _(x: Batch, *, suffix: str) -> Any:
         contents = f"P{3 if channels == 3 else 2}\n{width} {height}\n255\n".encode() + lines[lines != 0].tobytes()
         path = Path(f"{index}-{suffix}-0.ppm")
         try:
-            # Batches run ahead, so the file can be opened meanwhile: it is replaced atomically.
+            # Batches are computed ahead, while programs may read the file of an earlier one. So it is replaced
+            # atomically.
             write_whole(path, [contents])
         except OSError as error:
             raise ReaderError(f"cannot write the file {str(path)!r}: {error.strerror}.") from None

@@ -85,15 +85,15 @@ def erase(
     Args:
         x: any data.
         anchor: first corners of the regions, concatenated, a number for each axis; by default 0.
-        fill_value: one value, or one per channel. In integer types fractions are truncated, and what does not
-            fit keeps its lowest bits: -1 is 255 in uint8.
+        fill_value: one value, or one per channel. In integer types fractions are truncated, and values out of
+            range keep their lowest bits: -1 is 255 in uint8.
         shape: extents of the regions, as many numbers as `anchor`; by default nothing is erased.
 
     Returns:
         Same shape, type and layout.
 
     Raises:
-        ArgumentValueError: `normalized` together with one of the other two.
+        ArgumentValueError: `normalized` together with `normalized_anchor` or `normalized_shape`.
         ShapeError: the sizes of anchors, shapes and axes, or of fill values and channels, do not match.
         LayoutError: an axis is not in the layout.
         IndexingError: an axis does not exist.

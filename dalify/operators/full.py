@@ -14,7 +14,7 @@ from dalify.registry import VARIES, Shaping, Spec, on_groups, operator
 
 @operator
 def full(fill_value: Spec, /, *, layout: str | None = None, shape: Shaping[list[int]] | None = None) -> Spec:
-    """Repeat a value until it fills a shape.
+    """Broadcast a value to a shape.
 
     Args:
         fill_value: a number, or data that broadcasts to `shape`, aligned at the last axis.

@@ -14,7 +14,7 @@ from dalify.registry import Spec, operator
 
 @operator
 def full_like(data_like: Spec, fill_value: Spec, /) -> Spec:
-    """Repeat a value until it fills the shape of other data.
+    """Broadcast a value to the shape of other data.
 
     Args:
         data_like: any data; its values are ignored.

@@ -17,7 +17,7 @@ _KEYS = ("source_info", "layout")
 
 @operator
 def get_property(x: Spec, /, *, key: str) -> Spec:
-    """Return metadata of each sample as a string of bytes.
+    """Return metadata of each sample as an encoded string.
 
     Args:
         x: any data.

@@ -75,7 +75,7 @@ def _black_out(out_at, x_at, shapes, like, parameters):
 
 
 def _scaled(values: dict[str, np.ndarray]) -> np.ndarray:
-    """Return cosine, sine, shifts and ratio of each frame, float32 [N, 5], in tiles."""
+    """Return cosine, sine and shifts divided by the tile, and the ratio, of each frame, float32 [N, 5]."""
     rows = {name: value.astype(np.float32) for name, value in values.items()}
     tile, angle = rows["tile"], rows["angle"]
     if (tile <= 0).any():

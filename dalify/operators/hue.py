@@ -27,7 +27,7 @@ def hue(
         dtype: type of the result, the input's by default; integers are rounded half away from zero and
             saturated.
         hue: rotation of the hue in degrees; one value per sample or per frame.
-        image_type: accepted for compatibility; channels are taken as R, G, B in this order, as DALI does.
+        image_type: accepted but ignored: channels are taken as R, G, B in this order, as DALI does.
 
     Returns:
         Same shape and layout, elements of `dtype`.

@@ -117,7 +117,7 @@ def _displace(
     height, width = x.shape[1:3]
     rows = torch.arange(height, device=x.device)[:, None]
     columns = torch.arange(width, device=x.device)
-    # A number belongs to the number of the pixel, without padding.
+    # The random number of a pixel depends on its index in the sample without padding.
     count = int(extents[:, :2].prod(1).max(initial=0))
     pixels = rows * uploaded(extents[:, 1], x.device).reshape(-1, 1, 1) + columns
     index = pixels.clamp(max=max(count - 1, 0)).reshape(len(x), -1)

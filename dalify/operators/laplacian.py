@@ -72,7 +72,7 @@ def _binomial(size: int) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _kernel(size: int, is_derivative: bool, factor: float) -> np.ndarray:
-    """Return a kernel that smooths or derives, float32 [size]."""
+    """Return a kernel that smooths or differentiates, float32 [size]."""
     weights = np.convolve(_binomial(size - 2), [1, -2, 1]) * factor if is_derivative else _binomial(size)
     return weights.astype(np.float32)
 

@@ -50,16 +50,18 @@ def normalize(
         ddof: delta degrees of freedom: the divisor of the variance is the number of values minus `ddof`. Ignored if
             `stddev` is specified.
         dtype: type of the result; integers are rounded and saturated.
-        mean: mean in units of the data: one number, or one for each result; by default computed.
+        mean: mean in units of the data: one number, or one for each position along the axes that are not in `axes`; by
+            default computed.
         stddev: standard deviation, like `mean`.
 
     Returns:
         same shape and layout.
 
     Raises:
-        ArgumentValueError: no axes, or a mean or stddev that does not match them.
+        ArgumentValueError: no axes, or `mean` or `stddev` does not match them.
         IndexingError: an axis does not exist.
-        ShapeError: with `batch`, extents of other axes differ.
+        LayoutError: a letter of `axis_names` is not in the layout.
+        ShapeError: with `batch`, extents of other axes differ; without axes, `mean` or `stddev` matches no axes.
 
     Example:
         >>> standard = fn.normalize(images, axis_names="HW", epsilon=1e-6)  # doctest: +SKIP
@@ -98,7 +100,7 @@ def _of_batch(
 
 
 def _resolve(shape, standardization, mean, stddev, factor, spec):
-    """Return axes, mean and factor for samples of a shape; None where they are to be computed."""
+    """Return axes, mean and factor for samples of a shape; a mean or factor that the kernel must compute is None."""
     mean, stddev = (None if values is None else np.asarray(values, np.float64) for values in (mean, stddev))
     chosen = _axes(spec, shape, standardization, mean, stddev)
     kept = kept_shape(shape, chosen)

@@ -52,6 +52,7 @@ def one_hot(
         data with one dimension more than `x`.
 
     Raises:
+        ArgumentValueError: `num_classes` is negative, or `axis_name` is not one letter.
         IndexingError: `axis` is out of range.
         LayoutError: a letter is specified for data that has dimensions but no layout.
 

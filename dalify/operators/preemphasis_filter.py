@@ -26,7 +26,8 @@ def preemphasis_filter(
     """Subtract a fraction of the previous sample from each sample: ``y[t] = x[t] - preemph_coeff * x[t - 1]``.
 
     Args:
-        x: audio of any numeric type except FLOAT16 and BOOL; data with several dimensions is flattened.
+        x: audio of any numeric type except FLOAT16 and BOOL; data with several dimensions is filtered as one sequence
+            of all elements.
         border: value before the first sample: "zero", "clamp" (the first sample) or "reflect" (the second one, or
             the first if there is no second).
         dtype: type of the result; integers are rounded and saturated.

@@ -40,8 +40,9 @@ def resize(
 
     Args:
         x: images HWC or CHW, volumes DHWC or CDHW, sequences with F first (or CFHW); any numeric dtype.
-        dtype: dtype of `x` (default) or FLOAT; integers are rounded, halves to even or away from zero as in DALI,
-            where the place in the row decides. A GPU rounds them away from zero in images narrower than 16 pixels.
+        dtype: dtype of `x` (default) or FLOAT. Integers are rounded; on the CPU, halves are rounded to even or away
+            from zero, depending on their position in the row, as in DALI. On a GPU, halves are rounded to even, and in
+            results narrower than 16 pixels away from zero.
         save_attrs: also return the extents before the resize, int32 ``[spatial axes]``.
 
     Returns:
@@ -118,7 +119,10 @@ def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, dev
     keeps=_MERGED,
 )
 def _(resize: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device: str) -> bool:
-    """Return whether no other option prevents fusion; an error of the channels names the call that has a brightness."""
+    """Return whether the operators can be fused.
+
+    The color operator must specify `brightness`, because errors about channels name the call with this argument.
+    """
     is_usual = device == "cpu" and source.layout == "HWC" and "brightness" in normalize
     return is_usual and set(resize) <= {*_MERGED, "dtype"}
 

@@ -26,7 +26,7 @@ def saturation(
         x: images HWC, sequences FHWC or volumes DHWC with 3 channels, any numeric type.
         dtype: type of the result, the input's by default; integers are rounded half away from zero and
             saturated.
-        image_type: accepted for compatibility; channels are taken as R, G, B in this order, as DALI does.
+        image_type: accepted but ignored: channels are taken as R, G, B in this order, as DALI does.
         saturation: multiplier; 0 gives gray, 1 leaves the image unchanged; one value per sample or per frame.
 
     Returns:

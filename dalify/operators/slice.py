@@ -227,5 +227,5 @@ def _(
     keeps=_BY_INPUTS,
 )
 def _(slice: Mapping[str, Any], preemphasis: Mapping[str, Any], source: Spec, device: str) -> bool:
-    """Return whether inputs determine slices of one dimension; errors about the type of the data are found before."""
+    """Return whether inputs specify slices of data with one dimension and a known type, which the rule has checked."""
     return device == "cpu" and source.ndim == 1 and source.dtype is not None and set(slice) <= set(_BY_INPUTS)

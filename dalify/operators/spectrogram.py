@@ -20,8 +20,8 @@ from dalify.registry import Spec, argument_names, operator
 def spectrogram(x: Spec, /, *, windows: Windows) -> Spec:
     """Compute the spectra of overlapping windows of audio: the short-time Fourier transform.
 
-    Bin k of a window that starts at sample b is ``|sum over n of w[n] * x[b + n] * exp(-2 pi i k n / nfft)|**power``,
-    the frequency ``k * sample_rate / nfft``.
+    Bin k of a window that starts at sample b is ``|sum over n of w[n] * x[b + n] * exp(-2 pi i k n / nfft)|**power``.
+    Its frequency is ``k * sample_rate / nfft``.
 
     Args:
         x: mono audio, float32 ``[samples]``; further axes must have extent 1.

@@ -30,6 +30,8 @@ def squeeze(data: Spec, /, *, axes: list[int] | None = None, axis_names: str | N
 
     Raises:
         ArgumentValueError: neither or both of `axes` and `axis_names` are specified.
+        IndexingError: a negative axis is out of range.
+        LayoutError: a letter is not in the layout.
         ShapeError: the extent of an axis is not 1.
 
     Example:

@@ -176,7 +176,7 @@ def _(out: AnySamples, x: AnySamples, *, start: np.ndarray, end: np.ndarray, fil
                 error.sample = int(numbers[error.sample])
             raise
 
-    # An axis between changing ones takes part in the filter, so samples whose changing axes differ are separate calls.
+    # Axes between changing ones are filtered, too. So samples with different changing axes are resampled separately.
     if isinstance(out, DeviceSamples):
         fill_by_kind(out, list(zip(firsts.tolist(), lasts.tolist(), strict=True)), fill)
         return

@@ -44,6 +44,9 @@ def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
         IndexingError: an integer out of range (slices are clipped), or more items than dimensions.
         ArgumentValueError: a step of zero.
         ArgumentTypeError: invalid ``items`` of a serialized graph.
+        DTypeError: an index is not an integer.
+        LayoutError: some new axes have a letter and others do not, or the data has no layout for named new axes.
+        ShapeError: an index is not a scalar per sample.
 
     Example:
         >>> red = images[:, :, 0]  # doctest: +SKIP
@@ -201,7 +204,7 @@ def _limited(index: np.ndarray) -> np.ndarray:
 
 
 def _one_of(is_first: bool, first: Any, second: Any) -> Any:
-    """Return what ``np.where`` selects by a single condition."""
+    """``np.where`` for a single condition."""
     return first if is_first else second
 
 

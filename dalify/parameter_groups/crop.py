@@ -82,7 +82,7 @@ class OutOfBounds(Parameters):
 
     Attributes:
         fill_values: values outside the sample, one for all channels or one each; with ``pad``. In integer types
-            fractions are truncated, and what does not fit keeps its lowest bits: -1 is 255 in uint8.
+            fractions are truncated, and values out of range keep their lowest bits: -1 is 255 in uint8.
         out_of_bounds_policy: ``error``: windows must be inside the sample; ``pad`` (or ``constant``, ``const``): the
             outside is filled with `fill_values`; ``trim_to_shape``: windows are clipped; ``edge`` (``clamp``),
             ``reflect`` (``reflect_1001``), ``reflect_101``, ``wrap``: the sample is extended, as in ``fn.slice``.

@@ -43,7 +43,7 @@ class DecodeOptions(Parameters):
         dtype: element type. The full range of the stored values is mapped to the full range of the type; FLOAT: 0 to 1.
         adjust_orientation: rotate the image as its EXIF orientation tag specifies.
         use_fast_idct: JPEG only: a few percent faster; single values differ by up to 21.
-        jpeg_fancy_upsampling: accepted; chroma is always interpolated, as in DALI's CPU decoder.
+        jpeg_fancy_upsampling: accepted but ignored: chroma is always interpolated, as in DALI's CPU decoder.
     """
 
     output_type: DALIImageType = DALIImageType.RGB
@@ -70,9 +70,9 @@ class HardwareDecoder(Parameters):
         preallocate_height_hint: height of images for which the hardware engine allocates memory in advance.
         device_memory_padding: minimum size in bytes of the decoder's buffers on the GPU.
         host_memory_padding: minimum size in bytes of the decoder's page-locked buffers.
-        device_memory_padding_jpeg2k: accepted without effect: JPEG 2000 is decoded on the host.
-        host_memory_padding_jpeg2k: accepted without effect: JPEG 2000 is decoded on the host.
-        affine: accepted without effect: threads are not bound to cores.
+        device_memory_padding_jpeg2k: accepted but ignored: JPEG 2000 is decoded on the host.
+        host_memory_padding_jpeg2k: accepted but ignored: JPEG 2000 is decoded on the host.
+        affine: accepted but ignored: threads are not bound to cores.
     """
 
     hybrid_huffman_threshold: int = 1000000
@@ -133,7 +133,7 @@ def decode_windows(
     headers: Any,
     counts: DecodedCounts | None = None,
 ) -> None:
-    """The kernel of decoders whose `prepare` function returns `windows`; the device has one, too."""
+    """Kernel of both devices for decoders whose `prepare` function returns `windows`."""
     decode(out, encoded, options, hardware, headers, windows, counts=counts)
 
 
@@ -147,7 +147,7 @@ def decode_parts(
     headers: Any,
     counts: DecodedCounts | None = None,
 ) -> None:
-    """The kernel of decoders whose `prepare` function returns which part is `needed`.
+    """Kernel of both devices for decoders whose `prepare` function returns the parts that are `needed`.
 
     The device decodes whole images: windows would have to be copied to their positions, see docs/accelerators.md.
     """
@@ -166,7 +166,7 @@ def decode_needed(
 
     Args:
         encoded: see `decode_group`.
-        options: what a decoded image is: three channels of uint8.
+        options: the options of the decoder; images have three channels of uint8.
         headers: see `decode_group`.
         shapes: int64 ``[N, 3]``: shapes of the images.
         needed: see `decode_group`.

@@ -23,7 +23,7 @@ class Normalization(Parameters):
     """``scale * (x - mean) / std + shift`` in float32, and the order of the axes.
 
     Attributes:
-        mean: subtracted; one number for all channels or one each, in units of `x` (0..255 for uint8).
+        mean: subtracted; one number for all channels or one each, in units of `x` (0 to 255 for uint8).
         mirror: non-zero reverses W after the crop.
         output_layout: order of the axes of the result, a permutation of the input's.
         scale: multiplier of the normalized values.
@@ -130,8 +130,8 @@ def can_follow_resize(
     Args:
         resize: specified arguments of the resize.
         normalize: specified arguments of the other operator.
-        source: of the resize.
-        device: of the resize.
+        source: spec of the input of the resize.
+        device: device of the resize.
         size: height and width after the resize; None if unknown.
     """
     is_image = source.layout == "HWC" and source.dtype is DALIDataType.UINT8

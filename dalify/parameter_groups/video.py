@@ -156,13 +156,13 @@ class VideoClips(VideoSequences):
 
     @property
     def frame_num(self) -> str:
-        """None for class folders, as in DALI."""
+        """Which frame numbers are returned; ``none`` for class folders, as in DALI."""
         kind = super().frame_num
         return "none" if self.file_root else kind
 
     @property
     def has_timestamps(self) -> bool:
-        """None for class folders, as in DALI."""
+        """Whether the times of the frames are returned; not for class folders, as in DALI."""
         return super().has_timestamps and not self.file_root
 
     @property

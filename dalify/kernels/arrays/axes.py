@@ -35,9 +35,11 @@ def normal_axis(axis: int, ndim: int, *, extra: int = 0) -> int:
         IndexingError: the axis is out of range.
     """
     size = ndim + extra
+    if not size:
+        raise IndexingError(f"axis {axis} does not exist: the samples are scalars.")
     if not -size <= axis < size:
         raise IndexingError(f"axis {axis} is out of range for {ndim}-D samples: it must be in [{-size}, {size - 1}].")
-    return axis % size if size else 0
+    return axis % size
 
 
 def chosen_axes(spec: Spec, axes: Sequence[int] | None, axis_names: str | None) -> tuple[int, ...]:

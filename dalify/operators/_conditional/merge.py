@@ -14,7 +14,7 @@ def merge(predicate: Spec, if_true: Spec, if_false: Spec, /, *, variable: str = 
         predicate: one boolean or number per sample of the batch.
         if_true: the samples whose predicate is true.
         if_false: the others.
-        variable: name in the user's code, for error messages; "and" or "or" for the result of this operator.
+        variable: name in the user's code, for error messages; "and" or "or" for the result of such an expression.
         lines: where the two values were defined.
 
     Raises:

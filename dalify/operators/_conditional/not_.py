@@ -22,7 +22,7 @@ def not_(x: Spec, /) -> Spec:
         BOOL, true where x is false or zero.
 
     Raises:
-        ConditionError: x has more than one element per sample.
+        ConditionError: x is not a scalar per sample.
     """
     if x.ndim:
         raise ConditionError(

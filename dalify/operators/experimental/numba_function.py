@@ -50,7 +50,8 @@ def numba_function(
         one output per entry of ``out_types``, without a layout.
 
     Raises:
-        ArgumentValueError: lists of different lengths, or more outputs than inputs without ``setup_fn``.
+        ArgumentTypeError: ``run_fn`` is not a function.
+        ArgumentValueError: lists of different lengths, or without ``setup_fn`` different numbers of outputs and inputs.
         DTypeError: the type of an input differs from ``in_types``.
         ShapeError: the number of dimensions of an input differs from ``ins_ndim``, or an output shape is invalid.
 

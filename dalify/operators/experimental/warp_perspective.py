@@ -86,8 +86,8 @@ class _Warp(Parameters):
         return self.interp_type == DALIInterpType.INTERP_CUBIC
 
     @property
-    def is_traced(self) -> bool:
-        """Whether the common kernels of warps have the border mode."""
+    def is_common(self) -> bool:
+        """Whether the kernels that warps share support the filter and the border mode."""
         return not self.is_cubic and self.border_mode in ("constant", "replicate")
 
     def oriented(self, rows: np.ndarray) -> np.ndarray:
@@ -97,7 +97,10 @@ class _Warp(Parameters):
         return maps if self.pixel_origin == "corner" else _TO_CORNER @ maps @ _TO_CENTER
 
     def fills(self, spec: Spec) -> Sequence[float] | None:
-        """Return fill values as OpenCV converts them to integers: halves to even; others than int32 are its minimum."""
+        """Return the fill values; for integers of at most 16 bits, rounded and saturated as by OpenCV.
+
+        Halves are rounded to even, and values that are not finite or out of the range of int32 become its minimum.
+        """
         assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
         dtype = spec.dtype.numpy
         if self.fill_value is None or dtype.kind not in "iu" or dtype.itemsize > 2:
@@ -210,14 +213,14 @@ def _(
 
 def _warp(out: Samples, x: Samples, maps: np.ndarray, warp: _Warp, fills: Sequence[float] | None) -> None:
     """Warp samples HWC with `maps` [N, 3, 3]."""
-    is_traced = ~x.shapes.all(1) | warp.is_traced
-    if is_traced.any():
-        at = np.flatnonzero(is_traced)
+    is_common = ~x.shapes.all(1) | warp.is_common
+    if is_common.any():
+        at = np.flatnonzero(is_common)
         fill = fills or 0.0 if warp.border_mode == "constant" else None
         warp_2d(out.take(at), x.take(at), maps[at], nearest=warp.is_nearest, fill_value=fill)
-    if is_traced.all():
+    if is_common.all():
         return
-    others = np.flatnonzero(~is_traced)
+    others = np.flatnonzero(~is_common)
     target, source, matrices = out.take(others), x.take(others), maps[others]
     border = "" if warp.is_cubic else warp.border_mode
     for block in blocks(target.shapes[:, :2].prod(1)):
@@ -269,7 +272,7 @@ def _warp_samples(out: DeviceSamples, x: DeviceSamples, maps: Any, warp: _Warp, 
     """Warp samples HWC; see `warp_samples_torch`."""
     nearest = warp.is_nearest
     fill = None if warp.border_mode == "replicate" else fills or 0.0
-    if warp.is_traced:
+    if warp.is_common:
         warp_samples_torch(out, x, maps, nearest=nearest, fill_value=fill)
     elif not x.shapes.all() or not common_unit(x, 2) or common_unit(x, 2) != common_unit(out, 2):
         # Empty images, and images of several numbers of channels.

@@ -49,7 +49,7 @@ def _(out: Samples, x: Samples, *, mean: np.ndarray, stddev: np.ndarray, draws: 
 
 @gaussian.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, mean: np.ndarray, stddev: np.ndarray, draws: SampleDraws) -> None:
-    # A number belongs to the position in its sample, whatever the shape.
+    # The random number of an element depends on its index in the sample, not on the shape.
     _add_noise(out.flattened(), x.flattened(), mean=mean, stddev=stddev, draws=draws)
 
 

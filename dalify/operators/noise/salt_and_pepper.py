@@ -160,7 +160,7 @@ def _(
 ) -> None:
     check_probability("prob", prob)
     check_probability("salt_vs_pepper", salt_vs_pepper)
-    # Pixels along one axis: a number belongs to the number of the pixel.
+    # All pixels are along one axis, because the random number of a pixel depends on its index in the sample.
     forms = _pixels_and_channels(spec, x.shapes, per_channel=per_channel)
     _replace_pixels(
         out.reshaped(forms), x.reshaped(forms), pepper_val=pepper_val, per_channel=per_channel, prob=prob,

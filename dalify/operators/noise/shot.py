@@ -50,7 +50,7 @@ def _(out: Samples, x: Samples, *, factor: np.ndarray, draws: SampleDraws) -> No
 
 @shot.gpu_samples
 def _(out: DeviceSamples, x: DeviceSamples, *, factor: np.ndarray, draws: SampleDraws) -> None:
-    # A number belongs to the position in its sample, whatever the shape.
+    # The random number of an element depends on its index in the sample, not on the shape.
     _add_noise(out.flattened(), x.flattened(), factor=factor, draws=draws)
 
 

@@ -64,7 +64,7 @@ def _(out: Samples, _like: Samples | None, *, alpha: np.ndarray, beta: np.ndarra
 def _(
     out: torch.Tensor, _like: torch.Tensor | None, *, alpha: np.ndarray, beta: np.ndarray, draws: SampleDraws
 ) -> None:
-    # Drawn by rejection sampling on the CPU: few numbers, and the same results on both devices.
+    # Drawn by rejection sampling on the CPU, because the numbers are few, and must be the same on both devices.
     _check(alpha, beta)
     values = rejection.beta(draws, values_per_sample(out), alpha, beta)
     out.copy_(uploaded(values, out.device).reshape(out.shape))

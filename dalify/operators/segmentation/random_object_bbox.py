@@ -117,11 +117,11 @@ _known: Recent[np.ndarray] = Recent(_MAX_CACHED_MASKS)
 
 
 class _Masks:
-    """Masks, and precomputed facts about the masks.
+    """Masks, and their labels and boxes, which may be cached.
 
     Args:
         x: the masks.
-        is_cached: whether to keep what was found for calls with the same masks.
+        is_cached: whether to cache labels and boxes for later calls with the same masks.
     """
 
     def __init__(self, x: Samples, is_cached: bool) -> None:
@@ -153,12 +153,12 @@ class _Masks:
     def _from_cache(
         self, numbers: np.ndarray, details: Sequence[Any], find: Callable[[Samples, int], np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what is found in masks, concatenated, and the length of each part.
+        """Return the results of a function for some of the masks, concatenated, and their lengths.
 
         Args:
             numbers: numbers of the masks.
-            details: what else the result depends on, for each mask; empty: nothing.
-            find: is called with a mask and its index in `numbers`.
+            details: further parts of the cache key, one for each mask; empty: none.
+            find: called with a mask and its index in `numbers`, if the result is not cached.
         """
         parts: list[np.ndarray] = []
         for n, number in enumerate(numbers.tolist()):
