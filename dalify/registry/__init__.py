@@ -3,20 +3,20 @@
 The kinds of operators
     ``@operator`` declares an operator with kernels (`KernelOperator`), ``@reader`` one that reads the entries of an
     index (`Reader`), ``@fed_source`` one whose data the program supplies (`FedSource`), and ``@structural`` one that
-    the executor implements: constants, copies, splits, merges, caches (`Structural`). Their options are defined by
-    `OperatorOptions` and of the class. Each kind has its own decorators, which attach functions.
+    the executor implements: constants, copies, splits, merges, caches (`Structural`). Their options are those of
+    `OperatorOptions` and those of their class. Each kind has its own decorators, which attach functions.
 
 How a kernel is called
-    The decorator that attaches a kernel says in which form it gets samples (`Form`): ``cpu_samples``, ``gpu_samples``,
-    ``cpu_rows``, ``view`` …. A filling kernel is called as ``kernel(out[, out2 ...], x[, y ...], *, names)`` and fills
-    ``out`` completely. An allocating kernel, such as one attached by ``cpu_new_samples`` or ``cpu_new_rows``, has no
-    ``out`` and returns its results: an array ``[N, ...]`` or a list of N arrays (a tuple of these for several outputs).
-    A missing optional input is None.
+    The decorator that attaches a kernel (``cpu_samples``, ``gpu_samples``, ``cpu_rows``, ``view`` …) determines the
+    form in which the kernel gets samples (`Form`). A filling kernel is called as
+    ``kernel(out[, out2 ...], x[, y ...], *, names)`` and fills ``out`` completely. An allocating
+    kernel, such as one attached by ``cpu_new_samples`` or ``cpu_new_rows``, has no ``out`` and returns its results: an
+    array ``[N, ...]`` or a list of N arrays (a tuple of these for several outputs). A missing optional input is None.
 
     A kernel attached by ``cpu_samples`` receives all samples of a chunk in one call, with any shapes: ``out`` and ``x``
     are `Samples` (addresses, shapes), which compiled loops iterate over. ``spec`` and ``out_spec`` have no shape.
-    ``prepare`` returns ``out_shapes`` as int64 ``[N, ndim]``; if it depends only on shapes and arguments, it is
-    attached by ``geometry``.
+    A ``prepare`` function returns ``out_shapes`` as int64 ``[N, ndim]``; if it depends only on shapes and arguments, it
+    is attached by ``geometry``.
 
     A kernel attached by ``gpu_samples`` does the same on the GPU. Its ``out`` and ``x`` are `DeviceSamples`: one buffer
     on the device, ``block``, and ``offsets`` and ``shapes`` as NumPy arrays. The number of its launches must not grow
@@ -54,7 +54,7 @@ How a kernel is called
     ``draws`` (random operators: ``draws.uniform(count) -> float64[N, count]`` in [0, 1), ``draws.bits(count) ->
     uint32[N, count]``), ``count`` (N); batchwise kernels: ``memory(start, count, shape) -> [count, *shape]``, memory
     for the samples from ``start`` of the only output, which saves a copy.
-    Operators without inputs receive ``count`` and fill ``out[N, ...]``.
+    A kernel of an operator without inputs gets the number of samples from ``out`` or ``count``.
 
     A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields. A
     rule, ``prepare`` function, kernel or function of a reader that declares the group receives it as one object.

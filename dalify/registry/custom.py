@@ -105,7 +105,7 @@ class CustomOperator(KernelOperator):
             if error.__cause__ is None:
                 raise
             raise self._rule_failed(error.__cause__) from error.__cause__
-        except Exception as error:  # the class of the exception says nothing about its reason
+        except Exception as error:  # the rule is code of the user, which can raise any class
             raise self._rule_failed(error) from error
         if len(found) != self.outputs or not all(isinstance(item, Spec) for item in typing.cast("list[object]", found)):
             kinds = ", ".join(type(item).__name__ for item in found) or "nothing"
@@ -143,7 +143,7 @@ class CustomOperator(KernelOperator):
         return OperatorError(f"the rule failed ({type(error).__name__}{': ' * bool(text)}{text}).", hint=hint)
 
     def _check_complete(self, found: Sequence[Spec]) -> None:
-        """Reject specs without type or shape when samples are computed: memory is allocated by them."""
+        """Reject specs without type or shape when samples are computed: they determine the memory of results."""
         for index, spec in enumerate(found):
             missing = "dtype" if spec.dtype is None else "shape" if spec.shape is None else None
             if missing is not None:
@@ -155,7 +155,7 @@ class CustomOperator(KernelOperator):
 
     def _kernel(self, function: Callable[..., Any], device: str) -> Kernel:
         line = _line(function)
-        if device in self.kernels:  # calls that are prepared already would keep the other one
+        if device in self.kernels:  # prepared calls would keep the previous function
             raise _invalid(
                 f"{self.public_name} has a {device.upper()} function already.",
                 line,
@@ -317,7 +317,8 @@ def _check_name(name: object, line: SourceLine) -> None:
             "mylab.lens_flare.",
         )
     if "readers" in parts[:-1]:
-        raise _invalid(f"{name!r} cannot be the name of an operator: namespaces called readers have readers.", line)
+        text = f"{name!r} cannot be the name of an operator: only readers can be in a namespace named readers."
+        raise _invalid(text, line)
 
 
 def _check_signature(rule: Callable[..., Any], public_name: str, line: SourceLine) -> None:

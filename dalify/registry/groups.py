@@ -40,7 +40,7 @@ def on_groups(
         outputs: number of outputs that the kernel fills; 0: it returns arrays ``[N, ...]`` or lists of N arrays.
         shaping: arguments that are also equal in a group.
         constants: arguments that are passed as they are, even arrays and lists.
-        repeats: an input whose samples are one may be a view with stride 0.
+        repeats: an input with the same value for all samples may be a view with stride 0.
     """
 
     def decorate(function: _Function) -> _Function:
@@ -129,7 +129,7 @@ class _Column:
 
 
 class _Kept:
-    """A view, for NumPy, that keeps the owner of its memory."""
+    """A view with NumPy's array interface, which keeps a reference to the owner of the memory."""
 
     def __init__(self, view: np.ndarray[Any, Any], owner: Samples) -> None:
         self.__array_interface__ = view.__array_interface__
@@ -137,7 +137,7 @@ class _Kept:
 
 
 def _whole(x: Any, repeats: bool) -> Array | None:
-    """Return samples as one array, if they are one."""
+    """Return samples as one contiguous array if they are one array, otherwise None."""
     if x.array is None:
         return None
     return x.array if repeats and x.array.strides[0] == 0 else np.ascontiguousarray(x.array)

@@ -28,8 +28,9 @@ __all__ = [
     "operator",
 ]
 
-# DALI's random operators take the state of a generator, which its dynamic mode makes: 28 bytes or more. It replaces the
-# seed: the batch depends on nothing else. Names with an underscore are neither documented nor part of signatures.
+# DALI's random operators accept the state of a generator, which its dynamic mode creates: at least 28 bytes. It
+# replaces the seed: random numbers depend on nothing else. Names with an underscore are neither documented nor in
+# signatures.
 RANDOM_STATE = Parameter("_random_state", "per_sample", np.uint32, True, True, None, "list[int]")
 
 
@@ -277,12 +278,12 @@ class KernelOperator(Operator):
         return attach
 
     def prepare(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-        """Attach a function that runs before the samples are grouped.
+        """Attach a function that runs before the kernel.
 
         It receives the inputs of the chunk as Batches and the named parameters (per-sample ones as arrays), and returns
-        further per-sample arrays for the kernel, for instance random crop windows. A key ``out_shapes`` (a list with
-        one shape per sample, or a tuple: one shape for all) overrides the shape from the rule, except for outputs that
-        are single numbers, ``out_layout`` (a str) the layout.
+        further per-sample arrays for the kernel, for instance random crop windows. The key ``out_shapes`` (int64
+        ``[N, ndim]``, a list of N shapes, or a tuple: one shape for all) replaces the shapes from the rule, except for
+        outputs that are scalars. The key ``out_layout`` (a string) replaces the layout.
         """
         return self._attach_prepare(function, reads_values=True)
 

@@ -100,7 +100,7 @@ _OF_OPERATORS: dict[str, dict[str, str]] = {
 # Defaults that apply only to the deprecated name of an operator.
 LEGACY_DEFAULTS: dict[str, dict[str, Any]] = {"fast_resize_crop_mirror": {"antialias": False}}
 
-# Arguments of old releases that no operator uses: accepted and ignored, with a warning.
+# Arguments of old releases that no operator uses: accepted but ignored, with a warning.
 RETIRED_ARGUMENTS: frozenset[str] = frozenset(
     {
         "image_type",

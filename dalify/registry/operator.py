@@ -147,7 +147,7 @@ class Operator:
         is_random: draws random numbers; takes ``seed``. This and the following apply to operators with kernels only.
         is_serial: runs for one batch at a time, in order, as required by Python functions of users.
         has_side_effect: kept even if its outputs are not used.
-        operator_count: number of operators whose Python code it runs for a chunk; it determines the number of chunks.
+        operator_count: number of operators as which it counts when the time of Python code for a chunk is estimated.
     """
 
     is_random = False

@@ -37,40 +37,40 @@ __all__ = [
 T = TypeVar("T")
 
 PerSample = Annotated[T, "per_sample"]
-"""The argument can vary per sample: a constant or a graph node.
+"""The argument can vary per sample: it is a constant or a graph value.
 
 Kernels receive ``[N]`` (or ``[N, k]``) arrays.
 """
 
 Shaping = Annotated[T, "shaping"]
-"""Like PerSample, and the output shape depends on it: at run time, the rule receives the value of each sample."""
+"""Like PerSample, but the output shape depends on it: at run time, the rule receives the value of each sample."""
 
 Canvas = Annotated[T, "shaping", "rounded"]
 """Extents of a warped image: like Shaping, but constants are rounded, and a fraction of a pixel is one pixel.
 
-The rule truncates what it receives, and thus the values of graph nodes, as DALI does.
+The rule truncates what it receives, which affects only graph values, as in DALI.
 """
 
 PerSampleOrFrame = Annotated[T, "per_sample", "frames"]
-"""Like PerSample, and a graph node whose layout starts with F has one entry for each frame of a sequence.
+"""Like PerSample, but a graph value whose layout starts with F has one entry for each frame of a sequence.
 
 Kernels receive ``[N, k]``, or ``[N, F, k]`` for entries by frame, also for single values, with k = 1.
 """
 
 PerFrame = Annotated[T, "per_sample", "frames", "sequences"]
-"""Like PerSampleOrFrame, and entries by frame make the result a sequence.
+"""Like PerSampleOrFrame, but entries by frame make the result a sequence.
 
-The rule receives VARIES_BY_FRAME for a graph node whose layout starts with F.
+The rule receives VARIES_BY_FRAME for a graph value whose layout starts with F.
 """
 
 Matrix = Annotated[T, "matrix"]
-"""Numbers that form a matrix. A graph node has its rows and columns, or is a single number, if T includes numbers.
+"""Numbers that form a matrix. A graph value has two axes, or is a single number if T includes numbers.
 
-Constants are in row-major order. Kernels receive constants as ``[N, k]``, and nodes as ``[N, rows, columns]``.
+Constants are in row-major order. Kernels receive constants as ``[N, k]``, and graph values as ``[N, rows, columns]``.
 """
 
 AnyShape = Annotated[T, "any_shape"]
-"""A list for which a graph node may have any number of axes. The nodes of other lists have one axis at most."""
+"""A list for which a graph value may have any number of axes. Graph values for other lists have at most one axis."""
 
 
 class _Varies:
@@ -120,8 +120,8 @@ class Parameter:
         accepts_frames: annotated ``PerSampleOrFrame`` or ``PerFrame``: can have per-frame entries.
         makes_sequences: annotated ``PerFrame``: with per-frame entries, the result is a sequence.
         is_rounded: annotated ``Canvas``: constants are rounded half up to integers, and fractions of one to one.
-        is_matrix: annotated ``Matrix``: the samples of a graph node are matrices.
-        has_any_shape: annotated ``AnyShape``: the samples of a graph node may have any number of axes.
+        is_matrix: annotated ``Matrix``: the samples of a graph value are matrices.
+        has_any_shape: annotated ``AnyShape``: the samples of a graph value may have any number of axes.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Parameter:
 
     @property
     def accepts_node(self) -> bool:
-        """Whether the argument can be a graph node."""
+        """Whether the argument can be a graph value."""
         return self.kind != "static"
 
     def normalize(self, value: Any, operator: str) -> Any:
@@ -316,7 +316,7 @@ def _inner(annotation: Any) -> Any:
 
 
 def _to_string(annotation: Any) -> str:
-    """Return an annotation for the documentation: ``float``, ``list[int]``, ``per sample float``."""
+    """Return an annotation for the documentation: ``float``, ``list[int]``, ``float or node``."""
     origin = typing.get_origin(annotation)
     if origin is Annotated:
         inner, *notes = typing.get_args(annotation)

@@ -203,10 +203,10 @@ fed_source = declaration_of(FedSource)
 
 
 def _check_options(arguments: Mapping[str, Any]) -> None:
-    """Refuse values that DALI refuses of options that have no effect here.
+    """Refuse the values that DALI refuses, although these options have no effect in dalify.
 
     Raises:
-        ArgumentValueError: no batch would be prefetched, or an option requires another one.
+        ArgumentValueError: `prefetch_queue_depth` is less than 1, or `use_o_direct` is used without `dont_use_mmap`.
     """
     if arguments["prefetch_queue_depth"] < 1:
         raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {arguments['prefetch_queue_depth']}.")

@@ -379,7 +379,7 @@ def test_caches_refuse_functions_of_unknown_state() -> None:
         ("resize.mine", "fn.resize exists, and an operator and a namespace cannot have the same name"),
         ("seed", "dalify.eager.seed exists"),
         ("compose", "dalify.ops.Compose exists"),
-        ("readers.mine", "namespaces called readers"),
+        ("readers.mine", "namespace named readers"),
         ("_mine", "cannot be the name"),
         ("Mine", "cannot be the name"),
         ("two words", "cannot be the name"),

@@ -154,4 +154,4 @@ def test_decoders_share_options(name: str) -> None:
     names = list(found.parameters)
     first = names.index(DECODING[0])
     assert names[first : first + 5] == DECODING
-    assert "    affine: accepted without effect: threads are not bound to cores.\n" in found.doc
+    assert "    affine: accepted but ignored: threads are not bound to cores.\n" in found.doc
