@@ -21,7 +21,7 @@ def check_agreement(if_true: Spec, if_false: Spec, variable: str, lines: Any, si
     Args:
         if_true: spec of the value from the true branch.
         if_false: spec of the value from the false branch.
-        variable: name in the user's code; "and" or "or" for the result of this operator.
+        variable: name in the user's code; "and" or "or" for the result of such an expression.
         lines: where the two values were defined; without them and a name, the values are samples of one batch.
         sides: names of the two branches in messages.
 

@@ -60,7 +60,7 @@ def torch_dtype(dtype: DALIDataType) -> Any:
     return getattr(torch, str(dtype.numpy))
 
 
-_torch: Any = torch  # it does not declare the parameter of from_numpy
+_torch: Any = torch  # torch does not annotate the parameter of from_numpy
 
 
 def array_of(tensor: Any, dtype: DALIDataType) -> np.ndarray[Any, Any]:

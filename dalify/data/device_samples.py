@@ -29,7 +29,7 @@ class DeviceSamples:
         dense: the samples as one tensor ``[N, ...]`` if it exists; otherwise None.
 
     Attributes:
-        table: precomputed facts about the shapes, or None.
+        table: tables precomputed from the shapes, or None.
     """
 
     __slots__ = ("block", "dense", "offsets", "shapes", "table")
@@ -88,7 +88,7 @@ class DeviceSamples:
 
     @property
     def array(self) -> Any:
-        """As in `Samples`: `dense`."""
+        """The same as `dense`; `Samples` has both attributes."""
         return self.dense
 
     @property

@@ -99,7 +99,7 @@ class BufferPool:
         return array if array.dtype == dtype else array.view(dtype)  # the array interface does not support bfloat16
 
     def _take_larger(self, rounded: int) -> tuple[deque[_Memory], _Memory] | None:
-        """Take the smallest unused block that is at most half larger; return it after the blocks of its size."""
+        """Take the smallest unused block that is larger by at most half; return the blocks of its size, and it."""
         most = rounded + rounded // 2
         for size in sorted(size for size, free in list(self._free.items()) if free and rounded < size <= most):
             free = self._free[size]

@@ -44,7 +44,7 @@ _OWN_FILE = re.compile(r"[0-9a-f]{30}(\.[0-9a-f]{16}\.part)?")
 _READ_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
 _LOCK_TIMEOUT_S = 0.25  # short, since not caching a sample is cheaper than waiting
 _COUNTING_TIMEOUT_S = 10.0
-_RECHECK_S = 60.0  # time until a full folder is checked again
+_RECHECK_S = 60.0  # time until a full folder is checked again, and minimum interval at which use is recorded
 _IN_USE_S = 3600.0  # samples of other graphs are kept for this time after their last use
 
 

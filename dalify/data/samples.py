@@ -44,8 +44,8 @@ class Samples:
         like: an empty array, which carries the element type for compiled code.
         array: the samples as one array ``[N, ...]`` if they are one; each is contiguous. Otherwise None.
         dense: `array` if it is contiguous, otherwise None.
-        table: precomputed facts about the shapes, or None.
-        parsed: data that a decoder has parsed before its turn, or None.
+        table: tables precomputed from the shapes, or None.
+        parsed: the result of the function `parse` of a decoder on the device, or None.
     """
 
     __slots__ = (
@@ -62,7 +62,7 @@ class Samples:
         "table",
     )
 
-    # Of an array they are computed when a kernel needs them, see `__getattr__`: many use only the array.
+    # Many kernels use only `array`. Its addresses and shapes are computed when they are first read, by `__getattr__`.
     addresses: Integers
     shapes: Integers
 
@@ -125,15 +125,16 @@ class Samples:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Integers:
-            """Compute an attribute that is not set yet; then reading it is not a function call."""
+            """Compute and set an attribute when it is first read; later reads do not call this function."""
             if name == "shapes":
                 self.shapes = _repeated(len(self.array), self.array.shape[1:])
                 return self.shapes
             if name == "addresses":
                 dense = self.array
                 offsets = _multiples(len(dense), dense.strides[0] if len(dense) else 0)
-                # Each sample is contiguous, but perhaps not the array. NumPy takes longer to return an address. The
-                # attribute is set last, because other threads read that of a shared constant.
+                # Each sample is contiguous, but perhaps not the array. A compiled function gets the address, because
+                # NumPy takes longer. The attribute is set last, because other threads read the attribute of a shared
+                # constant.
                 self.addresses = _in_block(offsets, dense[:1].reshape(-1).view(_BYTES))
                 return self.addresses
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -244,7 +245,7 @@ class Samples:
         return Samples(self.addresses[indices], rows_at(self.shapes, indices), self.dtype, self._owner, strides)
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
-        """Yield the samples as arrays, for code that is not compiled. They are valid as long as the memory."""
+        """Yield the samples as arrays, for code that is not compiled. They do not keep their memory alive."""
         dense = self.dense
         if dense is not None and dense.ndim > 1 and dense.flags.writeable:
             yield from dense
@@ -276,7 +277,7 @@ def _in_block(offsets: Integers, block: np.ndarray[Any, Any]) -> Integers:
     return addresses
 
 
-# Most chunks have the same number of samples, and of some results the same shape. Nothing changes these tables.
+# Most chunks have the same number of samples, and some results the same shape. The arrays are never modified.
 @lru_cache(64)
 def _multiples(count: int, step: int) -> Integers:
     return counting(count) * step
@@ -297,7 +298,7 @@ def _repeated_steps(count: int, shape: tuple[int, ...]) -> Integers:
 class _Memory:
     """The memory of this process as bytes, with NumPy's array interface."""
 
-    # Address 0 would be no memory for NumPy.
+    # NumPy takes address 0 as no memory.
     __array_interface__: ClassVar[dict[str, Any]] = {
         "version": 3, "data": (1, False), "shape": (sys.maxsize - 1,), "typestr": "|u1",
     }  # fmt: skip

@@ -181,7 +181,7 @@ class TensorCPU(Tensor):
 
     @property
     def __array_struct__(self) -> Any:
-        """The same for C, which NumPy prefers: it takes half the time."""
+        """The array interface for C code, which NumPy prefers because it takes half the time."""
         if is_bfloat16(self._array.dtype):
             raise AttributeError("__array_struct__")
         return self._array.__array_struct__

@@ -124,7 +124,7 @@ class _TensorList(Generic[_T]):
         return self._dense() if self.is_dense_tensor() else join_samples(self._batch.samples)
 
     def _joined(self) -> Array:
-        """Return the first elements of samples of different shapes, after moving these to one block if necessary."""
+        """Return an array that starts at the first element; samples that are not adjacent are copied to a block."""
         batch = self._batch
         filled = [sample for sample in batch.samples if math.prod(sample.shape)]
         ends = [address_of(sample) + math.prod(sample.shape) * sample.dtype.itemsize for sample in filled]
@@ -149,7 +149,8 @@ class _TensorList(Generic[_T]):
     def data_ptr(self) -> int:
         """Return the address of the first element; the samples follow one another.
 
-        Samples that do not are copied to one block first; tensors and arrays that were taken of them keep the former.
+        Samples that are not adjacent are copied to one block first. Tensors and arrays that were created from them
+        before keep the old memory.
         """
         return address_of(self._dense() if self.is_dense_tensor() else self._joined())
 
@@ -261,12 +262,12 @@ class TensorListCPU(_TensorList[TensorCPU]):
     def from_dlpack_list(
         list_of_objects: Iterable[Any], layout: str | None = None, contiguous: bool = False
     ) -> TensorListCPU:
-        """Return a list of objects that support DLPack.
+        """Return a tensor list of objects that support DLPack.
 
         Args:
             list_of_objects: one for each sample.
             layout: layout of a sample.
-            contiguous: copy all samples to one block; False: no copies.
+            contiguous: copy samples of equal shapes to one block; False: no copies.
         """
         found = TensorListCPU(list(list_of_objects), layout or "", contiguous=False)
         if contiguous and found.is_dense_tensor():
@@ -309,13 +310,13 @@ class TensorListGPU(_TensorList[TensorGPU]):
     def from_dlpack_list(
         list_of_objects: Iterable[Any], layout: str | None = None, stream: Any = None, contiguous: bool = False
     ) -> TensorListGPU:
-        """Return a list of objects that support DLPack.
+        """Return a tensor list of objects that support DLPack.
 
         Args:
             list_of_objects: one for each sample.
             layout: layout of a sample.
             stream: accepted but ignored.
-            contiguous: copy all samples to one block; False: no copies.
+            contiguous: copy samples of equal shapes to one block; False: no copies.
         """
         found = TensorListGPU(list(list_of_objects), layout or "", contiguous=False)
         if contiguous and found.is_dense_tensor():
