@@ -34,7 +34,7 @@ class OperatorInstance:
                     f"{name}() takes no inputs: they are passed to its instances.", hint=f"Write {name}(...)(x)."
                 )
             self.operator.check_names(arguments)
-        # As in DALI, a list that the program changes before the call is the one that the constructor got.
+        # Lists are copied, so that changes to them after the constructor have no effect, as in DALI.
         self.arguments = {name: self._copied(name, value) for name, value in arguments.items()}
 
     def _copied(self, name: str, value: Any) -> Any:

@@ -60,8 +60,8 @@ def python_op_factory(
     Args:
         name: name of the class.
         schema_name: schema name of the operator: ``Resize``, ``readers__File``.
-        internal_schema_name: no effect.
-        generated: no effect.
+        internal_schema_name: accepted but ignored.
+        generated: accepted but ignored.
 
     Raises:
         UnknownOperatorError: there is no such operator.

@@ -218,7 +218,7 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
         """Return the value for the samples of this run: a tensor list. In debug mode only.
 
         Returns:
-            None inside a condition that is true for no sample.
+            the samples; None inside a condition that is true for no sample.
 
         Raises:
             PipelineStateError: the pipeline does not run with ``debug=True``, or the run has ended.
@@ -318,7 +318,7 @@ def merge(
         condition: one boolean or number per sample.
         if_true: value from the true branch of the condition, or before it.
         if_false: value from the false branch, or before it.
-        name: name of the variable, for messages; "and" or "or" for the result of this operator.
+        name: name of the variable, for messages; "and" or "or" for the result of such an expression.
         lines: where the two values were assigned.
     """
     edges, device = on_one_device([if_true.edge, if_false.edge])

@@ -20,7 +20,7 @@ Compute = Callable[[Operator, Sequence[Any], Mapping[str, Any]], Any]
 
 
 class Evaluator:
-    """Decides what happens to calls. The evaluator around it decides whatever a subclass does not.
+    """Handles calls of operators. The evaluator around it handles the calls that a subclass does not handle.
 
     Attributes:
         outer: the evaluator that was active before; None without one.

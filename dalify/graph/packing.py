@@ -33,7 +33,7 @@ class _PackedBranch(NamedTuple):
 
 
 class PackedNode(NamedTuple):
-    """A node without inputs, arguments and branch; and these without nodes."""
+    """A node without inputs, arguments and branch, and these with indices in place of nodes."""
 
     node: Node
     inputs: tuple[PackedEdge | None, ...]

@@ -84,7 +84,7 @@ def make_node(
 
 @contextmanager
 def called_as(operator: Operator, name: str) -> Generator[None]:
-    """Within it, errors call an operator by another name, which the program uses for it.
+    """Inside the ``with`` block, errors name an operator as the program does.
 
     Args:
         operator: the operator.

@@ -173,7 +173,7 @@ def _prepared(call: BoundCall) -> prepared.Prepared:
 
 
 def adapt_error(error: DalifyError, call: BoundCall) -> None:
-    """Omit the number of an only sample, and add a hint if an argument is a list with as many values as samples."""
+    """Omit the sample number of a single sample; add a hint if a list has as many values as there are samples."""
     if call.kind != "batch":
         error.sample = None
         return
@@ -306,7 +306,7 @@ def make_eager(operator: Operator, public_name: str) -> Callable[..., Any]:
         public_name: how users write it.
 
     Raises:
-        UnknownOperatorError: a source of data, which has a state and belongs into a pipeline.
+        UnknownOperatorError: the operator is a data source, which has a state and runs only in pipelines.
     """
     if isinstance(operator, Source):
         raise UnknownOperatorError(

@@ -1,7 +1,7 @@
 """The random number generator of immediate calls: a seed and the number of random calls.
 
-Every random call takes the next number, like every batch of a pipeline, so no two calls draw the same random numbers in
-any thread.
+Every random call takes the next number, like every batch of a pipeline. So two calls never draw the same random
+numbers, also in different threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Conversion of inputs and results of immediate calls.
 
-A tensor list, or a list of arrays or bytes, is a batch; anything else is one sample, also an array with any number of
-dimensions. A list of numbers is one array.
+A tensor list, or a list of arrays or bytes, is a batch. Everything else is one sample, including arrays with any number
+of dimensions. A list of numbers is one array.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ __all__ = ["Call", "Recorded", "Result", "kind_of_result"]
 _numbers = itertools.count()
 
 
-_nodes: Recent[Node] = Recent(4096)  # whose inputs are placeholders; calls of one kind share one
+_nodes: Recent[Node] = Recent(4096)  # nodes with placeholders as inputs, shared by calls of one kind
 
 
 class Recorded(Protocol):
