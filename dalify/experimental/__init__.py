@@ -1,1 +1,1 @@
-"""DALI's experimental package: ``dalify.experimental.dynamic`` has operators without a pipeline, under DALI's names."""
+"""DALI's experimental package: operators without a pipeline (``dynamic``) and torchvision's transforms."""

@@ -30,7 +30,7 @@ class Batch(Arithmetic):
         dtype: element type; by default the type of the first sample. Required for an empty list.
         device: device of the data; by default their current device.
         layout: letters of the dimensions of a sample.
-        invocation_result: accepted.
+        invocation_result: accepted but ignored.
         copy: copy the data; otherwise the memory is shared if possible.
     """
 

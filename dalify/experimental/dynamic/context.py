@@ -70,7 +70,7 @@ class ThreadPool(HelperThreads):
 
     Args:
         num_threads: number of threads including the caller's; default ``get_num_threads()``.
-        device_id: index of the accelerator, -1 for the current one; accepted and ignored.
+        device_id: index of the accelerator, -1 for the current one; only the property `device_id` uses it.
 
     Raises:
         ArgumentValueError: ``num_threads`` is not positive.

@@ -24,7 +24,7 @@ class Device:
 
     Raises:
         ArgumentTypeError: ``name`` is not a string.
-        ArgumentValueError: the device does not exist, or an index was specified for the CPU.
+        ArgumentValueError: the name is not the name of a device, or an index was specified for the CPU or twice.
     """
 
     __slots__ = ("device_id", "device_type")
@@ -130,7 +130,7 @@ def device(obj: Any, id: int | None = None) -> Device | None:
 
     Raises:
         ArgumentTypeError: the value does not describe a device.
-        ArgumentValueError: the device does not exist, or has two indices.
+        ArgumentValueError: the name is not the name of a device, or an index was specified twice or without a name.
     """
     if obj is None:
         return None

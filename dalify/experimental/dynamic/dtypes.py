@@ -46,8 +46,8 @@ class DType:
         significand_bits: significand bits of a floating-point type; otherwise None.
         type_id: the same type in ``dalify.types``; None if arrays of it are not supported.
         name: short name, ``f32``.
-        bytes: size of an element in bytes, if it differs from that of its bits.
-        docs: accepted.
+        bytes: size of an element in bytes; by default `bits` divided by 8, rounded up.
+        docs: accepted but ignored.
     """
 
     Kind = Kind
@@ -171,7 +171,8 @@ def dtype(*args: Any) -> DType:
     """Convert a value to an element type.
 
     Args:
-        args: one value: a DType, one of ``dalify.types``, a type of NumPy or torch, ``float``, ``bool`` or a name.
+        args: one value: a DType, one of ``dalify.types``, a type of NumPy or torch, ``int``, ``float``, ``bool`` or a
+            name.
             Several values are arguments of ``DType``.
 
     Raises:

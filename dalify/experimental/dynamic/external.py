@@ -124,7 +124,7 @@ class ExternalSource:
 
         Args:
             batch_size: size of batches.
-            ctx: accepted.
+            ctx: accepted but ignored.
         """
         while True:
             try:

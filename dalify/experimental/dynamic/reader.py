@@ -49,10 +49,10 @@ class Reader:
 
     Args:
         max_batch_size: size of the batches of ``next_epoch()``; without it, single samples are returned.
-        name: accepted.
+        name: accepted but ignored.
         device: device of the outputs.
-        num_inputs: accepted.
-        enable_checkpointing: accepted; states can always be saved.
+        num_inputs: accepted but ignored.
+        enable_checkpointing: accepted but ignored: states can always be saved.
         arguments: arguments of the reader in ``fn.readers``.
 
     Raises:
@@ -97,7 +97,7 @@ class Reader:
         Args:
             batch_size: must always be the same; default ``max_batch_size``.
             ctx: specifies the number of threads that decode and read; by default the current context.
-            capture: accepted; the values are the same.
+            capture: has no effect on the results; it requires a batch size, as in DALI.
 
         Raises:
             ArgumentValueError: the batch size differs from the previous one, or exceeds ``max_batch_size``, or
@@ -227,7 +227,7 @@ class Reader:
         """Return the position of the reader: the sample after the last received sample.
 
         Args:
-            cuda_stream: accepted.
+            cuda_stream: accepted but ignored.
 
         Raises:
             CheckpointError: no sample was read yet.

@@ -109,7 +109,7 @@ class RNG:
         """Return the position of the generator.
 
         Args:
-            cuda_stream: accepted, as in readers.
+            cuda_stream: accepted but ignored, as in readers.
         """
         return self.state
 

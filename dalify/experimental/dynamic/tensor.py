@@ -30,7 +30,7 @@ class Tensor(Arithmetic, metaclass=NotIterable):
         layout: letters of the dimensions.
         batch: a batch that contains the sample, instead of ``data``.
         index_in_batch: index of the sample in the batch.
-        invocation_result: accepted.
+        invocation_result: accepted but ignored.
         copy: copy the data; otherwise the memory is shared if possible.
     """
 

@@ -123,7 +123,7 @@ class ToTorch(_Mapped[tuple[Any, ...]]):
 
     Args:
         source: the node.
-        output_stream: accepted: tensors are ready on torch's current stream.
+        output_stream: accepted but ignored: tensors are ready on torch's current stream.
     """
 
     def __init__(self, source: BaseNode[dict[str, Any]], output_stream: Any = None) -> None:

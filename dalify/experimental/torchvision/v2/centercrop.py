@@ -1,4 +1,4 @@
-"""CenterCrop."""
+"""The transform ``CenterCrop``."""
 
 from __future__ import annotations
 

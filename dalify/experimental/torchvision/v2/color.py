@@ -1,4 +1,4 @@
-"""ColorJitter, Grayscale and RandomGrayscale."""
+"""The transforms ColorJitter, Grayscale and RandomGrayscale."""
 
 from __future__ import annotations
 

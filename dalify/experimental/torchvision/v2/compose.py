@@ -42,7 +42,7 @@ class Compose:
         dali_pipeline_kwargs: further arguments of ``Pipeline``, such as ``seed``.
 
     Raises:
-        WrongObjectError: an item is not a transform of this module.
+        WrongObjectError: an item is not a transform of this package.
 
     Attributes:
         active_pipeline: the pipeline of the last call; None before the first one.

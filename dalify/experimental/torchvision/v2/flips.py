@@ -1,4 +1,4 @@
-"""RandomHorizontalFlip and RandomVerticalFlip."""
+"""The transforms RandomHorizontalFlip and RandomVerticalFlip."""
 
 from __future__ import annotations
 

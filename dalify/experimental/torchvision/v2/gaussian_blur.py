@@ -1,4 +1,4 @@
-"""GaussianBlur."""
+"""The transform ``GaussianBlur``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalize."""
+"""The transform ``Normalize``."""
 
 from __future__ import annotations
 

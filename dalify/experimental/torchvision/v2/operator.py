@@ -113,7 +113,7 @@ class Images:
         return replace(self.call("slice", start=[0], shape=[1], axes=[axis]), channels=1)
 
     def uniform(self, low: float, high: float, seed: int = -1) -> Any:
-        """Draw a number, one per image in a pipeline; if the bounds are equal, return them."""
+        """Draw a number, one per image in a pipeline; if the bounds are equal, return this number."""
         return low if low == high else self.operators.random.uniform(range=[low, high], seed=seed)
 
     def moved(self, device: str) -> Images:
@@ -161,7 +161,7 @@ def checked_transforms(transforms: Sequence[Any]) -> Sequence[Any]:
     """Return a list of transforms.
 
     Raises:
-        WrongObjectError: an item is not a transform of this module.
+        WrongObjectError: an item is not a transform of this package.
     """
     for transform in transforms:
         if not isinstance(transform, Operator):

@@ -1,4 +1,4 @@
-"""Pad."""
+"""The transform ``Pad``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RandomApply."""
+"""The transform ``RandomApply``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RandomApply(Operator):
 
     Raises:
         ArgumentValueError: the probability is not between 0 and 1.
-        WrongObjectError: an item is not a transform of this module.
+        WrongObjectError: an item is not a transform of this package.
     """
 
     def __init__(self, op_list: Sequence[Callable[..., Any]], p: float = 0.5, device: Device = "cpu") -> None:

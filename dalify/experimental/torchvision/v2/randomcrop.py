@@ -1,4 +1,4 @@
-"""RandomCrop and RandomResizedCrop."""
+"""The transforms RandomCrop and RandomResizedCrop."""
 
 from __future__ import annotations
 

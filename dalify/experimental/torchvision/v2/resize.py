@@ -1,4 +1,4 @@
-"""Resize."""
+"""The transform ``Resize``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""center_crop."""
+"""The function ``center_crop``."""
 
 from __future__ import annotations
 

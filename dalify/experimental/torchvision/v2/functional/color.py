@@ -1,4 +1,4 @@
-"""to_grayscale and rgb_to_grayscale."""
+"""The functions to_grayscale and rgb_to_grayscale."""
 
 from __future__ import annotations
 

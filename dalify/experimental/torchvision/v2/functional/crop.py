@@ -1,4 +1,4 @@
-"""crop and resized_crop."""
+"""The functions crop and resized_crop."""
 
 from __future__ import annotations
 

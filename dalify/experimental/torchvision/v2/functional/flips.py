@@ -1,4 +1,4 @@
-"""horizontal_flip and vertical_flip."""
+"""The functions horizontal_flip and vertical_flip."""
 
 from __future__ import annotations
 

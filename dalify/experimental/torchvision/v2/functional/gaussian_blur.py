@@ -1,4 +1,4 @@
-"""gaussian_blur."""
+"""The function ``gaussian_blur``."""
 
 from __future__ import annotations
 

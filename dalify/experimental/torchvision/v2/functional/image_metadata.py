@@ -1,4 +1,4 @@
-"""get_size, get_image_size and get_dimensions."""
+"""The functions get_size, get_image_size and get_dimensions."""
 
 from __future__ import annotations
 

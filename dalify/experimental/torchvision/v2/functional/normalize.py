@@ -1,4 +1,4 @@
-"""normalize."""
+"""The function ``normalize``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pad."""
+"""The function ``pad``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""resize."""
+"""The function ``resize``."""
 
 from __future__ import annotations
 

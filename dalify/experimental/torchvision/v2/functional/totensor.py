@@ -1,4 +1,4 @@
-"""pil_to_tensor, to_tensor and to_pil_image."""
+"""The functions pil_to_tensor, to_tensor and to_pil_image."""
 
 from __future__ import annotations
 
