@@ -183,8 +183,8 @@ class MediaApiDataLoader:
         sampler: the order; by default the order of the dataset. The user must call its ``set_epoch``, as with torch.
         batch_size: samples of a batch.
         num_workers: number of threads; 0 for the number of CPUs, at most 8.
-        pin_memory: accepted and ignored: results are already on the accelerator.
-        pin_memory_device: accepted and ignored.
+        pin_memory: accepted but ignored: results are already on the accelerator.
+        pin_memory_device: accepted but ignored.
         is_training: whether crops and flips are random.
         seed: seed of the random numbers.
 

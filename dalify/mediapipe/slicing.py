@@ -31,7 +31,7 @@ class SliceOptions(Parameters):
         slice_index: index of this device.
         drop_remainder: drop the last batch if it is incomplete.
         pad_remainder: pad the last batch with the last item; otherwise with random items.
-        max_file: accepted and ignored: there are no buffers of fixed size.
+        max_file: accepted but ignored: there are no buffers of fixed size.
     """
 
     shuffle: bool = True

@@ -61,7 +61,7 @@ class GenericIterator(PrivateFields):
         auto_reset: whether the next epoch starts automatically: True, "yes", False, None or "no". A new ``for`` loop
             always starts it.
         fill_last_batch: deprecated; True is FILL, False is PARTIAL.
-        dynamic_shape: accepted without effect; shapes can always change.
+        dynamic_shape: accepted but ignored: shapes can always change.
         last_batch_padded: with ``size``: the reader has ``pad_last_batch=True``.
         last_batch_policy: FILL, DROP or PARTIAL.
         prepare_first_batch: start to compute the first batches immediately.

@@ -21,7 +21,7 @@ class OperatorSpec:
 
     Attributes:
         name: name of the operator.
-        guid: accepted.
+        guid: accepted but ignored.
         num_outputs: number of its results.
         params: names of its arguments, with their defaults.
         node_class: the class that reads.
@@ -57,15 +57,15 @@ class Schema:
 
         Args:
             name: name of the operator.
-            guid: accepted.
+            guid: accepted but ignored.
             min_inputs: must be 0, because readers have no inputs.
             max_inputs: must be 0.
-            input_keys: accepted.
+            input_keys: accepted but ignored.
             num_outputs: number of its results; the first is files, or paths of files.
             params: names of its arguments, with their defaults.
-            cparams: accepted.
+            cparams: accepted but ignored.
             node_class: derived from ``MediaReaderNode``.
-            dtype: accepted.
+            dtype: accepted but ignored.
 
         Raises:
             ArgumentTypeError: the class is not a reader.

@@ -136,8 +136,8 @@ def CropWindowGen(
 
     Args:
         files: paths or files of images.
-        resize_width: accepted and ignored: the decoder determines the size.
-        resize_height: accepted and ignored.
+        resize_width: accepted but ignored: the decoder determines the size.
+        resize_height: accepted but ignored.
         type: type of window, see ``randomCropType``; the decoder handles CENTER_CROP and no crop.
         windows: area, aspect ratio and seed of random windows.
 
@@ -184,7 +184,7 @@ def ImageDecoder(
         random_crop_type: see ``randomCropType``. Both random types crop a random area and aspect ratio; CENTER_CROP
             resizes until the image covers the size and crops the center.
         windows: area, aspect ratio and seed of random windows.
-        decoder_stage: accepted and ignored; all stages are executed.
+        decoder_stage: accepted but ignored; all stages are executed.
         crop_after_resize: [left, top, width, height] in pixels, cropped from the resized image.
 
     Returns:

@@ -232,7 +232,7 @@ def Resize(
         scaleDim1: factor of the width.
         scaleDim2: factor of the height.
         scaleDim3: factor of the depth; must be 1.
-        cubicCoeffA: accepted and ignored; DALI's value, -0.5, is used.
+        cubicCoeffA: accepted but ignored; DALI's value, -0.5, is used.
         dtype: dtype of the result; by default the dtype of the images.
 
     Returns:
@@ -307,8 +307,8 @@ def GaussianBlur(
         x: images or volumes.
         sigmas: standard deviations in pixels, positive.
         maxSigma: determines the window size of all samples: ``2 * ceil(3 * maxSigma) + 1``.
-        minSigma: accepted and ignored.
-        shape: accepted and ignored.
+        minSigma: accepted but ignored.
+        shape: accepted but ignored.
         dtype: dtype of the result.
     """
     del minSigma, shape

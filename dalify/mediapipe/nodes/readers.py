@@ -152,7 +152,7 @@ def ReadNumpyDatasetFromDir(
         pattern: file name pattern for each output ("x_*.npy"); files are matched in the order of their names.
         file_list: the files, one list for each output (or a list, for one output), instead of `dir`.
         shuffle_across_dataset: divide the dataset into slices again in each epoch.
-        dense: accepted and ignored; arrays may differ in shape.
+        dense: accepted but ignored; arrays may differ in shape.
         dtype: dtype, one for all or one per output.
         seed: seed of the order.
         slices: order, slice and padding.

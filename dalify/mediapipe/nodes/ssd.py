@@ -198,7 +198,7 @@ def SSDMetadata(
         labels: one for each box.
         lengths: number of boxes.
         flip: one number for each image; required for the flip.
-        workers: accepted and ignored: the threads of the pipe are used.
+        workers: accepted but ignored: the threads of the pipe are used.
         serialize: the steps, from ``MetadataOps``, in order.
         seed: seed of the windows.
 

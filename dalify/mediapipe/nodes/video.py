@@ -215,8 +215,8 @@ def VideoDecoder(
         random_crop_type: see ``ImageDecoder``.
         windows: area, aspect ratio and seed of random windows.
         frames_per_clip: number of frames of a clip, if no input specifies them.
-        max_frame_vid: accepted and ignored: there are no buffers of fixed size.
-        dpb_size: accepted and ignored.
+        max_frame_vid: accepted but ignored: there are no buffers of fixed size.
+        dpb_size: accepted but ignored.
 
     Returns:
         uint8 clips.

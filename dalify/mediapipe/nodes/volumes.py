@@ -37,7 +37,7 @@ def BasicCrop(
     Args:
         volume: CDHW, in NumPy's order.
         patch_size: [width, height, depth].
-        num_channels: accepted and ignored.
+        num_channels: accepted but ignored.
         center_crop: crop the center; otherwise the first corner.
     """
     del num_channels
@@ -70,7 +70,7 @@ def RandomBiasedCrop(
         patch_size: [width, height, depth].
         over_sampling: probability of a patch that contains an object.
         seed: seed of the random numbers.
-        num_channels: accepted and ignored.
+        num_channels: accepted but ignored.
     """
     del num_channels
     _check(images, labels)
@@ -108,7 +108,7 @@ def Zoom(
         labels: CDHW; resized with nearest-neighbor interpolation.
         crop_size: ``[N, 3]``: depth, height, width of the crop.
         patch_size: [width, height, depth].
-        num_channels: accepted and ignored.
+        num_channels: accepted but ignored.
     """
     del num_channels
     _check(images, labels)

@@ -17,12 +17,12 @@ class MediaReaderNode(media_ext_reader_op_impl):
 
     Args:
         name: name of the operator.
-        guid: accepted.
+        guid: accepted but ignored.
         device: device argument of the operator.
         inputs: empty.
         params: arguments of the operator.
-        cparams: accepted.
-        node_attr: accepted.
+        cparams: accepted but ignored.
+        node_attr: accepted but ignored.
     """
 
     def __init__(

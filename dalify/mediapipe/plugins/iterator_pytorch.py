@@ -61,8 +61,8 @@ class PytorchIterator:
 
     Args:
         mediapipe: the pipe; it is built here if necessary.
-        device: accepted and ignored: tensors are on the device of the pipe.
-        fw_type: accepted and ignored.
+        device: accepted but ignored: tensors are on the device of the pipe.
+        fw_type: accepted but ignored.
         labels_dtype: dtype for integer outputs with one number per sample; None for no conversion.
         last_batch: a padded last batch is returned completely ("pad") or without padding ("partial"). A reader drops
             it with ``drop_remainder=True``.

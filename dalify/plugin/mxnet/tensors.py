@@ -26,7 +26,7 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
     Args:
         dali_tensor: the source.
         arr: the destination, of the same shape.
-        cuda_stream: accepted.
+        cuda_stream: accepted but ignored.
 
     Returns:
         ``arr``.

@@ -44,12 +44,12 @@ def numba_function(
         setup_fn: function that sets the shapes of the outputs; None: they have the shapes of the inputs.
         batch_processing: call ``run_fn`` once per batch, with a list of arrays for each output and input, instead of
             once per sample.
-        blocks: accepted; for a function on the GPU.
-        threads_per_block: accepted; for a function on the GPU.
+        blocks: accepted but ignored; for functions on the GPU.
+        threads_per_block: accepted but ignored; for functions on the GPU.
         device: ``cpu``.
         name: name of the operator.
         preserve: call it even if no output of the pipeline needs it.
-        bytes_per_sample_hint: accepted.
+        bytes_per_sample_hint: accepted but ignored.
 
     Returns:
         a graph value, or a list of several.

@@ -64,7 +64,7 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
     Args:
         dali_tensor: the source; all samples of a list.
         ptr: the destination: an integer or a ctypes pointer to host memory, or a Paddle tensor of equal shape and type.
-        cuda_stream: accepted.
+        cuda_stream: accepted but ignored.
 
     Returns:
         ``ptr``.

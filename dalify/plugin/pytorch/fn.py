@@ -39,7 +39,7 @@ def torch_python_function(
         device: ``cpu`` or ``gpu``; None: the device of the inputs.
         name: name of the operator.
         preserve: call it even if no output of the pipeline needs it.
-        bytes_per_sample_hint: accepted.
+        bytes_per_sample_hint: accepted but ignored.
 
     Returns:
         A graph value, a list of several, or None for ``num_outputs=0``.

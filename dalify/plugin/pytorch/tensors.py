@@ -32,7 +32,7 @@ def feed_ndarray(
     Args:
         dali_tensor: the source.
         arr: the destination, of the same shape and element type, on any device.
-        cuda_stream: accepted; the copy runs on torch's current stream.
+        cuda_stream: accepted but ignored: the copy runs on torch's current stream.
         non_blocking: do not wait for a copy from pinned memory to a device.
 
     Returns:

@@ -104,9 +104,9 @@ class DALIDataset(PipelineDataset):
             determine them.
         output_shapes: shapes of batches, or one shape; None is any extent or any shape. Dimensions of extent 1 that a
             shape does not contain are removed: labels ``[N, 1]`` can be declared as ``[N]``.
-        fail_on_device_mismatch: accepted; batches are returned in host memory.
+        fail_on_device_mismatch: accepted but ignored: batches are returned in host memory.
         options: batch_size, num_threads, device_id, prefetch_queue_depth: override the options of the pipeline;
-            exec_separated, exec_dynamic, cpu_prefetch_queue_depth, gpu_prefetch_queue_depth: accepted.
+            exec_separated, exec_dynamic, cpu_prefetch_queue_depth, gpu_prefetch_queue_depth: ignored.
 
     Raises:
         ArgumentValueError: an external source has no source, or the number of shapes is not the number of outputs.

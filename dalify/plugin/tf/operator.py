@@ -52,7 +52,7 @@ def DALIIteratorWrapper(  # noqa: N802 -- DALI's name
         dtypes: TensorFlow types, one per output.
         batch_size: batch size of a serialized pipeline; -1: the serialized value.
         prefetch_queue_depth: prefetch depth of a serialized pipeline.
-        exec_dynamic: accepted.
+        exec_dynamic: accepted but ignored.
         kwargs: num_threads, device_id: options of a serialized pipeline; others are accepted.
 
     Raises:
