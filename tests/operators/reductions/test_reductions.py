@@ -88,6 +88,12 @@ def test_mistakes_are_named(arguments, error, message):
         run_here(lambda dali, x: [dali.fn.reductions.sum(x, **arguments)], SAMPLES, layouts="HWC")
 
 
+@pytest.mark.parametrize("apply", [lambda fn, x: fn.reductions.sum(x, axes=[0]), lambda fn, x: fn.cat(x, x)])
+def test_axes_of_scalars_do_not_exist(apply):
+    with pytest.raises(IndexingError, match="axis 0 does not exist: the samples are scalars"):
+        run_here(lambda dali, x: [apply(dali.fn, x)], [np.float32(1), np.float32(2)])
+
+
 def test_a_center_that_does_not_fit():
     def graph(dali, x):
         return [dali.fn.reductions.variance(x, dali.fn.reductions.mean(x, axes=[0]), axes=[1])]
