@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from dalify.passes import PASSES
-from dalify.registry import KernelOperator, catalog, groups
+from dalify.registry import FedSource, KernelOperator, Reader, catalog, groups
+from dalify.registry.kernel_operator import Form
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dalify"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+PROSE = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)
+RULES = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # Below these folders a file may be named without its full path.
 ABBREVIATED = ("dropin/",)
 # Packages that select operators by role, without their names.
@@ -62,8 +65,7 @@ def test_operators_with_kernels_of_arrays_on_the_device_are_listed() -> None:
 
 
 def test_folders_of_tests_are_packages_or_listed() -> None:
-    rules = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    sentence = rules[rules.index("- The folders of `tests/`") : rules.index("Files are named after behavior")]
+    sentence = RULES[RULES.index("- The folders of `tests/`") : RULES.index("Files are named after behavior")]
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and any(path.glob("**/*.py"))}
     packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
     assert folders - packages == set(re.findall(r"`(\w+)/`", sentence)) - {"tests"}
@@ -75,6 +77,51 @@ def test_files_exist(name: str) -> None:
         PACKAGE / "plugin/pytorch" if name.startswith(ABBREVIATED) else ROOT if name.startswith("tests/") else PACKAGE
     )
     assert (folder / name).is_file()
+
+
+@pytest.mark.parametrize(("name", "file"), sorted(set(re.findall(r"`(\w+)`,? (?:\(|in |of )`([\w/]+\.py)`", PAGE))))
+def test_names_are_defined_in_their_files(name: str, file: str) -> None:
+    text = (PACKAGE / file).read_text(encoding="utf-8")
+    assert re.search(rf"^ *(?:(?:class|def) {name}\b|{name}\b.* = )", text, re.MULTILINE)
+
+
+def test_names_exist() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*") if path.suffix in {".py", ".cpp"})
+    words = set(re.findall(r"\w+", text))
+    quoted = [item for item in re.findall(r"`([^`]+)`", PROSE) if not item.startswith(("tests/", "lint-imports"))]
+    assert not {word for item in quoted for word in re.findall(r"[a-zA-Z_]\w+", item)} - words
+
+
+def test_kinds_of_operators_have_the_listed_decorators() -> None:
+    for name, kind in (("@operator", KernelOperator), ("@reader", Reader), ("@fed_source", FedSource)):
+        (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
+        attached = re.findall(r"`(\w+)`", row.split("|")[3])
+        assert attached
+        assert [item for item in attached if not hasattr(kind, item)] == []
+
+
+def test_forms_of_kernels_are_listed_with_their_decorators() -> None:
+    table = PAGE[PAGE.index("| form | attached by |") : PAGE.index("A kernel lists only the arguments that it uses")]
+    rows = {row.split("|")[1].strip(): row.split("|")[2] for row in table.splitlines()[2:] if row}
+    assert {name.replace(" ", "_").upper() for name in rows} == set(Form.__members__)
+    listed = {name for row in rows.values() for name in re.findall(r"`(\w+)`", row)}
+    forms = "|".join(name.removesuffix("_").lower() for name in Form.__members__)
+    assert listed == {name for name in dir(KernelOperator) if re.fullmatch(rf"(cpu_|gpu_|mixed_)({forms})|view", name)}
+
+
+def test_operators_that_create_views_are_listed() -> None:
+    (listed,) = re.findall(r"only creates views of other shapes or layouts \(([^)]+)\)", PAGE)
+    operators = [operator for name in catalog.names() if isinstance(operator := catalog.find(name), KernelOperator)]
+    views = {operator.name for operator in operators if any(k.form is Form.VIEW for k in operator.kernels.values())}
+    assert set(re.findall(r"\w+", listed)) == views
+
+
+def test_targets_of_make_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")]
+    named = {name for page in pages for name in re.findall(r"`make ([\w-]+)", page.read_text(encoding="utf-8"))}
+    assert named
+    assert named <= targets
 
 
 def test_passes_are_listed_in_their_order() -> None:
