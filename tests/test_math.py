@@ -102,7 +102,7 @@ def assert_alike(ours, theirs):
         )
 
 
-def test_all_functions_are_there(oracle):
+def test_all_functions_exist(oracle):
     theirs = importlib.import_module("nvidia.dali.math")
     names = {name for name in dir(theirs) if callable(getattr(theirs, name)) and not name.startswith("_")}
     assert names == set(math.__all__)
@@ -139,14 +139,14 @@ def test_clamp_compared_with_dali(oracle, dtype):
 
 
 @pytest.mark.parametrize("name", sorted({*UNARY} - {"rsqrt", "fabs", "ceil", "floor", "abs"}))
-def test_beside_numpy(name):
+def test_compared_with_numpy(name):
     x = np.array([0.5, 0.25, 0.9], np.float32) if "h" not in name[-1:] else np.array([1.5, 2.0, 0.7], np.float32)
     with np.errstate(invalid="ignore"):
         wanted = getattr(np, NUMPY.get(name, name))(x)
     np.testing.assert_allclose(computed("dalify", name, x), wanted, rtol=1e-6)
 
 
-def test_operands_that_are_none():
+def test_operands_that_are_not_numbers():
     @pipeline_def(batch_size=1, num_threads=1, device_id=None)
     def pipeline():
         return math.max(fn.random.uniform(), "a")

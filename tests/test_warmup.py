@@ -55,7 +55,7 @@ def test_files_are_read_in_one_call_as_in_large_batches(monkeypatch: pytest.Monk
     assert min(sizes) > 1
 
 
-def test_what_was_compiled_is_not_compiled_again(tmp_path: Path) -> None:
+def test_compiled_functions_are_not_compiled_again(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
     environment = {
         **os.environ,

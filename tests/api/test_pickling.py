@@ -10,17 +10,17 @@ from dalify.base.optional import LazyModule
 
 
 @pytest.mark.parametrize("namespace", [fn, fn.readers, ops, ops.readers], ids=lambda item: item.__name__)
-def test_namespaces_travel_by_name(namespace: object) -> None:
+def test_namespaces_are_pickled_by_name(namespace: object) -> None:
     assert cloudpickle.loads(cloudpickle.dumps(namespace)) is namespace
 
 
-def test_lazy_modules_travel_without_their_package() -> None:
+def test_lazy_modules_are_pickled_without_their_package() -> None:
     copied = cloudpickle.loads(cloudpickle.dumps(LazyModule("no_such_package", "this test", "nothing")))
     with pytest.raises(ImportError, match="this test needs the package 'no_such_package'"):
         _ = copied.anything
 
 
-def test_factories_of_pipelines_travel_by_value() -> None:
+def test_factories_of_pipelines_are_pickled_by_value() -> None:
     program = """
 from dalify import fn, pipeline_def
 

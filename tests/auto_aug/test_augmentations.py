@@ -84,21 +84,21 @@ def test_on_the_gpu(name, gpu):
 
 
 @pytest.mark.parametrize(("name", "enhance"), [("brightness", "Brightness"), ("contrast", "Contrast")])
-def test_enhancements_beside_pillow(name, enhance):
+def test_enhancements_compared_with_pillow(name, enhance):
     for sign, factor in ((1, 1.36), (-1, 0.64)):
         ours = augmented(partial(call(name, sign), augmentations), IMAGES)
         theirs = [np.array(getattr(ImageEnhance, enhance)(Image.fromarray(x)).enhance(factor)) for x in IMAGES]
         close(ours, theirs, tolerance=1)
 
 
-def test_sharpness_beside_pillow():
+def test_sharpness_compared_with_pillow():
     for sign, factor in ((1, 1.36), (-1, 0.64)):
         ours = augmented(partial(call("sharpness", sign), augmentations), IMAGES)
         theirs = [np.array(ImageEnhance.Sharpness(Image.fromarray(x)).enhance(factor)) for x in IMAGES]
         close([x[1:-1, 1:-1] for x in ours], [x[1:-1, 1:-1] for x in theirs])
 
 
-def test_values_beside_pillow():
+def test_values_compared_with_pillow():
     def plain(name, **options):
         return augmented(partial(call(name, **options), augmentations), IMAGES)
 

@@ -53,7 +53,7 @@ class TestAugmentation:
         with pytest.raises(ArgumentValueError, match=r"\(3, 2\)"):
             augmented(lambda x: two_axes(x, magnitude_bin=2, num_magnitude_bins=3), ZEROS)
 
-    def test_negated_by_chance(self):
+    def test_randomly_negated(self):
         own = shift.augmentation(randomly_negate=True)
         batch = [np.zeros((1, 1, 1), np.uint8)] * 400
         found = values(lambda x: own(x, magnitude_bin=1, num_magnitude_bins=2), batch)
@@ -69,7 +69,7 @@ class TestAugmentation:
 
         assert values(use) == [50, 100, -50, -100] * 4
 
-    def test_signs_mean_nothing_to_the_others(self):
+    def test_signs_do_not_change_augmentations_without_them(self):
         def use(data):
             return shift(data, magnitude_bin=signed_bin(1), num_magnitude_bins=2)
 
@@ -162,7 +162,7 @@ class TestAugmentation:
         with pytest.raises(IndexError, match=r"index 9 is out of range.*extent 9"):
             augmented(use, ZEROS)
 
-    def test_bins_that_are_no_integers(self):
+    def test_bins_that_are_not_integers(self):
         def use(data):
             return shift(data, magnitude_bin=fn.random.uniform(range=[0, 1]), num_magnitude_bins=2)
 
@@ -193,7 +193,7 @@ class TestAugmentation:
         with pytest.raises(ArgumentValueError, match="param_device must be one of cpu, gpu, auto; got 'tpu'"):
             augmentation(lambda data, _: data, param_device="tpu")
 
-    def test_what_is_no_graph_value(self):
+    def test_augmentations_must_return_graph_values(self):
         nothing = augmentation(lambda data, _: None, name="nothing")
         with pytest.raises(ArgumentTypeError, match="nothing returned NoneType"):
             augmented(nothing, ZEROS)
@@ -213,7 +213,7 @@ class TestSelect:
         assert [sample.shape[0] for sample in result] == [1, 2, 3, 4, 5, 6]
         assert [sample.flat[0] for sample in result] == [100, 1, 102, 3, 104, 5]
 
-    def test_inside_a_condition_and_beside_it(self):
+    def test_inside_and_outside_of_a_condition(self):
         def use(data):
             which = batch_of([0, 1, 2, 1] * 4)
             if which:  # true for 1 and 2: not to be taken for the choice of number 1

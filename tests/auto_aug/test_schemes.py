@@ -134,13 +134,13 @@ def test_trivial_augment_draws_operations_and_bins_evenly():
     assert max(kinds.values()) < 140
 
 
-def test_a_seed_does_not_join_operation_and_bin():
+def test_a_seed_selects_operation_and_bin_independently():
     suite = [marker(number) for number in range(4)]
     found = marks(lambda x: trivial_augment.apply_trivial_augment(suite, x, num_magnitude_bins=5, seed=9))
     assert len(set(found.tolist())) == 20
 
 
-def test_rand_augment_draws_each_step_anew():
+def test_rand_augment_draws_each_step_independently():
     suite = [marker(number) for number in range(3)]
     found = marks(lambda x: rand_augment.apply_rand_augment(suite, x, n=2, m=2, num_magnitude_bins=5))
     assert set(found.astype(int) // 100) == {10}  # twice 500
@@ -188,7 +188,7 @@ def test_seeds_of_numpy_types_do_not_overflow(number):
         assert np.array_equal(one, other)
 
 
-def test_samples_get_the_same_whatever_the_batch():
+def test_samples_do_not_depend_on_their_batch():
     def use(data):
         return trivial_augment.trivial_augment_wide(data)
 
@@ -221,7 +221,7 @@ def test_nothing_to_do():
             np.testing.assert_array_equal(one, other)
 
 
-def test_written_down_and_read_again():
+def test_saved_and_loaded():
     @pipeline_def(batch_size=4, num_threads=1, device_id=None, seed=2)
     def pipeline():
         data = fn.random.uniform(range=[0, 255], shape=[6, 7, 3], dtype=types.UINT8)

@@ -59,7 +59,7 @@ def test_nothing_within_two_seconds(clock: SimpleNamespace, monkeypatch: pytest.
     assert progress.seconds == pytest.approx(1.8)
 
 
-def test_a_line_with_a_count_that_goes_away(clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_with_a_count_that_is_cleared(clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     progress = CompileProgress()
@@ -84,7 +84,7 @@ def test_can_be_switched_off(clock: SimpleNamespace, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), None])
-def test_no_terminal_no_line(
+def test_nothing_is_printed_without_a_terminal(
     clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream)

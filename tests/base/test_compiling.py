@@ -160,7 +160,7 @@ def type_of(kernel: Any, array: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "e", "f", "d", "F", "D", ">i4", "M8[s]"])
-def test_types_of_arrays_are_those_of_numba(dtype: str) -> None:
+def test_types_of_arrays_equal_numba(dtype: str) -> None:
     kernel: Any = njit()(lambda x: x)
     plain: Any = numba.njit(lambda x: x)
     array = np.zeros((3, 4), dtype)
@@ -179,7 +179,7 @@ def test_types_of_arrays_are_those_of_numba(dtype: str) -> None:
         ("caller", "+ 1", "+ 2", "14"),
     ],
 )
-def test_a_change_is_noticed_in_whatever_file_it_is(
+def test_a_change_of_any_file_is_noticed(
     toy: Path, run: Callable[..., str], module: str, before: str, after: str, result: str
 ) -> None:
     run(toy)
@@ -289,7 +289,7 @@ def test_private_folder_where_nothing_else_can_be_written(
     assert run(toy, program, **settings) == "13 loaded"
 
 
-def test_nothing_at_all_can_be_written(toy: Path, run: Callable[..., str], tmp_path: Path) -> None:
+def test_no_folder_is_writable(toy: Path, run: Callable[..., str], tmp_path: Path) -> None:
     program = _refuse(repr([str(tmp_path)]))
     settings = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "nowhere")}
     program += f"tempfile.tempdir = {str(tmp_path / 'nowhere')!r}\n"
@@ -298,7 +298,7 @@ def test_nothing_at_all_can_be_written(toy: Path, run: Callable[..., str], tmp_p
     assert not saved(tmp_path)
 
 
-def test_a_user_without_a_home_leaves_the_working_folder_alone(
+def test_without_a_home_folder_the_working_folder_is_not_used(
     toy: Path, run: Callable[..., str], tmp_path: Path
 ) -> None:
     """`~` of a user without an entry remains `~`, and a folder of that name may contain code of another user."""
@@ -331,34 +331,34 @@ class TestPrivateFolder:
     def own(self, temporary: Path) -> Path:
         return temporary.resolve() / f"dalify-{os.geteuid()}"
 
-    def test_made(self, temporary: Path) -> None:
+    def test_created(self, temporary: Path) -> None:
         assert compiling._private_folder(is_made=False) is None
         assert compiling._private_folder(is_made=True) == self.own(temporary)
         assert compiling._private_folder(is_made=False) == self.own(temporary)
 
     @pytest.mark.parametrize("mode", [0o770, 0o707, 0o755, 0o1777])
-    def test_that_others_can_enter(self, temporary: Path, mode: int) -> None:
+    def test_accessible_to_others(self, temporary: Path, mode: int) -> None:
         self.own(temporary).mkdir()
         self.own(temporary).chmod(mode)
         assert compiling._private_folder(is_made=True) is None
 
-    def test_that_is_a_link(self, temporary: Path, tmp_path: Path) -> None:
+    def test_path_is_a_link(self, temporary: Path, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").mkdir(mode=0o700)
         self.own(temporary).symlink_to(tmp_path / "elsewhere")
         assert compiling._private_folder(is_made=True) is None
 
-    def test_that_is_a_file(self, temporary: Path) -> None:
+    def test_path_is_a_file(self, temporary: Path) -> None:
         self.own(temporary).write_text("")
         assert compiling._private_folder(is_made=True) is None
 
     @pytest.mark.parametrize(("mode", "is_trusted"), [(0o777, False), (0o770, False), (0o1777, True), (0o755, True)])
-    def test_whose_parent_others_can_write(self, temporary: Path, mode: int, is_trusted: bool) -> None:
+    def test_parent_is_writable_by_others(self, temporary: Path, mode: int, is_trusted: bool) -> None:
         temporary.chmod(mode)
         assert (compiling._private_folder(is_made=True) is not None) == is_trusted
 
     @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
     @pytest.mark.parametrize("whose", ["own", "parent"])
-    def test_of_somebody_else(self, temporary: Path, whose: str) -> None:
+    def test_of_another_user(self, temporary: Path, whose: str) -> None:
         self.own(temporary).mkdir(mode=0o700)
         os.chown(self.own(temporary) if whose == "own" else temporary, 65534, 65534)
         assert compiling._private_folder(is_made=True) is None

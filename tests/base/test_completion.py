@@ -20,7 +20,7 @@ def test_it_happens_once() -> None:
     assert done.wait(0.0)
 
 
-def test_all_that_wait_go_on() -> None:
+def test_all_waiting_threads_continue() -> None:
     done = Completion()
     gone_on: list[bool] = []
     threads = [threading.Thread(target=lambda: gone_on.append(done.wait())) for _ in range(5)]
@@ -34,7 +34,7 @@ def test_all_that_wait_go_on() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
-def test_an_interrupt_of_the_one_who_waits_does_no_harm() -> None:
+def test_an_interrupt_of_the_waiting_thread_loses_nothing() -> None:
     """threading.Event fails here: the thread that sets it finds its lock released."""
 
     def interrupt(*_: object) -> None:

@@ -31,7 +31,7 @@ def test_suggestions(value: object, options: list[object], suggestion: str) -> N
     assert text.partition(f"{value!r}.")[2] == suggestion
 
 
-def test_the_place_of_a_sample_is_one_line() -> None:
+def test_the_position_of_a_sample_is_one_line() -> None:
     error = DecodeError("damaged.")
     error.locate(sample=3, origin="/photos/\u00e9 a\nb\0\udcff.jpg")
     assert str(error).splitlines()[1:] == ["  sample 3 of the batch, from /photos/\u00e9 a\\nb\\x00\\udcff.jpg"]

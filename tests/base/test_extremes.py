@@ -29,6 +29,6 @@ def test_literal() -> None:
     assert [at_least_one(np.int64(value)) for value in (-2, 0, 1, 7)] == [1, 1, 1, 7]
 
 
-def test_the_second_number_where_one_is_nan() -> None:
+def test_the_second_number_is_returned_if_one_is_nan() -> None:
     assert both(np.nan, 2.0) == (2.0, 2.0)
     assert np.isnan(both(2.0, np.nan)).all()

@@ -20,7 +20,7 @@ with locked(Path(sys.argv[1]), 5.0) as lock:
 """
 
 
-def test_one_holder(tmp_path: Path) -> None:
+def test_one_owner_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with locked(path, 1.0) as one:
         assert one is not None

@@ -65,6 +65,6 @@ def kept() -> None:
     raise failure
 
 
-def test_what_callers_have_ends_with_the_error():
+def test_references_of_callers_end_with_the_error():
     assert not outlives(first_error)
     assert outlives(kept)  # what the class is for

@@ -37,7 +37,7 @@ assert owner.is_this_process
 
 
 @needs_posix
-def test_forks_are_no_owners_and_hooks_run_in_order() -> None:
+def test_forked_children_are_not_owners_and_hooks_run_in_order() -> None:
     result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 

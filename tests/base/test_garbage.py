@@ -64,7 +64,7 @@ def test_functions_are_compiled_without_it() -> None:
     assert gc.isenabled()
 
 
-def test_the_objects_of_an_imported_module_are_old_and_can_be_collected(tmp_path: Path) -> None:
+def test_objects_of_imported_modules_can_be_collected(tmp_path: Path) -> None:
     (tmp_path / "cyclic.py").write_text("class Node:\n    pass\n\n\nnode = Node()\nnode.itself = [node]\n")
     program = """
 import gc, sys, weakref
@@ -99,7 +99,7 @@ def test_objects_that_the_user_has_frozen_stay_frozen(monkeypatch: pytest.Monkey
     assert imported(new_module) is sys.modules[new_module]
 
 
-def test_a_module_that_is_loaded_costs_nothing(monkeypatch: pytest.MonkeyPatch, new_module: str) -> None:
+def test_loaded_modules_are_not_counted_or_frozen(monkeypatch: pytest.MonkeyPatch, new_module: str) -> None:
     """Each pipeline requires its optional packages; counting frozen objects traverses all of them."""
     module = imported(new_module)
     monkeypatch.setattr(gc, "get_freeze_count", lambda: pytest.fail("counted"))

@@ -112,14 +112,14 @@ def as_another_error() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("lose", [in_a_callback_of_c, in_a_destructor, as_another_error])
-def test_kept_where_it_would_be_lost(lose: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_that_would_be_lost_is_raised(lose: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     with pytest.raises(KeyboardInterrupt) as caught, kept_interrupts():
         lose()
     assert caught.value.__suppress_context__  # one traceback
 
 
-def test_kept_with_an_error_of_its_own() -> None:
+def test_errors_of_the_block_are_raised() -> None:
     with pytest.raises(ValueError, match="mine"), kept_interrupts():
         raise ValueError("mine")
 
@@ -186,7 +186,7 @@ STATUS = """
 """
 
 
-def test_the_status_is_that_of_sigint_though_threads_run_strings() -> None:
+def test_the_status_is_that_of_sigint_while_threads_run_code_strings() -> None:
     """Otherwise CPython resets the record of the KeyboardInterrupt, and the status is 1."""
     program = STATUS.format(before="atexit.register(ends.set); atexit.register(time.sleep, 0.1)")
     for _ in range(3):
@@ -195,7 +195,7 @@ def test_the_status_is_that_of_sigint_though_threads_run_strings() -> None:
         assert errors.count("Traceback") == 1
 
 
-def test_threads_that_run_on_do_not_keep_the_process() -> None:
+def test_threads_that_do_not_end_do_not_keep_the_process() -> None:
     code, out, errors = finished(STATUS.format(before="leave_running()"))
     assert (code, out) == (-signal.SIGINT, "earlier at exit\n")
     assert errors.count("Traceback") == 1
@@ -291,7 +291,7 @@ STORM = """
         ("deferred_interrupts", "kept_interrupts"),
     ],
 )
-def test_at_any_moment(names: tuple[str, ...]) -> None:
+def test_interrupts_at_any_time(names: tuple[str, ...]) -> None:
     """Also when entering and leaving blocks: each interrupt is raised once, and the handler is restored."""
     assert finished(STORM, *names) == (0, "0\n", "")
 

@@ -95,7 +95,7 @@ def _files(tmp_path, count: int, large: int) -> list[str]:
     return [f"{tmp_path}/{number}.png" for number in range(count)]
 
 
-def test_a_pipeline_has_limits_of_its_own(tmp_path) -> None:
+def test_a_pipeline_has_its_own_limits(tmp_path) -> None:
     files = _files(tmp_path, 4, large=1)
     pipe = _images(files, limits={"max_image_pixels": 5000})
     with pytest.raises(LimitError, match=r"(?s)sample 1 of the batch, from .*1\.png"):
@@ -135,7 +135,7 @@ def test_the_process_has_limits() -> None:
     threading.Thread(target=limits.current).start()
 
 
-def test_a_library_that_fails_for_a_chunk_costs_one_sample(tmp_path, monkeypatch) -> None:
+def test_a_library_error_for_a_chunk_fails_one_sample(tmp_path, monkeypatch) -> None:
     from dalify.codecs import decode_batch as group
 
     decode = group.decode_image

@@ -17,7 +17,7 @@ def test_one_name_is_one_block_of_memory() -> None:
     assert second.dtype == np.uint8
 
 
-def test_names_and_threads_never_share() -> None:
+def test_memory_is_not_shared_between_names_or_threads() -> None:
     mine = borrow("test scratch", (100,))
     assert not np.shares_memory(mine, borrow("test scratch, another", (100,)))
     others: list[np.ndarray] = []

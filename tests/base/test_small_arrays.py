@@ -17,7 +17,7 @@ def test_counting_is_arange(count: int) -> None:
 
 @pytest.mark.parametrize("shape", [0, 5, 1000, (0, 3), (7, 0), (2, 3), (64, 40), (2, 3, 4)])
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.float32, np.uint8, np.bool_])
-def test_zeros_are_those_of_numpy(shape: int | tuple[int, ...], dtype: type) -> None:
+def test_zeros_equal_numpy(shape: int | tuple[int, ...], dtype: type) -> None:
     found = zeros(shape, dtype)
     np.testing.assert_array_equal(found, np.zeros(shape, dtype), strict=True)
     assert found.flags.writeable
@@ -34,7 +34,7 @@ def test_the_cached_numbers_cannot_be_changed() -> None:
 @pytest.mark.parametrize("dtype", [np.int64, np.float32, np.bool_])
 @pytest.mark.parametrize("width", [0, 1, 3])
 @pytest.mark.parametrize("indices", [[], [0], [6, 2, 2, 0]])
-def test_rows_are_those_of_indexing(dtype: type, width: int, indices: list[int]) -> None:
+def test_rows_equal_those_of_indexing(dtype: type, width: int, indices: list[int]) -> None:
     table = np.random.default_rng(width).integers(0, 2, (7, width)).astype(dtype)
     at = np.array(indices, np.int64)
     found = rows_at(table, at)
@@ -45,7 +45,7 @@ def test_rows_are_those_of_indexing(dtype: type, width: int, indices: list[int])
 
 
 @pytest.mark.parametrize("columns", [[], [1], [2, 0], [1, 1, 2]])
-def test_columns_are_those_of_indexing(columns: list[int]) -> None:
+def test_columns_equal_those_of_indexing(columns: list[int]) -> None:
     table = np.arange(15).reshape(5, 3)
     found = columns_at(table, columns)
     assert not np.shares_memory(found, table)

@@ -63,7 +63,7 @@ def test_both_classes(error: Exception) -> None:
             assert getattr(found, name, None) == getattr(error, name, None)
 
 
-def test_errors_of_their_own_kind() -> None:
+def test_errors_that_are_not_converted() -> None:
     """RuntimeErrors are not changed, and neither are classes that cannot be combined."""
     error = RecursionError("deep")
     assert as_runtime_error(error) is error

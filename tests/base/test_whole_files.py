@@ -51,7 +51,7 @@ def test_links_are_replaced_and_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])
-def test_a_name_that_somebody_guessed_is_not_written_to(
+def test_a_file_with_the_temporary_name_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(whole_files.secrets, "token_hex", lambda count: "0" * 2 * count)

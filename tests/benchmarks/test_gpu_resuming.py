@@ -13,7 +13,7 @@ from benchmarks import gpu
 from benchmarks.common import Options
 
 
-def test_what_was_begun_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_measurement_is_skipped_when_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     is_usable = True
 

@@ -95,7 +95,7 @@ def test_calls_with_control_flow_are_executed(monkeypatch: pytest.MonkeyPatch) -
     assert done.real_share == 1
 
 
-def test_regions_of_recordings_are_those_of_the_recording_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_of_recordings_equal_those_of_the_recording_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "SHORT_S", 0.0)
     loud = np.zeros((2, 20_000), np.float32)
     loud[0, 5000:9000] = loud[1, 5000:9000] = 1

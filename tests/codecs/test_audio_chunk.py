@@ -194,7 +194,7 @@ def test_other_chunks():
     ("kind", "subtype"),
     [("FLAC", "PCM_16"), ("FLAC", "PCM_24"), ("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "PCM_U8")],
 )
-def test_what_is_damaged_is_left_to_the_library_or_the_same(kind, subtype):
+def test_damaged_files_are_left_to_the_library_or_give_the_same(kind, subtype):
     whole = encoded(TONES[:700], kind, subtype)
     draws = np.random.default_rng(7)
     left = 0

@@ -49,7 +49,7 @@ def test_between_pixels(pixels, size):
     "pixels", ["yuv420p", "yuv444p", "yuvj422p", "yuv411p", "yuv420p10le", "gray", "nv12", "rgb24"]
 )
 @pytest.mark.parametrize("size", [(48, 64), (47, 63), (1, 1), (4, 6)])
-def test_a_converter_is_ffmpegs_from_frame_to_frame(pixels, size):
+def test_a_converter_equals_ffmpeg_for_every_frame(pixels, size):
     converter = FrameConverter()
     out = np.empty((*size, 3), np.uint8)
     flat = av.VideoFrame(size[1], size[0], pixels)

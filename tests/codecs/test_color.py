@@ -26,7 +26,7 @@ def test_gray_is_luma() -> None:
     ("extension", "dtype"),
     [(".png", np.uint8), (".png", np.uint16), (".bmp", np.uint8), (".ppm", np.uint8), (".jp2", np.uint16)],
 )
-def test_gray_of_files_is_that_of_the_libraries_of_dali(extension: str, dtype: type) -> None:
+def test_gray_of_files_equals_that_of_the_libraries_of_dali(extension: str, dtype: type) -> None:
     """DALI decodes with OpenCV, which rounds by format: in a PNG, half of the noise pixels differ from Pillow."""
     pixels = np.random.default_rng(1).integers(0, np.iinfo(dtype).max, (60, 70, 3), dtype, endpoint=True)
     pixels[:9] = pixels[:9, :, :1]
@@ -67,6 +67,6 @@ def test_full_range_becomes_full_range(dtype: DALIDataType, source: type) -> Non
     np.testing.assert_array_equal(out, result)
 
 
-def test_types_that_no_image_has() -> None:
+def test_types_that_images_do_not_have() -> None:
     with pytest.raises(DTypeError, match="UINT8, UINT16"):
         check_dtype(DALIDataType.BOOL)

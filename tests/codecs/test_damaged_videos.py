@@ -50,7 +50,7 @@ def test_frame_sizes_are_limited(videos: dict[str, bytes]) -> None:
             Video(data)
 
 
-def test_frames_larger_than_the_video_says_are_limited(tmp_path: Path) -> None:
+def test_frames_larger_than_declared_are_limited(tmp_path: Path) -> None:
     """Motion JPEG: each frame declares its own size."""
     small = write_video(tmp_path / "small.avi", "mjpeg", count=3, pixels="yuvj420p")
     data = bytearray(Path(small).read_bytes())
@@ -82,7 +82,7 @@ def test_readers_limit_their_sequences(videos: dict[str, bytes], tmp_path: Path)
 
 
 @pytest.mark.parametrize("as_file", [False, True])
-def test_lists_of_files_are_no_videos(videos: dict[str, bytes], tmp_path: Path, as_file: bool) -> None:
+def test_lists_of_files_are_not_videos(videos: dict[str, bytes], tmp_path: Path, as_file: bool) -> None:
     (tmp_path / "clip.mp4").write_bytes(videos["closed.mp4"])
     path = tmp_path / "clip.mp4"
     for text in (
@@ -108,7 +108,7 @@ def test_metadata_need_not_be_utf_8(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [av.error.InvalidDataError(1, "x"), ValueError("x"), IndexError("x"), TypeError()])
-def test_whatever_the_library_raises_is_a_damaged_video(
+def test_any_exception_of_the_library_means_a_damaged_video(
     videos: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     video = Video(videos["closed.mp4"])

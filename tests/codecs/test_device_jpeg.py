@@ -151,7 +151,7 @@ def test_a_chunk_is_one_call_on_the_current_stream(color: DALIImageType, adjust_
 
 
 @pytest.mark.usefixtures("codec")
-def test_the_default_stream_is_that_of_dlpack(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_stream_equals_that_of_dlpack(monkeypatch: pytest.MonkeyPatch) -> None:
     """DLPack numbers CUDA's default stream 1; nvImageCodec and torch number it 0."""
     monkeypatch.setattr(torch.cuda, "current_stream", lambda _device: SimpleNamespace(cuda_stream=0))
     decoder = nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions())
@@ -238,7 +238,7 @@ def test_torchvision_returns_planes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not decoder.rotates
 
 
-def test_torchvision_decodes_on_a_stream_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchvision_decodes_on_its_own_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """It writes without waiting for the pipeline's stream, whose memory may be in use when torch allocates it again."""
     seen: list[Stream] = []
 

@@ -47,6 +47,6 @@ def test_windows_are_given_in_the_upright_image(orientation: int) -> None:
 
 
 @given(st.binary(max_size=80))
-def test_damaged_notes_count_as_upright(block: bytes) -> None:
+def test_damaged_metadata_gives_a_valid_orientation(block: bytes) -> None:
     assert 1 <= tiff_orientation(block) <= 8
     assert 1 <= tiff_orientation(b"II*\0\x08\0\0\0" + block) <= 8

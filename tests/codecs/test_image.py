@@ -70,7 +70,7 @@ def test_orientations_equal_dali(sample_data: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 @pytest.mark.parametrize("output_type", list(DALIImageType), ids=str)
-def test_windows_are_parts_of_the_whole(kind: str, output_type: DALIImageType) -> None:
+def test_windows_equal_parts_of_the_whole(kind: str, output_type: DALIImageType) -> None:
     data = encoded(kind)
     whole = decode_image(data, output_type)
     for y, x, rows, columns in ((0, 0, 50, 67), (3, 5, 20, 30), (49, 66, 1, 1), (10, 0, 0, 5)):

@@ -43,7 +43,7 @@ def test_pixels_are_exact(subsampling: str, progressive: bool, shape: tuple[int,
 
 @pytest.mark.parametrize("subsampling", ["444", "422", "420", "440", "411", "Gray"])
 @pytest.mark.parametrize("width", [17, 64])
-def test_first_rows_are_those_of_the_whole_image(subsampling: str, width: int) -> None:
+def test_first_rows_equal_those_of_the_whole_image(subsampling: str, width: int) -> None:
     pixels = drawn_photo(97, width)
     if subsampling == "Gray":
         data = simplejpeg.encode_jpeg(np.ascontiguousarray(pixels[..., :1]), 90, "GRAY", "Gray")
@@ -99,7 +99,7 @@ def test_cmyk() -> None:
     np.testing.assert_array_equal(decode_jpeg(data, header, "GRAY"), gray)
 
 
-def test_results_go_where_they_are_wanted() -> None:
+def test_results_are_written_to_the_requested_memory() -> None:
     data = jpeg(20, 30)
     out = np.zeros((20, 30, 3), np.uint8)
     result = decode_jpeg(data, read_jpeg_header(data), "RGB", out=out)

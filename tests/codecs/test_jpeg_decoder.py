@@ -154,7 +154,7 @@ def test_windows_outside_of_the_image(decoder: JpegDecoder, window: tuple[int, i
     amount=st.integers(1, 255),
     subsampling=st.sampled_from((*SUBSAMPLINGS, "gray")),
 )
-def test_damaged_files_are_left_to_the_library_or_decoded_alike(
+def test_damaged_files_are_left_to_the_library_or_give_the_same(
     decoder: JpegDecoder, place, change, amount, subsampling
 ) -> None:
     file = bytearray(encoded(image(33, 47), subsampling))
@@ -179,7 +179,7 @@ def test_damaged_files_are_left_to_the_library_or_decoded_alike(
         np.testing.assert_array_equal(corner, simplejpeg.decode_jpeg(damaged)[32:, 46:])
 
 
-def test_a_window_above_the_damage(decoder: JpegDecoder) -> None:
+def test_a_window_before_the_damaged_part(decoder: JpegDecoder) -> None:
     file = encoded(image(128, 96))
     expected = simplejpeg.decode_jpeg(file)[:20]
     cut = len(file) * 3 // 4

@@ -27,7 +27,7 @@ def noise(height: int = 9, width: int = 13, components: int = 1, bits: int = 16)
 @pytest.mark.parametrize("predictor", range(1, 8))
 @pytest.mark.parametrize("components", [1, 3])
 @pytest.mark.parametrize("restart_rows", [0, 1, 4])
-def test_what_was_encoded_comes_back(predictor: int, components: int, restart_rows: int) -> None:
+def test_encoding_and_decoding_gives_the_input(predictor: int, components: int, restart_rows: int) -> None:
     pixels = noise(components=components)
     data = encoded(pixels, predictor=predictor, restart_rows=restart_rows)
     assert image_shape(data, DALIImageType.ANY_DATA) == pixels.shape
@@ -41,7 +41,7 @@ def test_any_number_of_bits_fills_the_range(bits: int) -> None:
     np.testing.assert_allclose(found, pixels / ((1 << bits) - 1), atol=0.51 / (255 if bits <= 8 else 65535))
 
 
-def test_bits_that_were_left_out() -> None:
+def test_omitted_bits() -> None:
     pixels = noise()
     found = decode_image(encoded(pixels, shift=3, predictor=2), DALIImageType.ANY_DATA, DALIDataType.UINT16)
     np.testing.assert_array_equal(found, pixels >> 3 << 3)

@@ -35,7 +35,7 @@ def as_stored(data: bytes) -> np.ndarray:
 @pytest.mark.parametrize("is_interlaced", [False, True])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @given(height=st.integers(1, 20), width=st.integers(1, 20))
-def test_deep_pixels_come_back(channels: int, is_interlaced: bool, height: int, width: int) -> None:
+def test_pixels_of_16_bits_are_restored(channels: int, is_interlaced: bool, height: int, width: int) -> None:
     pixels = pixels_of(height, width, channels)
     np.testing.assert_array_equal(as_stored(png(pixels, is_interlaced=is_interlaced)), pixels)
 
@@ -109,7 +109,7 @@ def test_damage_is_found() -> None:
     ],
     ids=["exif", "compressed profile", "profile", "xmp", "compressed xmp"],
 )
-def test_the_orientation_is_found_wherever_it_stands(note: bytes, is_behind: bool) -> None:
+def test_the_orientation_is_found_at_any_position(note: bytes, is_behind: bool) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (9, 8, 3), np.uint8)
     data = png(pixels)[:-12] + note + chunk(b"IEND", b"") if is_behind else png(pixels, note)
     assert image_shape(data) == (8, 9, 3)

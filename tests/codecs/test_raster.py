@@ -35,7 +35,7 @@ def decoded(data: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "JPEG2000", "BMP", "PPM", "WEBP", "GIF"])
-def test_bytes_come_back(kind: str, channels: int) -> None:
+def test_bytes_are_restored(kind: str, channels: int) -> None:
     if channels in (2, 4) and kind in ("BMP", "PPM", "GIF"):
         pytest.skip("no alpha in this format")
     if channels < 3 and kind == "WEBP":
@@ -57,7 +57,7 @@ def test_bytes_come_back(kind: str, channels: int) -> None:
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("kind", ["png", "tiff", "ppm", "jp2"])
-def test_sixteen_bits_stay_sixteen(kind: str, channels: int) -> None:
+def test_images_of_16_bits_keep_them(kind: str, channels: int) -> None:
     if channels == 4 and kind == "ppm":
         pytest.skip("no alpha in this format")
     pixels = DEEP[..., :channels]

@@ -48,7 +48,7 @@ def test_pixels_and_orientation(compression: str | None, is_big: bool, orientati
     np.testing.assert_array_equal(decode_image(data, adjust_orientation=False), PIXELS)
 
 
-def test_only_the_pixels_of_the_first_page_are_left() -> None:
+def test_only_the_pixels_of_the_first_page_are_kept() -> None:
     file = io.BytesIO()
     image = Image.fromarray(PIXELS)
     image.save(
@@ -73,7 +73,7 @@ def test_values_outside_of_the_file_are_left_out_without_a_warning() -> None:
         np.testing.assert_array_equal(decode_image(data), PIXELS)
 
 
-def test_a_directory_with_its_end_missing_is_read_as_far_as_it_is_there() -> None:
+def test_a_truncated_directory_is_read_up_to_its_end() -> None:
     data = written()
     (start,) = struct.unpack_from("<I", data, 4)
     moved = data[:4] + struct.pack("<I", len(data)) + data[8:] + data[start : start + 2 + 12 * 9]

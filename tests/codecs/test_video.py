@@ -62,7 +62,7 @@ def test_any_frame_at_any_time(video_path, in_memory):
     video.close()
 
 
-def test_a_table_serves_other_readings(video_path):
+def test_a_table_can_be_reused(video_path):
     table = Video(str(video_path)).table
     again = Video(str(video_path), table)
     expected = plain_frames(video_path)
@@ -87,7 +87,7 @@ def test_planes_are_luma_and_chroma(pixels, tmp_path):
     np.testing.assert_array_equal(out, expected)
 
 
-def test_a_damaged_packet_spoils_its_own_frames_only(tmp_path):
+def test_a_damaged_packet_changes_only_its_own_frames(tmp_path):
     path = write_video(tmp_path / "clip.mp4", "mjpeg", pixels="yuvj420p")
     expected = plain_frames(path)
     with av.open(str(path)) as container:
@@ -117,7 +117,7 @@ def test_a_damaged_packet_spoils_its_own_frames_only(tmp_path):
         (lambda: IndexError("list index out of range"), "the video is damaged: list index"),
     ],
 )
-def test_not_every_error_is_damage(error, text, tmp_path, monkeypatch):
+def test_other_errors_are_not_decode_errors(error, text, tmp_path, monkeypatch):
     video = Video(str(write_video(tmp_path / "clip.mp4", "mpeg4", count=3)))
 
     def fail(*_: object) -> None:
@@ -186,7 +186,7 @@ def test_padding():
 
 
 @pytest.mark.parametrize(("mode", "reference"), [("reflect_1001", "symmetric"), ("reflect_101", "reflect")])
-def test_reflections_are_numpys(mode, reference):
+def test_reflections_equal_numpy(mode, reference):
     for count in (2, 3, 7):
         expected = np.pad(np.arange(count), (0, 30 - count), reference)
         np.testing.assert_array_equal(pad_numbers(np.arange(30), count, mode), expected)

@@ -40,7 +40,7 @@ def test_what_is_left_out_is_needed(differences):
     assert not unused
 
 
-def test_the_walker_finds_what_is_missing(oracle, monkeypatch):
+def test_the_walker_finds_missing_names(oracle, monkeypatch):
     """A test that cannot fail would be none."""
     monkeypatch.delattr(dalify.math, "sqrt")
     monkeypatch.setattr(dalify.math, "cos", lambda x, y: None)
@@ -58,7 +58,7 @@ def _attributes(package: str) -> set[str]:
     return set(ast.literal_eval(done.stdout.splitlines()[-1]))
 
 
-def test_attributes_are_there_at_once(oracle):
+def test_attributes_are_available_immediately(oracle):
     assert _attributes("nvidia.dali") <= _attributes("dalify")
 
 
@@ -99,7 +99,7 @@ def test_schemas(oracle):
     assert not problems, "\n".join(problems)
 
 
-def test_schema_of_nothing():
+def test_schemas_of_unknown_operators():
     assert TryGetSchema("NoSuchThing") is None
     with pytest.raises(KeyError):
         GetSchema("NoSuchThing")

@@ -53,7 +53,7 @@ def test_numbers_are_arrays_without_dimensions() -> None:
     assert [(type(sample), sample.shape) for sample in batch.samples] == [(np.ndarray, ())] * 3
 
 
-def test_a_batch_of_nothing() -> None:
+def test_an_empty_batch() -> None:
     batch = Batch(None, [])
     assert (len(batch), batch.ndim, batch.dtype) == (0, None, DALIDataType.NO_TYPE)
     assert Batch(None, [], dtype=DALIDataType.FLOAT).slice(0, 0).dtype == DALIDataType.FLOAT
@@ -76,7 +76,7 @@ def test_on_the_device() -> None:
 
 
 @pytest.mark.parametrize("dtype", ARRAY_TYPES)
-def test_element_types_go_there_and_back(dtype: DALIDataType) -> None:
+def test_element_types_are_converted_in_both_directions(dtype: DALIDataType) -> None:
     assert from_numpy(dtype.numpy) is dtype
     assert from_numpy(dtype.numpy.type) is dtype
     assert from_numpy(dtype.numpy.name) is dtype
@@ -93,7 +93,7 @@ def test_element_types_are_numbered_and_named_as_in_dali(dtype: DALIDataType, or
     assert oracle.types.to_numpy_type(theirs) == dtype.numpy
 
 
-def test_facts_about_element_types() -> None:
+def test_properties_of_element_types() -> None:
     for dtype in ARRAY_TYPES:
         kind = dtype.numpy.kind
         assert dtype.is_float == (kind == "f")
@@ -101,7 +101,7 @@ def test_facts_about_element_types() -> None:
         assert dtype.is_signed == (kind in "if")
 
 
-def test_types_that_no_array_has() -> None:
+def test_types_that_arrays_do_not_have() -> None:
     with pytest.raises(DTypeError, match="is not an element type of arrays"):
         to_numpy(DALIDataType.STRING)
     for unusable in (np.complex64, object, "U3", "M8[s]", np.longdouble):

@@ -19,7 +19,7 @@ from dalify.data.pool import BufferPool, pageable, pinned
 FLOAT = np.dtype(np.float32)
 
 
-def test_a_block_comes_back_when_its_last_view_is_gone() -> None:
+def test_a_block_is_returned_with_its_last_view() -> None:
     pool = BufferPool()
     array = pool.empty((100, 50), FLOAT)
     start = array.ctypes.data
@@ -75,7 +75,7 @@ def test_a_block_of_twice_the_size_is_left_to_those_that_need_it() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=30), st.sampled_from(["u1", "<f4", "<i8", "?"])
 )
-def test_arrays_are_what_was_asked_for(shapes: list[tuple[int, int]], code: str) -> None:
+def test_arrays_have_the_requested_type(shapes: list[tuple[int, int]], code: str) -> None:
     pool = BufferPool()
     arrays = [pool.empty(shape, np.dtype(code)) for shape in shapes]
     for array, shape in zip(arrays, shapes, strict=True):
@@ -109,7 +109,7 @@ def test_room_is_made_from_the_sizes_that_are_not_used() -> None:
     assert pool.allocations == allocated + 1
 
 
-def test_only_so_much_is_kept() -> None:
+def test_capacity_bounds_the_kept_memory() -> None:
     pool = BufferPool(capacity_bytes=1 << 20)
     held = [pool.empty((1 << 18,), FLOAT) for _ in range(4)]  # 1 MiB each
     del held
@@ -160,7 +160,7 @@ def test_allocators() -> None:
     assert pageable(1).ctypes.data % 64 == 0
 
 
-def test_sizes_of_the_past_make_room() -> None:
+def test_blocks_of_previous_sizes_are_freed_to_make_room() -> None:
     pool = BufferPool(capacity_bytes=64 << 10)
     for kilobytes in (16, 24, 40, 48):  # each is freed immediately, and does not fit into earlier blocks
         pool.empty((kilobytes << 10,), np.dtype(np.uint8))

@@ -13,7 +13,7 @@ from dalify.data.rows import Rows, starts_of
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.booleans())
-def test_together_and_apart_again(lengths, on_torch):
+def test_concatenated_and_separated(lengths, on_torch):
     samples = [np.full((length, 2), n, np.float32) for n, length in enumerate(lengths)]
     rows = Rows.of_samples([torch.from_numpy(sample) for sample in samples] if on_torch else samples)
     assert len(rows) == len(lengths)

@@ -128,7 +128,7 @@ def test_bound(tmp_path: Path) -> None:
     assert time.process_time() - began < 5.0
 
 
-def test_what_is_out_of_use_makes_room(tmp_path: Path) -> None:
+def test_unused_samples_are_deleted_to_make_room(tmp_path: Path) -> None:
     old = SampleFolder(str(tmp_path), OTHER, 40_000)
     for number in range(30):
         old.put(str(number), "", _sample(number))
@@ -142,7 +142,7 @@ def test_what_is_out_of_use_makes_room(tmp_path: Path) -> None:
     assert folder.size_bytes == _taken(tmp_path)
 
 
-def test_files_of_others_stay(tmp_path: Path) -> None:
+def test_files_of_others_are_kept(tmp_path: Path) -> None:
     for name in ("notes.txt", f"{OTHER}/notes.txt", f"{OTHER}/ab/notes.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("mine")
@@ -152,7 +152,7 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("notes.txt"))) == 3
 
 
-def test_damaged_count_is_counted_anew(tmp_path: Path) -> None:
+def test_a_damaged_count_is_recomputed(tmp_path: Path) -> None:
     folder = SampleFolder(str(tmp_path), DIGEST, MOST)
     folder.put("a", "", _sample(1))
     for text in (b"", b"nonsense", b"12345678" * 2):

@@ -44,7 +44,7 @@ def test_another_state_is_another_sample() -> None:
     assert memory.size_bytes == before  # it took the place of the other one
 
 
-def test_first_come_stays_where_it_is_full() -> None:
+def test_a_full_cache_keeps_its_samples() -> None:
     memory = SampleMemory(10_000)
     kept = [number for number in range(20) if memory.put(str(number), "", _sample(2000, number))]
     assert kept == [0, 1, 2]
@@ -52,7 +52,7 @@ def test_first_come_stays_where_it_is_full() -> None:
     assert memory.put("small", "", _sample(100))  # what fits still comes in
 
 
-def test_largest_stay() -> None:
+def test_the_largest_blocks_are_kept() -> None:
     memory = SampleMemory(10_000, keeps_largest=True)
     for size in (1000, 2000, 500, 2500, 3000, 400, 1500):
         memory.put(str(size), "", _sample(size))
@@ -104,7 +104,7 @@ def test_threads_keep_the_bound() -> None:
     assert memory.size_bytes == sum(size for _, _, size in memory._entries.values())
 
 
-def test_equal_memories_are_one() -> None:
+def test_equal_caches_are_shared() -> None:
     one, same = (shared_memory_of("digest", 1000, False) for _ in range(2))
     assert one is same
     assert shared_memory_of("digest", 2000, False) is not one

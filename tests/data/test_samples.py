@@ -20,7 +20,7 @@ def _ragged(arrays: list[Any]) -> Batch:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
 @pytest.mark.parametrize("form", ["dense", "rows of a larger array", "block", "part of a block", "list"])
-def test_addresses_are_those_of_the_samples(form: str, dtype: type[Any]) -> None:
+def test_addresses_equal_those_of_the_samples(form: str, dtype: type[Any]) -> None:
     random = np.random.default_rng(1)
     shapes = [(3, 4)] * 5 if form in ("dense", "rows of a larger array") else [(n + 1, 7 - n) for n in range(5)]
     arrays = [(100 * random.random(shape)).astype(dtype) for shape in shapes]

@@ -242,7 +242,7 @@ def test_views_share_the_memory_and_keep_it(name: str) -> None:
     assert bool((view == 0).all())
 
 
-def test_memory_is_used_again_when_nobody_looks() -> None:
+def test_unreferenced_memory_is_reused() -> None:
     pipe = pipeline_def(batch_size=2, num_threads=1, device_id=None)(
         lambda: fn.external_source(lambda iteration: np.full((2, 100, 60), iteration)) + 1
     )()
@@ -287,7 +287,7 @@ def test_numpys_protocol() -> None:
         assert found.tolist() == array.tolist()
 
 
-def test_tensors_are_made_of_what_others_give() -> None:
+def test_tensors_of_objects_of_other_packages() -> None:
     given = torch.arange(6).reshape(2, 3)
     for tensor in (TensorCPU(given), TensorCPU(TensorCPU(given)), TensorListCPU(given).as_tensor()):
         assert tensor.data_ptr() == given.data_ptr()
@@ -384,7 +384,7 @@ def test_a_batch_of_the_executor_is_taken_as_it_is() -> None:
     assert TensorListCPU(batch).as_array() is dense
 
 
-def test_a_list_that_let_go_of_its_data_is_an_empty_tensor_of_its_type() -> None:
+def test_a_released_list_is_an_empty_tensor_of_its_type() -> None:
     tensors = TensorListCPU(np.zeros((2, 3, 4), np.float32), "HW")
     tensors.reset()
     assert tensors.as_array().dtype == np.float32

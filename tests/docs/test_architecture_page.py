@@ -36,7 +36,7 @@ def test_the_table_lists_every_package() -> None:
     assert {name for name in listed if not (PACKAGE / name).is_dir()} <= {"dynamic", "torchvision"}
 
 
-def test_the_layers_are_those_of_the_import_rules() -> None:
+def test_the_layers_equal_those_of_the_import_rules() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (layers,) = [item["layers"] for item in settings["tool"]["importlinter"]["contracts"] if item["type"] == "layers"]
     expected = {

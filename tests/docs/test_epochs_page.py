@@ -21,5 +21,5 @@ def test_row_is_held_by_a_test(row: str) -> None:
     assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_there_are_rows() -> None:
+def test_tables_have_rows() -> None:
     assert len(ROWS) > 20

@@ -77,14 +77,14 @@ def test_no_cell_of_parity_is_empty() -> None:
 
 
 @pytest.mark.parametrize("name", WITH_PICTURE)
-def test_picture_is_there_and_small(name: str) -> None:
+def test_image_exists_and_is_small(name: str) -> None:
     path = pictures.FOLDER / f"{name}.jpg"
     assert path.exists(), f"run: python -m docs.pictures {name}"
     assert path.stat().st_size < LARGEST_PICTURE_BYTES
 
 
 @pytest.mark.parametrize("name", ["rotate", "noise.gaussian", "gaussian_blur"])
-def test_pictures_come_out_the_same_twice(name: str, tmp_path: Path) -> None:
+def test_images_are_reproducible(name: str, tmp_path: Path) -> None:
     one, other = (pictures.picture_of(name, tmp_path) for _ in range(2))
     assert one is not None
     assert other is not None

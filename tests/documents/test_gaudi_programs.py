@@ -66,7 +66,7 @@ def test_training(program: Any, photo_folder: Path, photo_list: list[tuple[Path,
     assert not torch.equal(epochs[0][0][0], epochs[1][0][0])
 
 
-def test_what_cannot_be_built_falls_back(
+def test_unsupported_loaders_fall_back(
     program: Any, photo_folder: Path, photo_list: list[tuple[Path, int]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = {**options(photo_folder, None, 4), "dataset": photo_list, "num_workers": 0}  # a list has no root

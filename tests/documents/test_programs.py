@@ -217,7 +217,7 @@ def test_slides_take_first() -> None:
     assert first.as_array().tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]]
 
 
-def test_old_names_say_what_to_write_today() -> None:
+def test_old_names_name_their_replacement() -> None:
     with pytest.warns(DeprecationWarning, match=r"ops\.decoders\.Image"):
         programs_002.SimplePipeline(2, 1, 0).build()
     with pytest.warns(DeprecationWarning, match=r"ops\.readers\.File"):

@@ -113,7 +113,7 @@ def batches_of(pipe: Any, count: int) -> list[list[np.ndarray]]:
 @pytest.mark.parametrize("kind", ["dataset", "numpy", "decoder"])
 @pytest.mark.parametrize("other", ["type", "rank"])
 @pytest.mark.parametrize("odd", [{1}, {5}, {7}, {4, 5, 6, 7}, {2, 3, 5}])
-def test_the_odd_samples_are_named(tmp_path: Path, kind: str, other: str, odd: set[int]) -> None:
+def test_samples_that_differ_are_named(tmp_path: Path, kind: str, other: str, odd: set[int]) -> None:
     """In the first batch, which has many chunks, and in the third, which has one."""
 
     def make(number: int) -> np.ndarray:

@@ -49,7 +49,7 @@ def pipeline_of(values: list[float], seconds_per_sample: float, *, depth: int = 
     return pipe
 
 
-def test_they_run_in_the_thread_that_would_hand_them_over(threads):
+def test_brief_stages_run_in_the_scheduling_thread(threads):
     for seconds, is_here in ((0.0, True), (1e-3, False)):
         pipe = pipeline_of([0.25], seconds)
         np.testing.assert_array_equal(pipe.run()[0].as_array(), np.full((2, 3, 1), 0.75, np.float32))
@@ -113,7 +113,7 @@ def test_an_error_belongs_to_its_batch(threads, monkeypatch):
     pipe.close()
 
 
-def test_many_in_a_row_need_no_deep_stack():
+def test_many_stages_need_no_deep_stack():
     """Alternating segments and batch stages do not call each other."""
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1)
@@ -131,7 +131,7 @@ def test_many_in_a_row_need_no_deep_stack():
     pipe.close()
 
 
-def test_what_is_brief():
+def test_brief_stages():
     assert is_brief(16, 1e-6)
     assert not is_brief(16, None)
     assert not is_brief(16, 1e-3)

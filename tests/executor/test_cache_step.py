@@ -157,7 +157,7 @@ def test_nothing_is_computed_again(photo_folder: Path) -> None:
     pipe.close()
 
 
-def test_values_beside(photo_folder: Path) -> None:
+def test_encoded_files_and_labels_used_elsewhere(photo_folder: Path) -> None:
     """If encoded files are used elsewhere, the reader reads them, and labels are those of the reader."""
 
     def run(is_cached: bool) -> Any:
@@ -277,7 +277,7 @@ def _sharded(root: Path, is_cached: bool, shard: int, shards: int = 2) -> Any:
     return fn.cache(images) if is_cached else images, labels
 
 
-def test_states_know_nothing_of_caches(photo_folder: Path) -> None:
+def test_states_do_not_depend_on_caches(photo_folder: Path) -> None:
     """A run can resume from the state of a run without a cache, and vice versa."""
     plain, cached = _make(_training, photo_folder, False), _make(_training, photo_folder, True)
     _batches(plain, 4)
@@ -376,7 +376,7 @@ def test_bad_samples(folder: Path, on_error: str, damage: str) -> None:
     assert len(plain.bad_samples()) >= 2
 
 
-def test_an_error_names_what_it_names_without_a_cache(folder: Path) -> None:
+def test_messages_are_equal_with_and_without_a_cache(folder: Path) -> None:
     bad = sorted(folder.glob("*/*.jpg"))[7]
     contents = bad.read_bytes()
     bad.write_bytes(contents[:300])
@@ -394,7 +394,7 @@ def test_an_error_names_what_it_names_without_a_cache(folder: Path) -> None:
     assert messages[:2] == messages[2:]
 
 
-def test_errors_behind_the_cache_know_the_file(folder: Path) -> None:
+def test_errors_after_the_cache_name_the_file(folder: Path) -> None:
     def run() -> Any:
         encoded, _ = fn.readers.file(file_root=str(folder))
         images = fn.cache(fn.decoders.image(encoded))
@@ -410,7 +410,7 @@ def test_errors_behind_the_cache_know_the_file(folder: Path) -> None:
     assert _cache(pipe).counts.hits > 0
 
 
-def test_limits_are_not_passed_by(photo_folder: Path) -> None:
+def test_lower_limits_apply_to_cached_samples(photo_folder: Path) -> None:
     """A pipeline with lower limits does not get samples from the cache of a pipeline with higher limits."""
     loose = _make(_decoded, photo_folder, {"cache_type": "threshold", "cache_size": 64})
     _batches(loose, 3)
@@ -658,7 +658,7 @@ def test_debug_mode(photo_folder: Path) -> None:
 # -- files elsewhere
 
 
-def test_urls_are_not_asked_again(photo_folder: Path) -> None:
+def test_urls_are_not_requested_again(photo_folder: Path) -> None:
     """Cached samples are not requested, not even in advance."""
     names = [str(path.relative_to(photo_folder)) for path in sorted(photo_folder.glob("*/*.jpg"))]
 

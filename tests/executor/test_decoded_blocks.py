@@ -32,7 +32,7 @@ def decoding(source, is_divided=False):
 
 @pytest.mark.parametrize("is_divided", [False, True])
 @pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
-def test_results_stay(shapes, is_divided):
+def test_results_are_kept(shapes, is_divided):
     batches = [random_images(shapes) for _ in range(5)]
     with decoding(iter([list(map(encoded, batch)) for batch in batches]), is_divided) as pipe:
         results = [pipe.run() for _ in batches]

@@ -40,7 +40,7 @@ def depth_for(depth: int, batch_seconds: float, num_threads: int, waited_seconds
 
 @pytest.mark.parametrize("num_threads", [4, 16, 64])
 @pytest.mark.parametrize("batch_seconds", [1e-4, 1e-3, 5e-3, 20e-3])
-def test_threads_that_would_wait_for_the_gil_have_no_batches(num_threads: int, batch_seconds: float) -> None:
+def test_threads_that_would_wait_for_the_gil_get_no_batches(num_threads: int, batch_seconds: float) -> None:
     depth = depth_for(1, batch_seconds, num_threads)
     # The estimated time in which a batch holds the GIL is 0.6 ms.
     assert depth <= 3 / 2 * batch_seconds / 0.6e-3 + 2
@@ -127,13 +127,13 @@ def test_no_more_chunks_than_the_threads_need(num_threads: int, depth: int) -> N
         assert (chunks - 1) * scheduled <= num_threads
 
 
-def test_one_batch_more_rather_than_more_chunks() -> None:
+def test_another_batch_is_preferred_to_more_chunks() -> None:
     assert [depth_for(2, 40e-3, num_threads) for num_threads in (2, 3, 4, 5)] == [3, 2, 3, 3]
     assert len(chunk_bounds(SIZE, 40e-3 / SIZE, 2, 3, 3)) == 1
     assert len(chunk_bounds(SIZE, 40e-3 / SIZE, 4, 3, 3)) == 2
 
 
-def test_two_chunks_rather_than_one() -> None:
+def test_two_chunks_are_preferred_to_one() -> None:
     """They halve the memory of batches in progress, if threads then hold the GIL for less than all of the time."""
     chunks = [
         len(chunk_bounds(SIZE, ms * 1e-3, 16, depth_for(2, SIZE * ms * 1e-3, 16), 3)) for ms in (0.3, 0.6, 0.8, 1.0)

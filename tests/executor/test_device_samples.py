@@ -235,7 +235,7 @@ def test_samples_of_several_shapes_have_the_results_of_each_alone(name: str) -> 
 
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("name", ALL_OPERATIONS)
-def test_the_device_computes_what_the_cpu_does(name: str) -> None:
+def test_the_device_gives_the_results_of_the_cpu(name: str) -> None:
     given = images(4, seed=1)
     expected = results(ALL_OPERATIONS[name], given, device="cpu")
     for found, other in zip(results(ALL_OPERATIONS[name], given), expected, strict=True):
@@ -311,7 +311,7 @@ def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("emulated_gpu")
 @pytest.mark.parametrize("name", ALL_OPERATIONS)
-def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_launches_does_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The same sizes repeat: how many taps a filter has depends on the sizes.
     given = images(3)
     launches(ALL_OPERATIONS[name], given, monkeypatch)  # uploads tables that stay on the device
@@ -322,7 +322,7 @@ def test_launches_do_not_grow_with_samples(name: str, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("emulated_gpu")
-def test_a_sum_of_derivatives_adds_borders_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sum_of_derivatives_pads_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     module = importlib.import_module("dalify.kernels.images.convolve")
     border = module.bordered_samples_torch
@@ -337,7 +337,7 @@ def test_a_sum_of_derivatives_adds_borders_once(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("emulated_gpu")
-def test_launches_do_not_grow_with_regions_above_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_launches_does_not_grow_with_overlapping_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     given = images(3)
     few, many = (
         launches(lambda x, ids=ids: fn.multi_paste(x, in_ids=ids, output_size=[40, 40]), given, monkeypatch)
@@ -519,7 +519,7 @@ def test_views_of_samples_of_several_shapes_need_no_call_for_each(name: str, mon
         np.testing.assert_array_equal(found, other, strict=True)
 
 
-def test_a_block_that_is_no_multiple_of_the_new_type_is_reinterpreted_sample_by_sample() -> None:
+def test_a_block_that_is_not_a_multiple_of_the_new_type_is_reinterpreted_per_sample() -> None:
     prepare = find("reinterpret").prepare_function
     assert prepare is not None
     arguments = {"dtype": DALIDataType.INT16, "rel_shape": None, "shape": None, "src_dims": None}

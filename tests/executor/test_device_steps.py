@@ -276,7 +276,7 @@ class CopyStream(Stream):
     def __exit__(self, *_: object) -> None: ...
 
 
-def test_copies_have_a_stream_of_their_own(current: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_have_their_own_stream(current: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[Any] = []
     marked: list[Any] = []
 
@@ -428,7 +428,7 @@ def sent(device_id: int | None = 0) -> Any:
         ("12.8", "Found no NVIDIA driver on your system. Please check.", "Found no NVIDIA driver on your system"),
     ],
 )
-def test_error_says_why_there_is_no_device(
+def test_the_error_names_the_reason_for_no_device(
     built_for: str | None, failure: str | None, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def init() -> None:

@@ -110,7 +110,7 @@ def test_a_fork_does_not_wait_for_itself(gate: Any) -> None:
     assert in_child(lambda: not fork_gate.is_clean_fork()) == 0
 
 
-def test_a_child_works_and_forks_in_its_turn(gate: Any) -> None:
+def test_a_child_works_and_forks_itself(gate: Any) -> None:
     def child() -> int:
         with working():
             pass
@@ -181,7 +181,7 @@ def counting() -> Pipeline:
     return numbers()
 
 
-def test_a_users_function_that_takes_long_is_not_waited_for() -> None:
+def test_a_slow_function_of_a_user_is_not_waited_for() -> None:
     """It may wait for the thread that forks."""
     enters, leaves = threading.Event(), threading.Event()
 
@@ -203,7 +203,7 @@ def test_a_users_function_that_takes_long_is_not_waited_for() -> None:
     pipe.close()
 
 
-def test_a_process_of_a_data_set_is_replaced_while_threads_wait_for_it() -> None:
+def test_a_process_of_a_dataset_is_replaced_while_threads_wait_for_it() -> None:
     """The replacement is forked in a thread that others wait for; this must not be a deadlock."""
 
     class Items:
@@ -325,7 +325,7 @@ def test_a_fork_in_the_middle_of_an_epoch_with_worker_processes() -> None:
     pipe.close()
 
 
-def test_a_forked_child_with_processes_of_a_data_set_starts_its_own() -> None:
+def test_a_forked_child_with_processes_of_a_dataset_starts_its_own() -> None:
     pipe = Pipeline(batch_size=2, num_threads=1)
     with pipe:
         pipe.set_outputs(fn.readers.dataset(dataset=[(number,) for number in range(20)], num_outputs=1, processes=2))
@@ -411,7 +411,7 @@ def test_a_fork_waits_for_threads_that_end() -> None:
     assert finished(ENDINGS.format(working="pass")) == (0, "exists True\n", "")
 
 
-def test_many_threads_that_have_ended_are_forgotten(gate: Any) -> None:
+def test_many_ended_threads_are_freed(gate: Any) -> None:
     def work() -> None:
         with working():
             pass

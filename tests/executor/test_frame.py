@@ -30,7 +30,7 @@ def test_lists_of_chunks(shapes, bounds):
         np.testing.assert_array_equal(sample, wanted)
 
 
-def test_what_was_lent_is_not_copied():
+def test_results_in_memory_of_the_collector_are_not_copied():
     collector = Collector(2, BufferPool())
     rows = collector.memory(0, 2, (3,), np.dtype(np.float32))
     assert rows is not None

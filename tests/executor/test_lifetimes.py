@@ -81,7 +81,7 @@ def test_views_outlive_lists_and_pipeline() -> None:
     assert [view.min() for view in views] == [view.max() for view in views] == list(range(8))
 
 
-def test_buffers_are_used_again_when_dropped() -> None:
+def test_dropped_buffers_are_reused() -> None:
     pipe = training()
     for _ in range(8):
         pipe.run()
@@ -92,7 +92,7 @@ def test_buffers_are_used_again_when_dropped() -> None:
     assert pool.allocations <= before + 1
 
 
-def test_kept_buffers_are_not_used_again() -> None:
+def test_kept_buffers_are_not_reused() -> None:
     pipe = training()
     kept = [pipe.run() for _ in range(10)]
     addresses = [item.data_ptr() for outputs in kept for item in outputs]
@@ -220,7 +220,7 @@ def test_a_child_continues_although_a_thread_was_in_run() -> None:
         thread.join(60)
 
 
-def test_interpreter_ends_with_batches_under_way() -> None:
+def test_interpreter_ends_during_prefetching() -> None:
     assert finished(program("print(pipe.run()[0].as_array()[0, 0])")) == (0, "1.0\n", "")
 
 

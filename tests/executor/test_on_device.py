@@ -54,7 +54,7 @@ def test_two_pipelines_on_two_streams() -> None:
                 assert image.unique().tolist() == [number + seed]
 
 
-def test_consumer_on_a_stream_of_its_own() -> None:
+def test_a_consumer_on_another_stream() -> None:
     """A long operation of the consumer reads a released batch while later batches are computed."""
     pipe = numbered(7, extent=200)
     is_cuda = torch.cuda.is_available() and not emulated()

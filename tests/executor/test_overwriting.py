@@ -81,7 +81,7 @@ def _run(samples: list[np.ndarray], expression: Callable[[Any], Any]) -> tuple[l
 
 @pytest.mark.parametrize("expression", STEPS)
 @pytest.mark.parametrize("samples", [UNIFORM, RAGGED], ids=["uniform", "ragged"])
-def test_results_are_those_of_numpy(samples: list[np.ndarray], expression: Callable[[Any], Any]) -> None:
+def test_results_equal_numpy(samples: list[np.ndarray], expression: Callable[[Any], Any]) -> None:
     before = [sample.copy() for sample in samples]
     outputs, steps = _run(samples, expression)
     for sample, *results in zip(before, *outputs, strict=True):

@@ -206,7 +206,7 @@ def test_division_by_zero_names_the_sample() -> None:
 
 @pytest.mark.usefixtures("emulated_gpu")
 @pytest.mark.parametrize("name", [*RECORDINGS, *NOISES])
-def test_calls_do_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_calls_does_not_grow_with_samples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name.startswith("shot"):
         pytest.skip("attempts are repeated until the values of all samples are accepted")
     given: list[Any] = recordings()[:3] if name in RECORDINGS else images([(9, 12), (40, 41), (3, 4)])

@@ -79,7 +79,7 @@ def test_results_of_several_calls_are_not_overwritten():
     pipe.close()
 
 
-def test_other_extents_make_another_call(calls):
+def test_other_extents_need_another_call(calls):
     samples = [np.zeros(shape, np.float32) for shape in ((3, 4), (2, 4), (2, 8), (1, 8), (5, 4))]
 
     @dalify.pipeline_def(batch_size=5, num_threads=1, device_id=None, prefetch_queue_depth=1)

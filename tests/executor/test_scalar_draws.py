@@ -76,7 +76,7 @@ def check_equal(expected: list[list[np.ndarray]], found: list[list[np.ndarray]])
             np.testing.assert_array_equal(numbers, others)
 
 
-def test_the_numbers_are_those_of_the_kernels():
+def test_the_numbers_equal_those_of_the_kernels():
     calls = list(JOINED.values())
     by_kernels, together = pipeline(calls, are_outputs=True), pipeline(calls, are_outputs=False)
     assert joined_sizes(by_kernels) == []
@@ -85,14 +85,14 @@ def test_the_numbers_are_those_of_the_kernels():
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_other_draws_stay_alone(name):
+def test_other_draws_are_not_joined(name):
     calls = [JOINED["coin"], ALONE[name], JOINED["a range"]]
     together = pipeline(calls, are_outputs=False)
     assert joined_sizes(together) in ([2], [])  # not in a stage with constants
     check_equal(batches(pipeline(calls, are_outputs=True)), batches(together))
 
 
-def test_the_position_in_the_run_counts():
+def test_numbers_depend_on_the_position_in_the_run():
     calls = [JOINED["a range"], JOINED["coin"]]
     whole = batches(pipeline(calls, are_outputs=False), 6)
     pipe = pipeline(calls, are_outputs=False, enable_checkpointing=True)

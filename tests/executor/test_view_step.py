@@ -48,7 +48,7 @@ def pipeline_of(view: Callable[[Any], Any]) -> Pipeline:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_results_are_those_of_numpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_equal_numpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     called = KernelStep._call_kernel
 

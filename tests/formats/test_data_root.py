@@ -68,7 +68,7 @@ def test_absolute_names_inside(tmp_path: Path) -> None:
             root.path(name, "list.txt")
 
 
-def test_links_in_the_folder_are_the_users(tmp_path: Path) -> None:
+def test_links_in_the_folder_are_followed(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "other" / "deep").mkdir(parents=True)
     (tmp_path / "other" / "deep" / "a.txt").write_text("linked")
@@ -223,7 +223,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ["../a.jpg", "/etc/hostname", "file:///etc/hostname", "URL", "reference://a::URL"])
-def test_readers_reject_names_that_lead_out(folder: Path, asked: tuple[str, list[str]], reader: str, name: str) -> None:
+def test_readers_reject_names_outside_of_their_folder(
+    folder: Path, asked: tuple[str, list[str]], reader: str, name: str
+) -> None:
     function, arguments, place = READERS[reader]
     pipe = _first(function, arguments(folder, name.replace("URL", asked[0])))
     with pytest.raises(ReaderError, match="points outside the folder") as caught:
@@ -293,7 +295,7 @@ def test_names_in_the_folder_are_read(
     pipe.close()
 
 
-def test_files_given_one_by_one_are_the_users_own(folder: Path, asked: tuple[str, list[str]]) -> None:
+def test_files_given_individually_belong_to_the_user(folder: Path, asked: tuple[str, list[str]]) -> None:
     files = ["../a.jpg", str(folder.parent / "a.jpg"), asked[0]]
     pipe = _first(fn.readers.file, {"files": files})
     for _ in files:
@@ -301,7 +303,7 @@ def test_files_given_one_by_one_are_the_users_own(folder: Path, asked: tuple[str
     pipe.close()
 
 
-def test_remote_data_set_with_a_list(tmp_path: Path) -> None:
+def test_remote_dataset_with_a_list(tmp_path: Path) -> None:
     served = tmp_path / "served"
     (served / "set").mkdir(parents=True)
     (served / "secret.jpg").write_bytes(b"secret")
@@ -378,7 +380,7 @@ def test_hdf5_files_that_name_others(
             pipe.build()
 
 
-def test_virtual_data_sets_of_the_file_itself(tmp_path: Path) -> None:
+def test_virtual_datasets_of_the_file_itself(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "data.h5", "w") as file:
         file["y"] = np.arange(8, dtype=np.uint8).reshape(2, 4)

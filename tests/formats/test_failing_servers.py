@@ -222,7 +222,7 @@ def test_failures_while_a_file_is_copied(name: str, cache: Path, monkeypatch: py
         assert Path(storage.local_copy(url)).read_bytes() == CONTENTS
 
 
-def test_server_that_ignores_ranges() -> None:
+def test_a_server_that_ignores_ranges() -> None:
     with serving(Handler.whole) as (url, _):
         assert storage.read(url, 20, 20).tobytes() == CONTENTS[20:40]
         assert storage.read(url, 10_000).tobytes() == CONTENTS[10_000:]
@@ -247,7 +247,7 @@ def test_file_that_changes_while_it_is_copied(monkeypatch: pytest.MonkeyPatch, c
     ],
     ids=["no length", "a web page"],
 )
-def test_answers_that_may_be_wrong_are_not_kept(answer: Callable[[Handler], None], cache: Path) -> None:
+def test_responses_that_may_be_wrong_are_not_cached(answer: Callable[[Handler], None], cache: Path) -> None:
     with serving(answer) as (url, _):
         storage.read(url)
         copy = storage.local_copy(url)
@@ -292,7 +292,7 @@ BOMB = gzip.compress(bytes(64 << 20))
 
 
 @pytest.mark.parametrize("answer", [endless, endless_chunks, declared, bomb], ids=lambda answer: answer.__name__)
-def test_bodies_are_bounded(answer: Callable[[Handler], None], cache: Path) -> None:
+def test_response_bodies_are_limited(answer: Callable[[Handler], None], cache: Path) -> None:
     with serving(answer) as (url, _), limits.applied(limits.as_limits({"max_sample_bytes": 4 << 20})):
         with pytest.raises(LimitError, match="more than the limit max_sample_bytes=4,194,304"):
             storage.read(url)
@@ -316,7 +316,7 @@ def test_limit_of_a_pipeline_counts_where_samples_are_read_ahead() -> None:
         pipe.close()
 
 
-def test_answer_that_comes_drop_by_drop() -> None:
+def test_slow_responses() -> None:
     """`timeout_s` applies to the whole response, also if data arrive slowly."""
     stopped = threading.Event()
 
@@ -339,7 +339,7 @@ def test_answer_that_comes_drop_by_drop() -> None:
 
 
 @pytest.mark.parametrize("value", ["3", lambda: formatdate(time.time() + 3.9, usegmt=True)], ids=["seconds", "date"])
-def test_servers_say_when_to_come_again(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retry_after_of_servers_is_respected(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(storage.time, "sleep", waits.append)
     storage.configure(retries=1, timeout_s=60)
@@ -360,7 +360,7 @@ def test_no_server_makes_a_run_wait_forever(value: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("name", ["absent", "forbidden", "redirects forever"])
-def test_what_stays_the_same_is_asked_once(name: str) -> None:
+def test_permanent_failures_are_not_retried(name: str) -> None:
     storage.configure(retries=3)
     with serving(FAILURES[name][0]) as (url, server):
         with pytest.raises(ReaderError):
@@ -407,7 +407,7 @@ def test_damaged_copies_are_fetched_again(change: str, is_container: bool, cache
         assert len(server.asked) == asked
 
 
-def test_copy_that_was_moved_is_still_good(cache: Path, tmp_path: Path) -> None:
+def test_copies_that_were_moved_are_used(cache: Path, tmp_path: Path) -> None:
     """Another inode and another time, as after a restore: the checksum is decisive."""
     with serving(Handler.part) as (url, server):
         path = Path(storage.local_copy(url))
@@ -524,7 +524,7 @@ def test_what_cannot_be_decoded_is_fetched_again(page: bytes, cache: Path) -> No
         pipe.close()
 
 
-def test_file_that_stays_bad_costs_two_requests_and_its_sample(cache: Path) -> None:
+def test_a_file_that_stays_bad_is_requested_twice_and_fails_its_sample(cache: Path) -> None:
     def answer(handler: Handler) -> None:
         handler.whole(photo() if "good" in handler.path else b"nonsense")
 

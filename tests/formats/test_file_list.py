@@ -33,7 +33,7 @@ TREE = [
 ]
 
 
-def test_many_are_read_as_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_read_together_equal_those_read_separately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For any paths, and with folders without files at any position."""
     monkeypatch.chdir(tmp_path)
     names = ["x", "é", "sub/y", str(tmp_path / "z"), "\udcff", "last"]
@@ -118,7 +118,7 @@ def relative(files: FileList, root: Path) -> list[tuple[str, int]]:
         {"file_filters": ["*.jpg", "2*"], "dir_filters": ["B", "linked"]},
     ],
 )
-def test_class_folders_are_those_of_dali(oracle: ModuleType, tree: Path, filters: dict[str, Any]) -> None:
+def test_class_folders_equal_dali(oracle: ModuleType, tree: Path, filters: dict[str, Any]) -> None:
     ours = files_in_class_folders(str(tree), **filters)
     assert relative(ours, tree) == by_dali(oracle, tree, file_root=str(tree), **filters)
 
@@ -192,7 +192,7 @@ def test_sequence(tree: Path) -> None:
         files[len(files)]
 
 
-def test_names_that_are_no_utf_8_survive(tmp_path: Path) -> None:
+def test_names_that_are_not_utf_8_are_kept(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     folder.mkdir()
     name = b"caf\xe9.jpg"
@@ -233,7 +233,7 @@ def test_what_to_do_about_a_path_that_does_not_exist(tmp_path: Path, monkeypatch
     assert caught.value.hint == ""
 
 
-def test_what_is_missing_is_said(tmp_path: Path, tree: Path) -> None:
+def test_missing_items_are_named(tmp_path: Path, tree: Path) -> None:
     with pytest.raises(ReaderError, match=r"nowhere.*No such file"):
         files_in_class_folders(str(tmp_path / "nowhere"))
     with pytest.raises(ReaderError, match=r"nowhere.*No such file"):

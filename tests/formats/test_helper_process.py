@@ -79,7 +79,9 @@ def test_results(path: str) -> None:
     assert call("process", path) == call("process", path) != os.getpid()
 
 
-def test_relative_paths_are_those_of_this_process(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_belong_to_the_folder_of_this_process(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The helper was started in another working folder, which may contain a file of the same name."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -111,7 +113,7 @@ def test_what_ends_or_fails_is_an_error_of_the_file(path: str, function: str, me
     assert (after == before) == (function in ("fail", "grow"))
 
 
-def test_what_does_not_end_is_ended_once(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_calls_are_stopped_once(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helper_process, "_PROCESSOR_S", 0.3)
     with pytest.raises(ReaderError, match="processor time"):
         call("spin", path, "a", 1)
@@ -155,7 +157,7 @@ def test_pipes_and_folders_are_not_waited_for(path: str, tmp_path: Path) -> None
             call("process", str(tmp_path / name))
 
 
-def test_after_a_fork_both_have_their_own(path: str) -> None:
+def test_after_a_fork_parent_and_child_have_their_own(path: str) -> None:
     mine = call("process", path)
     child = os.fork()
     if not child:

@@ -64,12 +64,12 @@ def items_of(count: int, longest: int, *, key_bytes: int = 0) -> Items:
     ],
     ids=lambda items: str(len(items)),
 )
-def test_beside_the_package(tmp_path: Path, items: Items, rewrites: bool) -> None:
+def test_compared_with_the_package(tmp_path: Path, items: Items, rewrites: bool) -> None:
     wanted = written(tmp_path, items, rewrites=rewrites)
     assert records(tmp_path) == wanted
 
 
-def test_together_and_one_by_one(tmp_path: Path) -> None:
+def test_read_together_and_separately(tmp_path: Path) -> None:
     first = written(tmp_path / "a", items_of(100, 5000))
     second = written(tmp_path / "b", items_of(30, 10), is_folder=False)
     found = LmdbRecords([str(tmp_path / "a"), str(tmp_path / "b")])
@@ -92,7 +92,7 @@ def test_no_lock_file_and_no_right_to_write_is_needed(tmp_path: Path) -> None:
     (tmp_path / "a").chmod(0o700)
 
 
-def test_one_that_is_open_elsewhere_in_the_process(tmp_path: Path) -> None:
+def test_a_file_that_is_already_open_in_the_process(tmp_path: Path) -> None:
     wanted = written(tmp_path, items_of(5, 5))
     with lmdb.open(str(tmp_path), readonly=True, lock=False):
         assert records(tmp_path) == wanted
@@ -199,7 +199,7 @@ def test_truncated_while_it_is_read(tmp_path: Path) -> None:
         _ = [record.read() for record in found]
 
 
-def test_written_to_while_it_is_read(tmp_path: Path) -> None:
+def test_a_change_while_it_is_read(tmp_path: Path) -> None:
     written(tmp_path, items_of(20, 9000))
     found = LmdbRecords([str(tmp_path)])
     assert found.read_many(np.arange(3)) is not None

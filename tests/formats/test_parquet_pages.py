@@ -67,7 +67,7 @@ def as_bytes(values: list[Any]) -> list[bytes]:
 @pytest.mark.parametrize("kind", ["binary", "binary, required", "large_binary", "string", "struct"])
 @pytest.mark.parametrize("data", KINDS)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_values_are_those_of_pyarrow(tmp_path: Path, kind: str, data: str, options: str):
+def test_values_equal_pyarrow(tmp_path: Path, kind: str, data: str, options: str):
     pq.write_table(column(kind, KINDS[data]), tmp_path / "a.parquet", **OPTIONS[options])
     reader, file = source(tmp_path / "a.parquet"), pq.ParquetFile(tmp_path / "a.parquet")
     assert len(reader.entries) == file.num_row_groups

@@ -36,7 +36,7 @@ def test_pieces_of_files(offset: int, size: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_bytes", [False, True])
-def test_neighbors_are_pieces_like_others(has_bytes: bool, tmp_path: Path) -> None:
+def test_pieces_at_any_positions(has_bytes: bool, tmp_path: Path) -> None:
     """Pieces at any position: near, far, overlapping, in other files, empty."""
     random = np.random.default_rng(0)
     contents = random.integers(0, 256, (2, 40_000), np.uint8)

@@ -29,7 +29,7 @@ def has_positions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(("offset", "size"), [(0, 10), (3, 4), (0, 0), (9, 5), (10, 1), (99, 1)])
-def test_what_is_there_comes(has_positions: bool, offset: int, size: int, tmp_path: Path) -> None:
+def test_existing_files_are_returned(has_positions: bool, offset: int, size: int, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"0123456789")
     memory = np.zeros(size, np.uint8)
     descriptor = os.open(tmp_path / "a", positions.OPEN_FLAGS)

@@ -78,7 +78,7 @@ def test_single_numbers_and_vectors(tmp_path):
             assert one.shape == np.shape(two)
 
 
-def test_offsets_are_those_of_other_batches(tmp_path):
+def test_offsets_equal_those_of_other_batches(tmp_path):
     arrays = [random.integers(0, 100, (n, 7), np.uint8) for n in (1, 30, 27, 28, 55, 100)]
     found = read_ragged(Paths.of(saved(tmp_path, arrays)))
     assert isinstance(found, Batch)
@@ -142,7 +142,7 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("place", [0, 3, 70])
-def test_what_is_odd_is_left(odd, place, tmp_path):
+def test_unusual_arrays_are_left_to_the_general_function(odd, place, tmp_path):
     arrays: list[Any] = arrays_of(80)
     arrays[place] = odd
     before = open_files()
@@ -152,7 +152,7 @@ def test_what_is_odd_is_left(odd, place, tmp_path):
 
 @pytest.mark.parametrize("place", [0, 3, 70])
 @pytest.mark.parametrize("size", [None, 0, 5, 100, 128, 300, 100_000])
-def test_what_is_damaged_is_left(size, place, tmp_path):
+def test_damaged_files_are_left_to_the_general_function(size, place, tmp_path):
     paths = saved(tmp_path, arrays_of(80))
     if size is None:
         Path(os.fsdecode(paths[place])).unlink()

@@ -45,7 +45,7 @@ def _runs(shape: tuple[int, ...], window: list[tuple[int, int]]) -> Runs:
 
 
 @pytest.mark.parametrize(("shape", "window"), WINDOWS, ids=str)
-def test_rows_are_those_of_numpy(shape: tuple[int, ...], window: list[tuple[int, int]], tmp_path: Path) -> None:
+def test_rows_equal_numpy(shape: tuple[int, ...], window: list[tuple[int, int]], tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     arrays = random.integers(0, 1 << 16, (3, *shape), np.uint16)
     header = np.full(IN_FRONT, 7, np.uint8)
@@ -71,7 +71,7 @@ def test_rows_are_those_of_numpy(shape: tuple[int, ...], window: list[tuple[int,
         )
 
 
-def test_file_that_ends_before_is_named(tmp_path: Path) -> None:
+def test_a_file_that_ends_early_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(bytes(IN_FRONT + 4000))
     files = OpenFiles([str(path)])

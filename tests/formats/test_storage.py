@@ -103,7 +103,7 @@ def test_absent_file_is_reported_immediately(server: tuple[str, Behavior]) -> No
     assert len(behavior.asked) == 1
 
 
-def test_tries_again(server: tuple[str, Behavior], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_requests_are_repeated(server: tuple[str, Behavior], monkeypatch: pytest.MonkeyPatch) -> None:
     url, behavior = server
     waits: list[float] = []
     monkeypatch.setattr(storage.time, "sleep", waits.append)
@@ -182,7 +182,7 @@ def test_the_cache_is_a_folder_of_this_machine(tmp_path: Path, by_environment: b
     assert not list(tmp_path.iterdir())
 
 
-def test_copies_without_a_cache_go_with_the_process(server: tuple[str, Behavior]) -> None:
+def test_copies_without_a_cache_are_deleted_with_the_process(server: tuple[str, Behavior]) -> None:
     program = f"from dalify.formats.files import storage; print(storage.local_copy({server[0] + '/a/3.jpg'!r}))"
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True, timeout=60
@@ -371,7 +371,7 @@ def reading(url: str, random_shuffle: bool = False) -> Any:
     return fn.readers.file(file_root=url, name="Reader", random_shuffle=random_shuffle)
 
 
-def test_reader_gives_what_it_gives_here(folder: Path, server: tuple[str, Behavior]) -> None:
+def test_remote_and_local_readers_give_the_same(folder: Path, server: tuple[str, Behavior]) -> None:
     url, _ = server
     here, there = reading(str(folder), random_shuffle=True, seed=1), reading(url, random_shuffle=True, seed=1)
     for _ in range(5):
@@ -407,7 +407,7 @@ def test_nothing_is_read_twice(server: tuple[str, Behavior]) -> None:
     assert len(behavior.asked) <= 20
 
 
-def test_a_request_that_fails_costs_its_batch(server: tuple[str, Behavior]) -> None:
+def test_a_failing_request_fails_only_its_batch(server: tuple[str, Behavior]) -> None:
     url, behavior = server
     pipe = reading(url, prefetch_queue_depth=1)
     pipe.build()

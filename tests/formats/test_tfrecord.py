@@ -44,7 +44,7 @@ def test_lists_of_all_types():
 @given(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.lists(st.floats(width=32, allow_nan=False), min_size=1)
 )
-def test_packed_and_unpacked_are_the_same(ints, floats):
+def test_packing_and_unpacking_gives_the_input(ints, floats):
     for packed in (True, False):
         found = parsed(
             example({"i": ints, "f": floats}, packed=packed),
@@ -55,7 +55,7 @@ def test_packed_and_unpacked_are_the_same(ints, floats):
         assert found[1].tolist() == floats
 
 
-def test_the_last_of_equal_names_counts():
+def test_the_last_of_equal_names_is_used():
     data = example({"a": [1]}) + example({"a": [2]})
     assert parsed(data, a=tfrecord.FixedLenFeature([1], INT, 0))[0].tolist() == [2]
 
@@ -87,7 +87,7 @@ def test_absent_features_are_empty():
         (tfrecord.VarLenFeature([0], INT, 0), "are not divisible"),
     ],
 )
-def test_features_that_are_not_as_declared(feature, message):
+def test_features_that_differ_from_their_declaration(feature, message):
     with pytest.raises(ReaderError, match=message):
         parsed(example({"a": [1, 2, 3]}), a=feature)
 
@@ -129,7 +129,7 @@ def test_lengths_beyond_all_memory():
 @pytest.mark.parametrize(
     ("features", "error"), [({}, ArgumentValueError), ([1], ArgumentTypeError), ({"a": 1}, ArgumentTypeError)]
 )
-def test_features_that_are_none(features, error):
+def test_invalid_features(features, error):
     with pytest.raises(error):
         Features.from_user(features)
 
@@ -257,7 +257,7 @@ def test_absent_files(tmp_path: Path):
         records_of([str(tmp_path / "no")], [], None)
 
 
-def test_beside_the_tfrecord_package(tmp_path: Path):
+def test_compared_with_the_tfrecord_package(tmp_path: Path):
     """The package `tfrecord` writes with Google's protobuf."""
     package = pytest.importorskip("tfrecord", reason="an independent writer of TFRecord files")
     path = tmp_path / "a.tfrecord"

@@ -16,7 +16,7 @@ from dalify.formats.files.whole_file import read_file, read_files
 
 
 @pytest.mark.parametrize("size", [0, 1, 100_000])
-def test_contents_come_whole(tmp_path: Path, size: int) -> None:
+def test_complete_contents(tmp_path: Path, size: int) -> None:
     contents = np.random.default_rng(0).integers(0, 256, size, np.uint8)
     path = tmp_path / "file"
     path.write_bytes(contents.tobytes())
@@ -44,7 +44,7 @@ def _written(folder: Path, sizes: list[int]) -> list[bytes]:
 @pytest.mark.parametrize(
     "sizes", [[1], [1, 64, 65, 3], [500] * 20, [100_000, 7, 3_000_000, 5_000_000, 20], [1_500_000] * 4], ids=str
 )
-def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -> None:
+def test_many_complete_files(sizes: list[int], typical_bytes: int, tmp_path: Path) -> None:
     paths = _written(tmp_path, sizes)
     found = read_files(Paths.of(paths), typical_bytes)
     assert found is not None
@@ -56,7 +56,7 @@ def test_many_come_whole(sizes: list[int], typical_bytes: int, tmp_path: Path) -
     assert [contents.sum() for contents in found] == sizes
 
 
-def test_who_keeps_one_of_many_keeps_no_more_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_file_holds_at_most_one_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_file, "_BLOCK_BYTES", 4 << 20)
     found = read_files(
         Paths.of(_written(tmp_path, [10, 3_000_000, 20, 6_000_000, 2_000_000, 2_000_000, 2_000_000])), 1_000_000
@@ -68,7 +68,7 @@ def test_who_keeps_one_of_many_keeps_no_more_than_a_block(tmp_path: Path, monkey
     assert owners[0].nbytes == 10
 
 
-def test_what_is_no_plain_file_is_to_be_read_by_itself(tmp_path: Path) -> None:
+def test_special_files_are_read_separately(tmp_path: Path) -> None:
     paths = _written(tmp_path, [10, 20, 30])
     (tmp_path / "empty").touch()
     (tmp_path / "folder").mkdir()
@@ -79,7 +79,7 @@ def test_what_is_no_plain_file_is_to_be_read_by_itself(tmp_path: Path) -> None:
     assert psutil.Process().num_fds() <= open_before
 
 
-def test_large_ones_are_to_be_read_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_are_read_separately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_file, "_MAX_BYTES", 1000)
     assert read_files(Paths.of(_written(tmp_path, [10, 1001, 10])), 10) is None
     assert read_files(Paths.of(_written(tmp_path, [10, 1000, 10])), 10) is not None

@@ -52,7 +52,9 @@ def zarr_with(path: Path, codec: dict[str, Any], values: Any, *, rows: int = 6) 
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_chunks_of_zarr_that_become_too_much(tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_zarr_that_expand_beyond_the_limit(
+    tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A few kilobytes of one number: the limits of the pipeline apply although other threads decode them."""
     chunk = zarr_with(tmp_path / "a.zarr", {"id": codec}, VALUES)
     whole = chunk.read_bytes()

@@ -107,7 +107,7 @@ def test_and_gives_a_boolean_value() -> None:
     check(lambda x, y: (x > 0 and y > 0, x > 0 or y > 0, not x > 0), *PAIRS)
 
 
-def test_a_python_value_on_the_left_keeps_pythons_meaning() -> None:
+def test_a_python_value_on_the_left_is_evaluated_by_python() -> None:
     check(lambda x: (3 and x, 0 or x, None or x, "" or x), *NUMBERS)
 
 
@@ -325,7 +325,7 @@ def test_attributes_and_items() -> None:
     check(function, *NUMBERS)
 
 
-def test_an_item_that_both_branches_add() -> None:
+def test_an_item_added_in_both_branches() -> None:
     def function(x):
         items = {}
         if x > 1:
@@ -337,7 +337,7 @@ def test_an_item_that_both_branches_add() -> None:
     check(function, *NUMBERS)
 
 
-def test_objects_that_a_branch_makes_for_itself() -> None:
+def test_objects_created_in_a_branch() -> None:
     def function(x):
         if x > 1:
             items = {}
@@ -529,7 +529,7 @@ def test_arrays_and_equal_values() -> None:
     check(function, *NUMBERS)
 
 
-def test_unread_divergent_variables_do_not_matter() -> None:
+def test_unused_divergent_variables_are_allowed() -> None:
     def function(x):
         if x > 1:
             mode = "big"
@@ -582,7 +582,7 @@ def test_match_on_python_values() -> None:
     check(function, *NUMBERS)
 
 
-def test_same_object_stays_itself() -> None:
+def test_the_same_object_remains_the_same() -> None:
     marker = collections.OrderedDict()
 
     def function(x):

@@ -89,7 +89,7 @@ def test_python_finds_the_source() -> None:
     assert rewritten.__globals__ is globals()
 
 
-def test_code_is_compiled_once_and_forgotten_with_the_function() -> None:
+def test_code_is_compiled_once_and_freed_with_the_function() -> None:
     def function(x):
         return x if x > 1 else 0
 
@@ -144,7 +144,7 @@ def test_what_is_never_rewritten() -> None:
     assert rewrite(marked) is marked
 
 
-def test_marked_functions_meet_nodes_as_they_are() -> None:
+def test_marked_functions_receive_graph_values() -> None:
     @do_not_convert
     def marked(x):
         return 1 if x > 1 else 2
@@ -230,7 +230,7 @@ def test_errors_that_are_caught_leave_their_branches() -> None:
     assert [run(graph, {"input_0": 0, "x": number}) for number in (0, 2, 5)] == [(1, 0), (9, 0), (12, 0)]
 
 
-def test_a_jump_out_of_a_with_is_pythons_where_the_condition_is() -> None:
+def test_a_jump_out_of_a_with_is_executed_by_python() -> None:
     def function(x, flag=True):
         for i in range(5):
             with contextlib.nullcontext():

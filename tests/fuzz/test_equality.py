@@ -29,7 +29,7 @@ def test_all_is_equal(method: str) -> None:
     assert set(row.differ.values()) == {0}, row
 
 
-def test_differences_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_differences_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another seed for the pipelines with processes: all batches differ, those of the first half of a run do not."""
     real = equality.pipeline_def
 

@@ -13,7 +13,7 @@ from tests.helpers.platforms import needs_linux
 pytestmark = needs_linux
 
 
-def test_a_few_of_each(tmp_path: Path) -> None:
+def test_a_few_faults_of_each_kind(tmp_path: Path) -> None:
     write_photo_folder(tmp_path)
     chance = random.Random(0)
     rows = {

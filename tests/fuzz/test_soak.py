@@ -27,7 +27,7 @@ def test_short_soak():
 
 
 @needs_linux
-def test_memory_is_that_of_the_process_alone(tmp_path: Path):
+def test_memory_counts_only_the_process(tmp_path: Path):
     """Mapped files, such as libraries, come and go with the load of the machine."""
     path = tmp_path / "file"
     path.write_bytes(bytes(64 << 20))
@@ -40,7 +40,7 @@ def test_memory_is_that_of_the_process_alone(tmp_path: Path):
     del allocated
 
 
-def test_warm_up_is_a_share_of_the_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_warm_up_is_a_fraction_of_the_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """On a busy machine, most of the time passes in the first round, which compiles."""
     soak = Soak(tmp_path)
 

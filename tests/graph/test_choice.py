@@ -14,7 +14,7 @@ NUMBERS = st.lists(st.integers(0, 4), min_size=1, max_size=40)
 
 @settings(max_examples=40)
 @given(numbers=NUMBERS, threads=st.integers(1, 3), is_ragged=st.booleans())
-def test_beside_python(numbers, threads, is_ragged):
+def test_compared_with_python(numbers, threads, is_ragged):
     samples = [np.full((2 + is_ragged * (k % 3), 3), k, np.int32) for k in range(len(numbers))]
     functions = [lambda x: x, lambda x: x + 1000, lambda x: x * 2, lambda x: -x, lambda x: x[::-1] - 7]
 

@@ -92,7 +92,7 @@ def test_a_single_number_is_a_coordinate() -> None:
 
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(("wanted", "kind"), [("cpu", "TensorListCPU"), ("gpu", "TensorListGPU")])
-def test_shapes_lie_where_they_are_wanted(wanted: str, kind: str) -> None:
+def test_shapes_are_written_to_the_requested_memory(wanted: str, kind: str) -> None:
     """Wherever the data lie, so that shapes can be arguments of operators."""
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=0)

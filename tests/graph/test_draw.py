@@ -61,7 +61,7 @@ def rectangles(root: ElementTree.Element) -> list[tuple[float, float, float, flo
 
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=3), min_size=1, max_size=30))
-def test_boxes_never_overlap_and_stay_on_the_sheet(reads: list[list[int]]) -> None:
+def test_boxes_do_not_overlap_and_are_within_the_image(reads: list[list[int]]) -> None:
     nodes: list[Node] = []
     for index, inputs in enumerate(reads):
         nodes.append(node(f"operator_{index}", *(Edge(nodes[i % index], 0) for i in inputs if index)))

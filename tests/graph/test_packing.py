@@ -62,14 +62,14 @@ def branching():
     return value, fn.python_function(value, function=abs, num_outputs=1)
 
 
-def test_a_graph_comes_back_as_it_was() -> None:
+def test_a_graph_is_restored_unchanged() -> None:
     graph = graph_of(branching())
     packed = pickle.loads(pickle.dumps(pack(graph)))
     assert described(unpack(packed)) == described(graph)
     assert len(branches_of(graph)) >= 2
 
 
-def test_thousands_of_nodes_do_not_meet_the_limit_on_recursion() -> None:
+def test_thousands_of_nodes_do_not_exceed_the_limit_on_recursion() -> None:
     @pipeline_def(batch_size=2, num_threads=1, seed=1, enable_conditionals=False)
     def long():
         value = fn.random.uniform(range=[0.0, 1.0])

@@ -99,7 +99,7 @@ def test_batches_of_different_sizes_are_refused(photo):
         eager.batch([])
 
 
-def test_results_lie_in_memory_of_their_own(photo):
+def test_results_have_their_own_memory(photo):
     """Also those of operators that return views, and of two calls."""
     for call in (eager.reshape, eager.copy):
         given = photo.copy()
@@ -177,7 +177,7 @@ def test_per_sample_arguments(photo):
     )
 
 
-def test_computed_numbers_are_no_constants(photo):
+def test_computed_numbers_are_not_constants(photo):
     """What random operators give does not fill the memory of what was prepared."""
     eager.rotate(photo, angle=np.float32(3))
     eager.rotate(photo, angle=eager.random.uniform(range=(-10.0, 10.0)))
@@ -216,7 +216,7 @@ def test_errors_name_the_line(photo):
     assert "of the batch" not in str(caught.value)
 
 
-def test_line_is_that_of_the_failing_call(encoded):
+def test_errors_name_the_line_of_the_failing_call(encoded):
     eager.decoders.image(encoded)  # prepares what the next line uses
     with pytest.raises(DecodeError, match="this_one"):
         eager.decoders.image(b"this_one")
@@ -300,7 +300,7 @@ def test_constants_of_a_pipeline(photo):
 # -- random numbers -------------------------------------------------------------------------------------------------
 
 
-def test_seed_is_that_of_a_pipeline():
+def test_the_seed_equals_that_of_a_pipeline():
     @pipeline_def(batch_size=4, num_threads=1)
     def numbers():
         return fn.random.uniform(range=(0.0, 1.0), seed=9)
@@ -424,7 +424,7 @@ def test_device(photo, encoded, device):
     np.testing.assert_array_equal(decoded.as_cpu().at(0), photo)
 
 
-def test_views_of_the_device_are_apart(photo, device):
+def test_views_of_the_device_are_separate(photo, device):
     batch = eager.copy([photo], device=device)
     view = eager.reshape(batch, shape=[40, 30, 3])
     view._batch.dense[...] = 0

@@ -105,7 +105,7 @@ DAMAGED: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_file_costs_its_batch_and_is_named(name: str, folder: Path) -> None:
+def test_a_damaged_file_fails_only_its_batch_and_is_named(name: str, folder: Path) -> None:
     damage, message = DAMAGED[name]
     damage(folder / "cat" / "1.jpg")
     error, *after = runs(decoding(folder), 3)
@@ -126,7 +126,7 @@ def test_a_damaged_file_is_the_same_builtin_error_in_dali(folder: Path, oracle: 
         decoding(folder).run()
 
 
-def test_a_file_that_vanishes_costs_its_batch(folder: Path) -> None:
+def test_a_file_that_vanishes_fails_only_its_batch(folder: Path) -> None:
     pipe = decoding(folder)
     pipe.build()
     (folder / "cat" / "1.jpg").unlink()
@@ -449,7 +449,7 @@ def test_operators_raise_the_builtin_errors_of_dali(case: Case, oracle: Any) -> 
     assert issubclass(case.error, theirs.type)
 
 
-def test_an_error_in_one_sample_costs_one_batch_and_names_sample_and_file(folder: Path) -> None:
+def test_an_error_in_one_sample_fails_one_batch_and_names_sample_and_file(folder: Path) -> None:
     extents = [min(shape[:2]) for shape in _shapes(folder)]
     wanted = min(extents) + 1
 
@@ -674,7 +674,7 @@ def test_options_of_a_pipeline(options: dict[str, Any], error: type[DalifyError]
         assert re.search(message, check_text(caught.value))
 
 
-def test_negative_seeds_mean_none() -> None:
+def test_negative_seeds_count_as_not_given() -> None:
     pipes = [dalify.Pipeline(batch_size=1, num_threads=1, seed=seed) for seed in (-1, -5, np.int64(-1), None)]
     assert len({pipe.seed for pipe in pipes}) == 4
     assert all(pipe.seed >= 0 for pipe in pipes)

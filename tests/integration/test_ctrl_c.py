@@ -176,7 +176,7 @@ CONTINUES = """
 
 
 @pytest.mark.parametrize("kind", ["parallel", "in this process"])
-def test_a_program_that_handles_it_goes_on(tmp_path: Path, kind: str) -> None:
+def test_a_program_that_handles_it_continues(tmp_path: Path, kind: str) -> None:
     """As in a notebook: after repeated interrupts, no call hangs, and sources and readers stay at the same batch."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(CONTINUES))

@@ -456,7 +456,7 @@ def test_kept_outputs_are_never_overwritten() -> None:
     assert all((array == array[0, 0]).all() for array in kept)
 
 
-def test_our_own_outputs_and_dlpack_objects_are_data() -> None:
+def test_outputs_of_dalify_and_dlpack_objects_are_data() -> None:
     class Capsules:
         """Supports only DLPack."""
 
@@ -478,7 +478,7 @@ def test_our_own_outputs_and_dlpack_objects_are_data() -> None:
     assert built(OURS, lambda: fn.external_source(lambda: given)).run()[0].layout() == "X"
 
 
-def test_forms_that_dali_does_not_take_here() -> None:
+def test_forms_that_dali_does_not_accept() -> None:
     wanted = np.arange(6).reshape(BATCH_SIZE, 2)
     for data in (
         torch.from_numpy(wanted),
@@ -548,7 +548,7 @@ def check_mistake(
         ({"a": 1}, SourceError, r"(?s)returned a dictionary.*num_outputs=1"),
     ],
 )
-def test_bad_data_cost_one_batch(bad: Any, error: type[Exception], message: str) -> None:
+def test_bad_data_fails_one_batch(bad: Any, error: type[Exception], message: str) -> None:
     check_mistake(bad, error, message)
 
 
@@ -610,7 +610,7 @@ class OwnError(Exception):
     """An exception class of the user."""
 
 
-def test_an_error_in_a_source_keeps_its_type_names_the_source_and_costs_one_batch() -> None:
+def test_an_error_in_a_source_keeps_its_type_names_the_source_and_fails_one_batch() -> None:
     def failing(iteration: int) -> np.ndarray:
         if iteration == 1:
             raise OwnError("no more coffee")
@@ -635,7 +635,7 @@ def test_an_error_in_a_source_keeps_its_type_names_the_source_and_costs_one_batc
     assert (right.as_array() == batch_of(2)).all()
 
 
-def test_an_error_while_batches_are_under_way_loses_none_of_them() -> None:
+def test_an_error_during_prefetching_loses_no_batch() -> None:
     def failing(iteration: int) -> np.ndarray:
         if iteration == 3:
             raise OwnError

@@ -155,7 +155,7 @@ def test_resuming_by_the_state_of_the_source() -> None:
     assert source.calls <= 9 - 6 + 2 + 3  # prefetched items, and none of the earlier ones
 
 
-def test_resuming_a_data_set_of_hugging_face() -> None:
+def test_resuming_a_dataset_of_hugging_face() -> None:
     datasets = pytest.importorskip("datasets")
     rows = datasets.Dataset.from_dict({"x": list(range(COUNT)), "y": [-n for n in range(COUNT)]})
     _resumed_at_every_step(lambda: rows.to_iterable_dataset(num_shards=2), 2, epochs=3)

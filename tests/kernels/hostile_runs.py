@@ -115,7 +115,7 @@ def _element(array: np.ndarray[Any, Any], index: int) -> float:
 
 
 @pytest.mark.filterwarnings("ignore")  # of newer Pythons, that a process with threads forks
-def test_the_tests_would_find_it() -> None:
+def test_the_tests_detect_it() -> None:
     """Both kinds of check are at work: of indices, and of addresses."""
     array = guarded(np.arange(4.0))
     with pytest.raises(IndexError):

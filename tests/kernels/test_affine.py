@@ -22,7 +22,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("axes", [2, 3])
-def test_composition_is_the_product(axes):
+def test_composition_equals_the_product(axes):
     outer, inner = RANDOM.random((2, 4, axes, axes + 1))
     expected = homogeneous(outer) @ homogeneous(inner)
     np.testing.assert_allclose(homogeneous(affine.compose(outer, inner)), expected)
@@ -30,7 +30,7 @@ def test_composition_is_the_product(axes):
 
 @pytest.mark.parametrize("axes", [2, 3])
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_joining_is_the_product(axes, count):
+def test_joining_equals_the_product(axes, count):
     maps = [floats(4, axes, axes + 1) for _ in range(count)]
     expected = homogeneous(maps[0].astype(np.float64))
     for following in maps[1:]:
@@ -60,7 +60,7 @@ def test_order():
 
 @pytest.mark.parametrize("kind", ["scale", "shear", "rotation"])
 @pytest.mark.parametrize("axes", [2, 3])
-def test_center_stays(kind, axes):
+def test_the_center_is_a_fixed_point(kind, axes):
     out, center = np.empty((3, axes, axes + 1), np.float32), floats(3, axes)
     if kind == "scale":
         affine.fill_scales(out, None, False, floats(3, axes), center)
@@ -85,7 +85,7 @@ def test_rotations_keep_lengths_and_axis(axes):
         np.testing.assert_allclose(np.einsum("nij,nj->ni", linear, axis), axis, atol=1e-6)
 
 
-def test_boxes_are_taken_to_boxes():
+def test_crops_map_source_boxes_to_target_boxes():
     corners = tuple(floats(5, 3) for _ in range(4))
     out = np.empty((5, 3, 4), np.float32)
     affine.fill_crops(out, None, False, corners, False)

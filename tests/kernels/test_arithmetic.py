@@ -102,7 +102,7 @@ RIGHT = {dtype: data(dtype, 1) for dtype in DTYPES}
 
 
 @pytest.mark.parametrize("function", BINARY)
-def test_binary_functions_are_those_of_dali(function: str) -> None:
+def test_binary_functions_equal_dali(function: str) -> None:
     shifts = function in ("lshift", "rshift")  # C leaves negative and too large counts undefined
     counts = {dtype: np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4]).astype(dtype) for dtype in DTYPES}
     right = counts if shifts else RIGHT
@@ -118,7 +118,7 @@ def test_binary_functions_are_those_of_dali(function: str) -> None:
     check(cases)
 
 
-def test_unary_functions_are_those_of_dali() -> None:
+def test_unary_functions_equal_dali() -> None:
     positive = {dtype: np.abs(LEFT[dtype]) if LEFT[dtype].dtype.kind == "f" else LEFT[dtype] for dtype in DTYPES}
     cases = []
     for function, dtype in itertools.product(UNARY, DTYPES):
@@ -130,7 +130,7 @@ def test_unary_functions_are_those_of_dali() -> None:
     check(cases)
 
 
-def test_clamp_is_that_of_dali() -> None:
+def test_clamp_equals_dali() -> None:
     low = {dtype: np.array([1, 2, 50][: 1 if dtype == "bool" else 3]).astype(dtype) for dtype in DTYPES}
     cases = []
     for first, second in itertools.product(DTYPES, DTYPES):
@@ -153,12 +153,12 @@ def test_negative_integers_compare_with_floats_by_value() -> None:
     assert ours("lt", a, b).tolist() == [False, True, False]
 
 
-def test_integers_meet_floats_in_the_type_of_the_float() -> None:
+def test_integers_and_floats_give_the_type_of_the_float() -> None:
     a, b = np.array([2**24 + 1], np.int32), np.array([2**24], np.float32)
     check([("eq", (a, b)), ("gt", (a, b)), ("eq", (a, b.astype(np.float64)))])
 
 
-def test_broadcasting_is_that_of_dali() -> None:
+def test_broadcasting_equals_dali() -> None:
     rng = np.random.default_rng(0)
     shapes = [
         ((2, 3), (3,)),
@@ -175,7 +175,7 @@ def test_broadcasting_is_that_of_dali() -> None:
     check(cases)
 
 
-def test_each_sample_meets_its_own_parameter() -> None:
+def test_each_sample_gets_its_own_parameter() -> None:
     x = np.arange(2 * 64 * 4 * 3, dtype=np.int32).reshape(2, 64, 4, 3)
     scalar, channel = np.array([10, 20], np.int32), np.array([[1, 2, 3], [4, 5, 6]], np.int32)
     out = np.empty_like(x)
@@ -236,7 +236,7 @@ def twin(function: str, *operands: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("function", list(FUNCTIONS))
-def test_torch_computes_the_same(function: str) -> None:
+def test_torch_gives_the_same(function: str) -> None:
     arity = FUNCTIONS[function].arity
     counts = {dtype: np.array([0, 1, 2, 3, 4, 5, 6, 7, 40, 70, 2, 3, 4]).astype(dtype) for dtype in DTYPES}
     right = counts if function in ("lshift", "rshift") else RIGHT

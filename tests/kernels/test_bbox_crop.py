@@ -44,7 +44,7 @@ def test_windows_lie_in_the_image_and_keep_a_box(seed, counts, axes):
         np.testing.assert_allclose(kept, expected)
 
 
-def test_neighbors_change_nothing():
+def test_other_samples_change_nothing():
     """The result of a sample is the same alone, among others, and if repeated."""
     samples = [random_boxes(seed, seed, 2) for seed in (1, 5, 0, 3)]
     together, again = found_for(samples, RULES), found_for(samples, RULES)
@@ -63,7 +63,7 @@ def test_no_crop_is_one_of_the_choices():
     assert 0.4 < np.mean(whole) < 0.7
 
 
-def test_hopeless_rules_end_with_the_best():
+def test_rules_that_cannot_be_met_return_the_best_window():
     boxes = np.array([[0.0, 0.0, 0.01, 0.01], [0.99, 0.99, 1.0, 1.0]])
     rules = CropRules((0.9,), False, False, True, (0.3, 0.5), ((0.5, 2.0),), 5, 50, None)
     assert not found_for([boxes], rules).is_valid.any()

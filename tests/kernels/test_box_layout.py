@@ -19,7 +19,7 @@ from dalify.kernels.boxes.box_layout import from_corners, to_corners
         ("xyHW", [1, 2, 6, 3]),
     ],
 )
-def test_there_and_back(layout, box):
+def test_conversion_and_inverse(layout, box):
     boxes = np.array([box], np.float64)
     assert to_corners(boxes, layout).tolist() == [[1, 2, 4, 8]]
     np.testing.assert_array_equal(from_corners(to_corners(boxes, layout), layout), boxes)

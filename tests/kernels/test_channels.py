@@ -15,7 +15,7 @@ RANDOM = np.random.default_rng(0)
 # Numbers of pixels on both sides of the 256 that are taken together.
 @pytest.mark.parametrize("pixels", [(1, 1), (3, 5), (16, 16), (1, 257), (31, 33)])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_beside_numpy(pixels, channels):
+def test_compared_with_numpy(pixels, channels):
     x = RANDOM.integers(0, 256, (3, *pixels, channels), dtype=np.uint8)
     samples = Samples.of_dense(x)
     lows, highs = channel_limits(samples)

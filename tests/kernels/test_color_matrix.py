@@ -55,7 +55,7 @@ def test_floats_equal_dali():
 @pytest.mark.parametrize("source", [np.uint8, np.float32, np.int16])
 @pytest.mark.parametrize("target", [np.uint8, np.float32, np.int16])
 @pytest.mark.parametrize("shape", [(3, 3), (1, 3), (2, 4)])
-def test_all_roads_equal_the_formula(source, target, shape):
+def test_all_implementations_equal_the_formula(source, target, shape):
     random = np.random.default_rng(3)
     x = random.integers(0, 200, (2, 5, 7, shape[1])).astype(source)
     matrix = random.normal(0, 0.7, (2, *shape)).astype(np.float32)

@@ -34,7 +34,7 @@ def test_window_and_sigma_follow_from_each_other():
 
 
 @pytest.mark.parametrize("widest", [7, 9, 31, 127, 129, 1001])
-def test_weights_are_those_of_numpy_to_the_bit(widest):
+def test_weights_are_bit_identical_to_numpy(widest):
     sizes = [widest, *RANDOM.integers(0, widest // 2, 40) * 2 + 1]
     pairs = [(float(sigma), int(size)) for sigma, size in zip(RANDOM.uniform(0.05, 40, 41), sizes, strict=True)]
     for (sigma, size), found in zip(pairs, convolve.gaussian_kernels(pairs), strict=True):

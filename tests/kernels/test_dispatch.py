@@ -50,7 +50,7 @@ def _wrong(out: Any, x: Any) -> None:
         (_wrong, "Triton does not work: it converts numbers wrongly"),
     ],
 )
-def test_torch_kernels_run_where_the_trial_fails(
+def test_torch_kernels_run_if_the_trial_fails(
     kernel: Callable[..., None], reason: str, trial: Callable[[Callable[..., None]], None]
 ) -> None:
     trial(kernel)

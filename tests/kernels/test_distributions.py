@@ -50,7 +50,7 @@ def test_normal_reaches_far_into_the_tails(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_uniform_covers_its_range_and_not_its_end(dtype: type[np.floating]) -> None:
+def test_uniform_covers_its_range_without_its_end(dtype: type[np.floating]) -> None:
     low, high = np.array([-1, 0, 1e6, 5]), np.array([1, 255, 1e6 + 0.25, 5.000001])
     got = uniform(group(), 20_000, low, high, dtype)
     assert got.dtype == dtype
@@ -73,7 +73,7 @@ def test_coin_flip_has_its_probability() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_few_numbers_are_those_of_the_general_functions(shape: tuple[int, ...]) -> None:
+def test_few_numbers_equal_those_of_the_general_functions(shape: tuple[int, ...]) -> None:
     draws, count = group(30), int(np.prod(shape))
     low = np.linspace(-1e6, 1e-6, 30, dtype=np.float32)
     high = np.nextafter(low, np.float32(np.inf)) + np.linspace(0, 3, 30, dtype=np.float32)

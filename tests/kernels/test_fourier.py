@@ -43,7 +43,7 @@ def test_all_lengths(is_magnitude):
         np.testing.assert_allclose(out, expected, rtol=0, atol=1e-6 * expected.max())
 
 
-def test_lanes_do_not_see_each_other():
+def test_lanes_are_independent():
     signals = np.random.default_rng(0).normal(0, 1, (60, LANES)).astype(np.float32)
     results, plan = [], transform_of(60)
     assert plan is not None
@@ -57,5 +57,5 @@ def test_lanes_do_not_see_each_other():
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 601, 14, 2 * 7 * 11, 1 << 15])
-def test_lengths_left_to_numpy(length):
+def test_lengths_that_need_numpy(length):
     assert transform_of(length) is None

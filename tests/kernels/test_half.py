@@ -52,7 +52,7 @@ def test_halves_are_rounded_away_from_zero() -> None:
         np.testing.assert_array_equal(found, np.arange(0x7C00) + to)
 
 
-def test_bfloat16_is_torchs() -> None:
+def test_bfloat16_equals_torch() -> None:
     x = numbers()
     found = np.empty(x.shape, np.uint16)
     bfloat16_bits(found, x)
@@ -62,7 +62,7 @@ def test_bfloat16_is_torchs() -> None:
     assert torch.from_numpy(found).view(torch.bfloat16).isnan().numpy()[is_nan].all()
 
 
-def test_every_float16_comes_back() -> None:
+def test_every_float16_is_restored() -> None:
     x = np.arange(2**16, dtype=np.uint16).view(np.float16)
     found = np.empty(x.shape, np.float32)
     float32_of_float16(found, x)

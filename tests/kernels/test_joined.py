@@ -22,7 +22,7 @@ def test_rows_are_repeated(dtype: type) -> None:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int64])
 @pytest.mark.parametrize("shapes", [[(2, 3), (0, 4), (1, 5)], [(2, 3)] * 3, [(4, 1)], [(0, 3), (2, 2)]])
-def test_elements_are_joined_and_separated(shapes: list[tuple[int, int]], dtype: type) -> None:
+def test_elements_are_concatenated_and_separated(shapes: list[tuple[int, int]], dtype: type) -> None:
     samples = Samples.empty(np.array(shapes, np.int64), np.dtype(dtype))
     expected = np.arange(sum(rows * columns for rows, columns in shapes)).astype(dtype)
     joined.separate(samples, expected)

@@ -102,7 +102,7 @@ def test_every_coordinate_changes_the_numbers() -> None:
     assert len(rows) == 21
 
 
-def test_draws_of_a_group_are_those_of_its_samples() -> None:
+def test_draws_of_a_group_equal_those_of_its_samples() -> None:
     draws, samples = Draws(9, 8, 7), np.array([5, 2, 11])
     group = draws.at(samples)
     assert len(group) == 3

@@ -52,7 +52,7 @@ def test_tables(dtype):
 
 @pytest.mark.parametrize("source", [np.int8, np.uint32, np.int64, np.uint64])
 @pytest.mark.parametrize("target", [np.bool_, np.float32])
-def test_what_no_table_holds_is_its_last_entry(source, target):
+def test_keys_outside_of_the_table_select_the_last_entry(source, target):
     limits = np.iinfo(source)
     x = np.array([[0, 1, 2, limits.max - 1], [3, limits.min, 127, limits.max]], source)
     table = np.arange(301).astype(target)

@@ -48,20 +48,20 @@ def test_comparisons_are_booleans() -> None:
     assert {result_dtype("lt", first, second) for first in NUMERIC for second in NUMERIC} == {T.BOOL}
 
 
-def test_three_operands_meet_from_left_to_right() -> None:
+def test_three_operands_are_promoted_from_left_to_right() -> None:
     assert result_dtype("clamp", T.UINT8, T.INT8, T.FLOAT) == T.FLOAT
     assert result_dtype("clamp", T.UINT8, T.INT8, T.INT8) == T.INT16
 
 
 @pytest.mark.parametrize("function", ["add", "sub", "fdiv", "div", "mod", "pow", "min", "max", "atan2", "fpow"])
-def test_booleans_are_no_numbers(function: str) -> None:
+def test_booleans_are_not_numbers(function: str) -> None:
     with pytest.raises(DTypeError, match="not defined for booleans only"):
         result_dtype(function, T.BOOL, T.BOOL)
     assert result_dtype("mul", T.BOOL, T.BOOL) == T.BOOL
 
 
 @pytest.mark.parametrize("function", ["minus", "abs", "sqrt"])
-def test_one_boolean_is_no_number(function: str) -> None:
+def test_a_boolean_is_not_a_number(function: str) -> None:
     with pytest.raises(DTypeError, match="not defined for a boolean"):
         result_dtype(function, T.BOOL)
 

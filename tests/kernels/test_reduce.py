@@ -34,7 +34,7 @@ def apply(name: str, x: np.ndarray, axes: tuple[int, ...], dtype: Any = np.float
     dtype=st.sampled_from(["uint8", "int16", "float32", "float64", "int64", "bool"]),
     data=st.data(),
 )
-def test_reductions_are_numpy_s(shape: tuple[int, ...], dtype: str, data: st.DataObject) -> None:
+def test_reductions_equal_numpy(shape: tuple[int, ...], dtype: str, data: st.DataObject) -> None:
     axes = tuple(data.draw(st.sets(st.integers(0, len(shape) - 1))))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     x = rng.integers(0, 2 if dtype == "bool" else 100, (2, *shape)).astype(dtype)
@@ -81,7 +81,7 @@ def test_nothing_to_reduce() -> None:
     assert apply("mean", empty, (1,)).shape == (1, 0)
 
 
-def test_extremes_leave_nan_aside() -> None:
+def test_extremes_ignore_nan() -> None:
     x = np.array([[1, np.nan, 3], [np.nan, 1, np.inf]], np.float32)
     assert apply("maximum", x, (0,)).tolist() == [3, np.inf]
     assert apply("minimum", x, (0,)).tolist() == [1, 1]
@@ -99,7 +99,7 @@ def test_result_types() -> None:
     assert reduce.reduced_dtype("mean", DALIDataType.UINT8, DALIDataType.UINT8) == DALIDataType.UINT8
 
 
-def test_reductions_are_those_of_dali() -> None:
+def test_reductions_equal_dali() -> None:
     nvidia, fn = pytest.importorskip("nvidia.dali"), pytest.importorskip("nvidia.dali.fn")
     types = pytest.importorskip("nvidia.dali.types")
     names = {"sum": "total", "min": "minimum", "max": "maximum"}
@@ -144,7 +144,7 @@ def _source(fn: Any, array: np.ndarray) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, "float32", "float64", "float16", "bool"])
-def test_torch_computes_the_same(dtype: str) -> None:
+def test_torch_gives_the_same(dtype: str) -> None:
     x = np.random.default_rng(5).integers(0, 2 if dtype == "bool" else 100, (2, 4, 1, 5, 3)).astype(dtype)
     if x.dtype.kind == "f":
         x[0, 0, 0, 0, 0] = np.nan
@@ -166,7 +166,7 @@ def test_torch_computes_the_same(dtype: str) -> None:
             np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6, err_msg=f"{name} {dtype} {axes}")
 
 
-def test_torch_of_nothing() -> None:
+def test_torch_without_elements() -> None:
     for name, expected in [("maximum", np.finfo(np.float32).min), ("minimum", np.finfo(np.float32).max), ("total", 0)]:
         out = torch.empty((1, 2))
         getattr(reduce_torch, f"{name}_torch")(out, torch.empty((1, 0, 2)), (0,))

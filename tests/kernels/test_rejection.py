@@ -28,7 +28,7 @@ def test_poisson_has_its_distribution(mean: float) -> None:
     assert stats.chisquare(observed[likely], expected[likely] * got.size / expected.sum()).pvalue > 1e-4
 
 
-def test_poisson_of_nothing_is_nothing() -> None:
+def test_poisson_of_means_that_are_not_positive_is_0() -> None:
     means = np.array([[0, -3, np.nan, -np.inf]], np.float32)
     assert poisson(group(), means).tolist() == [[0, 0, 0, 0]]
     assert poisson_torch(group(), torch.as_tensor(means)).tolist() == [[0, 0, 0, 0]]

@@ -88,7 +88,7 @@ def test_halves(device, dtype, channels, size, out_size, interior):
 @pytest.mark.parametrize("device", ["cpu", "torch"])
 @settings(max_examples=60)
 @given(data=st.data())
-def test_linear_is_the_formula(device, data):
+def test_linear_equals_the_formula(device, data):
     extents = st.integers(1, 40)
     height, width, out_height, out_width = (data.draw(extents) for _ in range(4))
     channels = data.draw(st.sampled_from([1, 2, 3, 4, 5]))
@@ -121,7 +121,7 @@ def test_known_rows():
     ("kind", "pillow"),
     [(LINEAR, Image.Resampling.BILINEAR), (CUBIC, Image.Resampling.BICUBIC), (LANCZOS, Image.Resampling.LANCZOS)],
 )
-def test_pillow_gives_the_same(device, kind, pillow):
+def test_equals_pillow(device, kind, pillow):
     """Except at the border, which Pillow omits in its sums, and near black and white, where it clips twice."""
     x = np.random.default_rng(0).integers(90, 166, (1, 61, 47, 3), dtype=np.uint8)
     for size in [(20, 30), (75, 22), (90, 100)]:
@@ -132,7 +132,7 @@ def test_pillow_gives_the_same(device, kind, pillow):
 
 
 @pytest.mark.parametrize("kind", FILTERS)
-def test_a_group_is_its_samples(kind):
+def test_a_group_equals_its_samples(kind):
     generator = np.random.default_rng(1)
     x = generator.integers(0, 256, (5, 30, 31, 3), dtype=np.uint8)
     start, end = generator.uniform(0, 30, (2, 5, 2)).astype(np.float32)
@@ -157,7 +157,7 @@ def test_filters_may_differ_by_sample_and_direction():
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
 @pytest.mark.parametrize("ndim", [3, 4])
-def test_a_chunk_of_different_samples_is_its_samples(ndim, dtype):
+def test_a_chunk_of_different_samples_equals_its_samples(ndim, dtype):
     """Filters, channels, widths, depths that stay, empty results: each combination of two, in one chunk."""
     random = np.random.default_rng(ndim)
     kinds = [
@@ -255,7 +255,7 @@ def test_an_image_without_pixels_is_named():
 
 @pytest.mark.parametrize("kind", FILTERS)
 @pytest.mark.parametrize("antialias", [True, False])
-def test_dali_gives_the_same(oracle: ModuleType, kind: DALIInterpType, antialias: bool):
+def test_equals_dali(oracle: ModuleType, kind: DALIInterpType, antialias: bool):
     """Extents without exact ties: there the last bit of a position decides which pixel is the nearest."""
     generator = np.random.default_rng(6)
     cases = []

@@ -168,7 +168,7 @@ def test_tensor_resize(seed: int) -> None:
     assert (list(found.size), list(found.start), list(found.end)) == expected
 
 
-def test_a_chunk_is_its_samples() -> None:
+def test_a_chunk_equals_its_samples() -> None:
     chance = random.Random(1)
     extents = np.array([some_extents(chance, 2) for _ in range(50)])
     sizes = np.array([[some_size(chance), some_size(chance)] for _ in range(50)], np.float32)
@@ -182,7 +182,7 @@ def test_a_chunk_is_its_samples() -> None:
             assert (one.size, one.start, one.end) == tuple(tuple(values[n].tolist()) for values in found)
 
 
-def test_a_chunk_of_tensors_is_its_samples() -> None:
+def test_a_chunk_of_tensors_equals_its_samples() -> None:
     chance = random.Random(2)
     extents = np.array([some_extents(chance, 2) for _ in range(50)])
     scales = np.array([[chance.uniform(-2, 2), chance.uniform(-2, 2)] for _ in range(50)], np.float32)

@@ -84,7 +84,7 @@ def test_canvas_of_volumes_has_the_parity_of_the_dominant_axis(axis):
         assert rotation.canvas_sizes(sizes, matrices, np.ones(2, int))[:, ::-1].tolist() == expected.tolist()
 
 
-def test_what_is_no_rotation_is_named():
+def test_matrices_that_are_not_rotations_are_named():
     angles, axes = np.array([0, 1, np.inf], np.float32), np.array([[1, 0, 0]] * 3, np.float32)
     with pytest.raises(ArgumentValueError, match="finite number of degrees; got inf") as error:
         rotation.rotations(angles)
@@ -95,7 +95,7 @@ def test_what_is_no_rotation_is_named():
     assert error.value.sample == 1
 
 
-def test_centers_meet():
+def test_centers_are_mapped_to_each_other():
     matrix = matrix_of(33)
     (affine,) = rotation.about_centers(matrix[None], np.array([[10, 20]]), np.array([[22, 24]]))
     np.testing.assert_allclose(affine @ [12, 11, 1], [10, 5])

@@ -34,7 +34,7 @@ def _samples(views: list[np.ndarray]) -> Samples:
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
 @pytest.mark.parametrize("name", _VIEWS)
-def test_copies_are_those_of_numpy(name: str, dtype: str) -> None:
+def test_copies_equal_numpy(name: str, dtype: str) -> None:
     random = np.random.default_rng(1)
     shapes = [(9, 7, 3), (1, 12, 40), (20, 1, 1), (3, 20, 30), (2, 2, 2)]
     views = [_VIEWS[name](random.integers(0, 99, shape).astype(dtype)) for shape in shapes]

@@ -132,7 +132,7 @@ def test_torch_equals_numba(numbers, nearest, fill, dtype):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("shape", [(2, 3), (3, 3)])
-def test_wild_matrices_stay_inside_the_image(bad, dtype, shape):
+def test_extreme_matrices_never_read_outside_of_the_image(bad, dtype, shape):
     for fill in (None, 7.0):
         for nearest in (False, True):
             result = warped(np.full((5, 6, 3), 7, dtype), np.full(shape, bad), nearest, fill)

@@ -42,7 +42,7 @@ def test_the_last_batch(photo_folder: Path, last_batch: str, sizes: list[int]) -
     assert len(iterator) == 3
 
 
-def test_batches_stay_as_they_are(photo_folder: Path) -> None:
+def test_batches_keep_their_values(photo_folder: Path) -> None:
     batches, copies = [], []
     for images, _ in ResnetPytorchIterator(Pipe(photo_folder)):
         batches.append(images)

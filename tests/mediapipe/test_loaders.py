@@ -61,7 +61,7 @@ def folder(photo_folder: Path) -> Callable[..., Any]:
     ],
     ids=["drop_last", "plain", "sampler", "batch_sampler", "collate_fn"],
 )
-def test_batches_are_those_of_torch(folder: Callable[..., Any], options: dict[str, Any], num_workers: int) -> None:
+def test_batches_equal_torch(folder: Callable[..., Any], options: dict[str, Any], num_workers: int) -> None:
     loader = HabanaDataLoader(folder(), num_workers=num_workers, **options)
     assert loader.accelerated
     assert isinstance(loader, DataLoader)
@@ -82,7 +82,7 @@ def test_training_draws_as_torch_does(folder: Callable[..., Any]) -> None:
     same(batches(HabanaDataLoader), batches(DataLoader))
 
 
-def test_the_call_is_that_of_torch(folder: Callable[..., Any]) -> None:
+def test_the_call_equals_that_of_torch(folder: Callable[..., Any]) -> None:
     """All of torch's arguments, by place and by name."""
     parameters = inspect.signature(DataLoader.__init__).parameters.values()
     known = {item.name: item.default for item in parameters if item.name not in ("self", "dataset")}
@@ -119,7 +119,7 @@ def test_a_distributed_sampler_is_followed(folder: Callable[..., Any]) -> None:
     same(list(loader), list(DataLoader(dataset, batch_size=2, sampler=sampler)))
 
 
-def test_what_is_not_known_is_left_to_torch(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_items_are_left_to_torch(caplog: pytest.LogCaptureFixture) -> None:
     dataset = TensorDataset(torch.arange(10.0), torch.arange(10))
     loader = HabanaDataLoader(dataset, batch_size=4)
     assert not loader.accelerated
@@ -138,7 +138,7 @@ def test_the_fallback_can_be_switched_off(text: str, monkeypatch: pytest.MonkeyP
     assert "test_loaders.py" in str(caught.value.line)
 
 
-def test_the_switch_is_a_boolean(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_variable_is_a_boolean(monkeypatch: pytest.MonkeyPatch) -> None:
     assert falls_back()
     monkeypatch.setenv("DATALOADER_FALLBACK_EN", "Yes")
     assert falls_back()
@@ -147,7 +147,7 @@ def test_the_switch_is_a_boolean(monkeypatch: pytest.MonkeyPatch) -> None:
         falls_back()
 
 
-def test_mistakes_are_those_of_torch(folder: Callable[..., Any]) -> None:
+def test_mistakes_raise_the_errors_of_torch(folder: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="mutually exclusive"):
         HabanaDataLoader(folder(), shuffle=True, sampler=[1, 2])
 

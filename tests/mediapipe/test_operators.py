@@ -49,7 +49,7 @@ def test_brightness_and_contrast(images: np.ndarray, layout: str) -> None:
 
 
 @each_order
-def test_saturation_of_none_is_gray(images: np.ndarray, layout: str) -> None:
+def test_saturation_of_0_is_gray(images: np.ndarray, layout: str) -> None:
     gray, same = run(
         lambda: (
             fn.Saturation(saturation_level=0.0)(given(images, layout)),
@@ -148,7 +148,7 @@ def test_arithmetic() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_where_takes_no_notice_of_what_it_does_not_take() -> None:
+def test_where_ignores_values_that_it_does_not_select() -> None:
     first, second = np.array([[1, np.nan], [2, np.inf], [3, -np.inf]], np.float32), np.full((BATCH, 2), 7, np.float32)
     second[:, 0] = np.inf
     condition = np.tile(np.array([1, 0], np.uint8), (BATCH, 1))
@@ -182,7 +182,7 @@ class Thirds(media_function):
         return np.full((BATCH, 2), 1 / 3)
 
 
-def test_bfloat16_is_rounded_wherever_it_is_asked_for() -> None:
+def test_bfloat16_is_rounded_everywhere() -> None:
     def make() -> Any:
         constant = fn.Constant(constant=1 / 3, dtype=dt.BFLOAT16)
         data = fn.MediaConst(data=[1 / 3, 2 / 3], shape=[2], dtype=dt.BFLOAT16)
@@ -246,7 +246,7 @@ def test_dimensions_are_counted_from_the_fastest() -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_elements_by_their_places() -> None:
+def test_elements_by_index() -> None:
     table = RANDOM.normal(size=(BATCH, 4, 5)).astype(np.float32)
     columns = RANDOM.integers(-5, 5, (BATCH, 2, 3)).astype(np.int32)
     tuples = np.stack([RANDOM.integers(0, 4, (BATCH, 6)), RANDOM.integers(-5, 5, (BATCH, 6))], -1).astype(np.int32)

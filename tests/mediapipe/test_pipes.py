@@ -91,7 +91,7 @@ def test_repeats() -> None:
     assert len(list(pipe)) == 6
 
 
-def test_what_was_not_finished_can_be_deleted() -> None:
+def test_pipes_whose_constructor_failed_can_be_deleted() -> None:
     class Unfinished(MediaPipe):
         def __init__(self) -> None:
             raise RuntimeError

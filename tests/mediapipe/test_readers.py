@@ -75,7 +75,7 @@ def test_packed_files_hold_one_array(tmp_path: Path) -> None:
         run(lambda: fn.ReadNumpyDatasetFromDir(dir=str(tmp_path), pattern="x_*.npz")())
 
 
-def test_slices_may_be_cut_anew(arrays: list[np.ndarray], tmp_path: Path) -> None:
+def test_slices_may_be_sliced_again(arrays: list[np.ndarray], tmp_path: Path) -> None:
     def epochs(slice_index: int, across: bool) -> list[list[int]]:
         def make() -> Any:
             return fn.ReadNumpyDatasetFromDir(
@@ -170,14 +170,14 @@ def orders(root: Path, **arguments: Any) -> list[list[int]]:
     return [[int(number) for batch in pipe for number in batch[0].as_nparray().ravel()] for _ in range(2)]
 
 
-def test_the_seed_of_a_pipe_is_that_of_its_readers(arrays: list[np.ndarray], tmp_path: Path) -> None:
+def test_the_seed_of_a_pipe_equals_that_of_its_readers(arrays: list[np.ndarray], tmp_path: Path) -> None:
     first = orders(tmp_path, pipe_seed=5)
     assert first == orders(tmp_path, pipe_seed=5)
     assert first != orders(tmp_path, pipe_seed=6)
     assert orders(tmp_path, pipe_seed=5, seed=1) == orders(tmp_path, pipe_seed=6, seed=1)
 
 
-def test_pipes_with_seeds_of_their_own_cut_the_data_alike(arrays: list[np.ndarray], tmp_path: Path) -> None:
+def test_pipes_with_different_seeds_divide_the_data_consistently(arrays: list[np.ndarray], tmp_path: Path) -> None:
     slices = [orders(tmp_path, pipe_seed=index, num_slices=3, slice_index=index) for index in range(3)]
     for epoch in range(2):
         assert sorted(number for found in slices for number in found[epoch]) == list(range(COUNT))
@@ -264,14 +264,14 @@ def test_annotations_cannot_name_files_outside_their_folder(tmp_path: Path) -> N
     assert run(lambda: read(allow_outside_root=True)[1])[0].tolist() == [0, 1, 2]
 
 
-def test_bad_annotations_cost_the_batch_of_their_image(tmp_path: Path) -> None:
+def test_bad_annotations_fail_the_batch_of_their_image(tmp_path: Path) -> None:
     pipe = Graph(annotated(tmp_path, [f"{number}.jpg" for number in range(6)], bbox=[1, 2, 3]))
     with pytest.raises(ReaderError, match=r"0\.jpg.*the annotation with id 0 has a 'bbox' that is not four"):
         pipe.run()
     assert pipe.run()[1].as_nparray().tolist() == [3, 4, 5]
 
 
-def test_negative_seeds_are_none(arrays: list[np.ndarray], tmp_path: Path) -> None:
+def test_negative_seeds_count_as_not_given(arrays: list[np.ndarray], tmp_path: Path) -> None:
     assert orders(tmp_path, pipe_seed=5, seed=-1) == orders(tmp_path, pipe_seed=5)
     assert len(orders(tmp_path, pipe_seed=-1)[0]) == COUNT
 
@@ -295,7 +295,7 @@ def test_a_broken_file_ends_one_batch_only(photo_list: list[tuple[Path, int]], t
     assert pipe.run()[1].as_nparray().tolist() == [1, 2, 2]
 
 
-def test_slices_share_the_data_set(photo_list: list[tuple[Path, int]]) -> None:
+def test_slices_share_the_dataset(photo_list: list[tuple[Path, int]]) -> None:
     names = [f"{index:02}" for index in range(11)]
     files = [str(photo_list[0][0])] * 11
 

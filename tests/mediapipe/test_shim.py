@@ -66,7 +66,7 @@ def test_the_real_package_is_not_hidden(tmp_path: Path, monkeypatch: pytest.Monk
         shim.install()
 
 
-def test_names_are_taken_back() -> None:
+def test_uninstall_removes_the_names() -> None:
     shim.install()
     importlib.import_module("habana_frameworks.mediapipe.fn")
     shim.uninstall()

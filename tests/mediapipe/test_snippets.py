@@ -259,7 +259,7 @@ def test_snippet(name: str, photo_folder: Path, coco: Path, folder: Path, monkey
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "seed" in fn.OPERATORS[name].operator.parameters])
-def test_draws_follow_from_the_seed_alone(name: str, photo_folder: Path, coco: Path, folder: Path) -> None:
+def test_draws_depend_only_on_the_seed(name: str, photo_folder: Path, coco: Path, folder: Path) -> None:
     """The random numbers of an operator with a seed do not depend on the number of threads and the seed of the pipe."""
 
     def outputs(num_threads: int, seed: int) -> list[np.ndarray]:

@@ -184,7 +184,7 @@ def test_windows_are_distributed_as_those_of_the_reference() -> None:
         assert stats.ks_2samp(first[:, column], second[:, column]).pvalue > 1e-3
 
 
-def test_least_overlaps_are_kept() -> None:
+def test_minimum_overlaps_are_kept() -> None:
     single = given(BOXES[:1].repeat(BATCH, axis=0)), given(LABELS), given(np.ones(BATCH, np.uint32))
 
     def make() -> Any:

@@ -71,7 +71,7 @@ def epochs(kind: type[DataLoader], data: Any, count: int = 1, **options: Any) ->
 
 
 @pytest.mark.parametrize(("num_workers", "is_evaluation"), [(0, False), (2, False), (0, True)])
-def test_batches_are_those_of_torch(coco: tuple[str, str], num_workers: int, is_evaluation: bool) -> None:
+def test_batches_equal_torch(coco: tuple[str, str], num_workers: int, is_evaluation: bool) -> None:
     data = dataset(coco, val=is_evaluation)
     loader = HabanaDataLoader(data, batch_size=5, num_workers=num_workers, drop_last=True)
     assert loader.accelerated
@@ -108,7 +108,7 @@ def test_a_collate_function_gets_the_samples(coco: tuple[str, str]) -> None:
     same(epochs(HabanaDataLoader, data, **options), epochs(DataLoader, data, **options))
 
 
-def test_the_program_is_left_undisturbed(coco: tuple[str, str]) -> None:
+def test_the_program_is_unchanged(coco: tuple[str, str]) -> None:
     """The constructor of a loader computes some samples; that changes no random numbers of the program."""
     random.seed(1)
     torch.manual_seed(1)
@@ -140,7 +140,7 @@ def test_rules_of_their_own_are_noticed(
         HabanaDataLoader(data)
 
 
-def test_what_is_not_known_is_left_to_torch(coco: tuple[str, str]) -> None:
+def test_unknown_items_are_left_to_torch(coco: tuple[str, str]) -> None:
     transforms = import_torchvision("torchvision.transforms")
     data = dataset(coco)
     data.transform.img_trans.transforms.insert(0, transforms.Lambda(lambda image: image))
@@ -155,7 +155,7 @@ def test_what_is_not_known_is_left_to_torch(coco: tuple[str, str]) -> None:
     assert "samples cannot be computed: FileNotFoundError" in str(HabanaDataLoader(data).fallback_reason)
 
 
-def test_a_broken_file_costs_no_draws(coco: tuple[str, str]) -> None:
+def test_a_broken_file_does_not_change_the_draws(coco: tuple[str, str]) -> None:
     """Behind the error, random numbers continue as torch's do."""
     content = (Path(coco[0]) / f"{IMAGES - 1:012}.jpg").read_bytes()
     (Path(coco[0]) / "cut.jpg").write_bytes(content[: len(content) // 2])

@@ -71,7 +71,7 @@ def test_another_rate_leaves_frames_out(videos: Path) -> None:
     assert [frames for _, label, frames in found if label == 0] == [[0, 2, 5], [7, 10, 12]]
 
 
-def test_clips_at_one_place(videos: Path) -> None:
+def test_clips_at_one_position(videos: Path) -> None:
     found = clips(videos, fixed_clip_mode=True, start_frame_index=6, frames_per_clip=3, clips_per_video=5)
     assert [(label, frames) for _, label, frames in found] == [(label, [6, 7, 8]) for label in range(3)]
 

@@ -56,7 +56,7 @@ def test_length(device, length):
     assert_audio_like_dali("audio_resample", RECORDINGS, device=device, rtol=1e-5, out_length=length)
 
 
-def test_tone_stays_a_tone(device):
+def test_a_tone_keeps_its_frequency(device):
     """A tone far below both limits keeps its frequency, phase and loudness."""
     tone = np.sin(2 * np.pi * 440 * np.arange(4000) / 16000).astype(np.float32)
     (ours,) = run_dalify("audio_resample", [tone], device=device, in_rate=16000.0, out_rate=22050.0)
@@ -135,7 +135,7 @@ def test_nothing(device):
         run_dalify("audio_resample", [empty], device=device, out_length=3)
 
 
-def test_what_is_not_finite_reaches_its_neighbors_only(device):
+def test_values_that_are_not_finite_change_only_their_neighbors(device):
     spoiled = RECORDINGS[0].copy()
     spoiled[700] = np.nan
     clean, ours = (

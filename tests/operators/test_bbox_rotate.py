@@ -44,7 +44,7 @@ ODD = np.float32([[0, 0, 1, 1], [0.3, 0.3, 0.3, 0.3], [0.9, 0.9, 1, 1], [-0.2, -
 @pytest.mark.parametrize("mode", ["expand", "fixed", "halfway"])
 @pytest.mark.parametrize("angle", [0.0, 44.0, 46.0, -46.0, 134.0, 136.0, 400.0])
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9])
-def test_odd_boxes(mode, angle, threshold, device):
+def test_degenerate_boxes(mode, angle, threshold, device):
     """Without area, over the border, outside; DALI keeps and drops the same."""
     boxes = [np.concatenate([CORNERS, ODD]), ODD[:1], CORNERS[:0], ODD]
     labels = [np.arange(len(item), dtype=np.int32)[:, None] for item in boxes]
@@ -80,7 +80,7 @@ def test_gpu(arguments, gpu):
         np.testing.assert_array_equal(one, other)
 
 
-def test_angles_that_are_none():
+def test_angles_that_are_not_finite():
     with pytest.raises(ArgumentValueError, match=r"finite number of degrees; got nan(?s:.)*sample 1 of the batch"):
         run_dalify("bbox_rotate", [CORNERS] * 2, angle=Each(np.float32([1, np.nan])), input_shape=[5, 5])
 

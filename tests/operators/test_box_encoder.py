@@ -47,7 +47,7 @@ REST = [0.6, 0.6, 1, 1]
         ([], [REST, HALF]),
     ],
 )
-def test_ties_and_oddities(boxes, anchors, criteria, device):
+def test_ties_and_degenerate_boxes(boxes, anchors, criteria, device):
     given = np.float32(boxes).reshape(-1, 4)
     labels = np.arange(1, len(given) + 1, dtype=np.int32)
     assert_equals_dali(

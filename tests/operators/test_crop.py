@@ -116,7 +116,7 @@ def test_mistakes():
 @pytest.mark.parametrize(
     ("name", "arguments"), [("crop", {"crop": [2, 3]}), ("slice", {"rel_start": [0.0, 0.0], "rel_shape": [0.5, 0.5]})]
 )
-def test_every_type_can_be_asked_for(device, name, arguments):
+def test_every_type_can_be_requested(device, name, arguments):
     """UINT8 is number 0 of the types, and no less a type than others."""
     images = [np.linspace(-5, 300, 60, dtype=np.float32).reshape(4, 5, 3)]
     (floats,) = run_dalify(name, images, layouts="HWC", device=device, **arguments)

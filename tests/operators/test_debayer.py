@@ -68,13 +68,13 @@ def test_directions_of_gradients(gpu, kind):
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "default_npp"])
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("shape", [(8, 10), (2, 2), (2, 8), (6, 2)])
-def test_one_color_comes_back(device, algorithm, position, shape):
+def test_one_color_is_restored(device, algorithm, position, shape):
     mosaic = mosaic_of(COLOR, *shape, position)
     result = run_dalify("debayer", [mosaic], device=device, algorithm=algorithm, blue_position=position)[0]
     np.testing.assert_array_equal(result, np.broadcast_to(COLOR, (*shape, 3)))
 
 
-def test_bends_decide_on_green(device):
+def test_the_direction_of_an_edge_decides_on_green(device):
     """A vertical edge: pixels of one column agree, and the mean across the edge would mix both sides."""
     image = np.where(np.arange(12) < 5, 20, 220) * np.ones((10, 1), np.int64)
     for dtype in (np.uint8, np.uint16):

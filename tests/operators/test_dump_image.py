@@ -31,7 +31,7 @@ def test_files(channels, device, tmp_path, monkeypatch):
         np.testing.assert_array_equal(read.reshape(image.shape)[..., ::-1], image)
 
 
-def test_files_are_dalis(oracle, tmp_path, monkeypatch):
+def test_files_equal_dali(oracle, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_dali("dump_image", images(3), layouts="HWC", suffix="s")
     theirs = {path.name: path.read_bytes() for path in Path().iterdir()}

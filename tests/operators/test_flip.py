@@ -19,7 +19,7 @@ def samples(layout: str, count: int, dtype: str = "uint8") -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("layout", SHAPES)
-def test_each_sample_its_own_axes(layout, device):
+def test_axes_per_sample(layout, device):
     choices = list(itertools.product([0, 1], repeat=3 if "D" in layout else 2))
     inputs = samples(layout, len(choices), "float32")
     flags = [np.array([choice[i] for choice in choices], np.int32) for i in range(len(choices[0]))]

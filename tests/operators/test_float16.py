@@ -50,7 +50,7 @@ def _expected(name: str, kind: str) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", _TYPES)
 @pytest.mark.parametrize("name", _ARGUMENTS)
-def test_values_between_and_beyond_the_numbers_of_float16(name, kind):
+def test_values_that_float16_cannot_represent(name, kind):
     operator, arguments = name.partition(",")[0], _ARGUMENTS[name]
     image, expected = _image(kind), _expected(name, kind)
     results = run_dalify(operator, [image, image[:, ::-1]], layouts="HWC", dtype="FLOAT16", **arguments)

@@ -24,7 +24,7 @@ def moves(device, degree, **arguments):
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 6])
-def test_moves_are_uniform(device, degree):
+def test_offsets_are_uniform(device, degree):
     """Pixels are whole: a move of -n/2 .. n/2 ends in -n/2 .. n/2, and at even n the two ends are half as likely."""
     _, outside = moves(device, degree)
     reach = (degree + 1) // 2

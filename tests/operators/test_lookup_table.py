@@ -31,7 +31,7 @@ def test_integers(device, arguments, dtype):
     assert_equals_dali("lookup_table", data, device=device, **arguments)
 
 
-def test_what_no_table_holds(device):
+def test_keys_outside_of_the_table(device):
     data = [np.array([1, 4, -1, 0, 100, 2, 3, 70000], np.int32)]
     assert_equals_dali("lookup_table", data, device=device, keys=KEYS, values=[1, 2, 3, 4, 5, 6], default_value=9.0)
 

@@ -83,7 +83,7 @@ def test_axes(device, shape, layout):
 
 
 @pytest.mark.parametrize("bins", [0, 1])
-def test_hardly_a_spectrum(device, bins):
+def test_spectra_of_few_bins(device, bins):
     (ours,) = run_dalify("mel_filter_bank", [SPECTRA[0][:bins]], device=device, nfilter=4)
     np.testing.assert_array_equal(ours, np.zeros((4, 37), np.float32))
 

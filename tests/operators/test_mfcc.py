@@ -45,7 +45,7 @@ def test_dimensions(device):
     np.testing.assert_allclose(row, ours[0, :, 0], rtol=0, atol=1e-5)
 
 
-def test_hardly_any_data(device):
+def test_samples_with_few_elements(device):
     (ours,) = run_dalify("mfcc", [SPECTRA[0][:1]], device=device)
     np.testing.assert_array_equal(ours, SPECTRA[0][:1])
     assert run_dalify("mfcc", [SPECTRA[0][:0]], device=device)[0].shape == (0, 37)

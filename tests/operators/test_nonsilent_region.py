@@ -67,7 +67,7 @@ def test_any_number_of_intervals(loudest):
 
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from([1, 64, 256, 2048]), st.sampled_from([-1, 1, 4, 8]), st.floats(-75, -55))
-def test_the_same_rounding_as_dali(seed, window, factor, cutoff_db):
+def test_rounding_equals_dali(seed, window, factor, cutoff_db):
     """Far below the loudest window what remains of float32 sums decides: it has to be DALI's remainder."""
     random = np.random.default_rng(seed)
     parts = [random.normal(0, loudness, 3000) for loudness in (1e-4, 0.1, 1e-3, 0.3, 1e-5)]
@@ -88,7 +88,7 @@ def test_integers(device, dtype):
 
 
 @pytest.mark.parametrize("place", [0, 1, 3, 4, 19, 36, 39])
-def test_one_click(device, place):
+def test_one_nonzero_value(device, place):
     click = np.zeros(40, np.float32)
     click[place] = 1
     first, last = max(0, place - 3), min(39, place + 3)
@@ -96,7 +96,7 @@ def test_one_click(device, place):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_not_finite(device, value):
+def test_values_that_are_not_finite(device, value):
     audio = SPEECH.copy()
     audio[9000] = value
     assert regions([audio], device=device) == regions([audio], run=run_dali)

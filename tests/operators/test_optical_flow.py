@@ -60,7 +60,7 @@ def test_image_types():
 
 
 @pytest.mark.parametrize("grid", [1, 4, 8])
-def test_hints_lead_where_patterns_repeat(grid):
+def test_hints_decide_where_patterns_repeat(grid):
     """A pattern that repeats every 24 pixels has moved by 17: without a hint it seems to have moved the other way."""
     column = np.arange(160)
     frames = [np.sin((column - right) * 2 * np.pi / 24) * 100 + 127 for right in (0, 17)]

@@ -45,7 +45,7 @@ def test_vectors(device):
 
 @pytest.mark.parametrize("rows", [(0, 0, 0), (0, 3, 1), (2, 0, 0), (4,)])
 @pytest.mark.parametrize("dtype", [np.uint16, np.float16, np.float64, np.int64])
-def test_boxes_of_images_without_any(device, dtype, rows):
+def test_images_without_boxes(device, dtype, rows):
     boxes = [RANDOM.integers(0, 100, (count, 4)).astype(dtype) for count in rows]
     found = run_dalify("pad", boxes, device=device, axes=[0], fill_value=5)
     for sample, source in zip(found, boxes, strict=True):

@@ -27,7 +27,7 @@ def test_shapes_equal_dali(photo_list: list[tuple[Path, int]], image_type: str, 
 
 
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
-def test_a_bad_file_costs_one_sample(photo_list: list[tuple[Path, int]], tmp_path: Path, on_error: str) -> None:
+def test_a_bad_file_fails_one_sample(photo_list: list[tuple[Path, int]], tmp_path: Path, on_error: str) -> None:
     bad = tmp_path / "bad.jpg"
     bad.write_bytes(photo_list[0][0].read_bytes()[:40])
     files = [str(path) for path, _ in photo_list[:5]]

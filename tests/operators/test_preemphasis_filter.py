@@ -62,13 +62,13 @@ def test_coefficient_of_each_sample(device):
 
 # DALI reads behind audio of one sample with border="reflect", and crashes on an empty one.
 @pytest.mark.parametrize("border", ["zero", "clamp", "reflect"])
-def test_hardly_any_samples(device, border):
+def test_signals_of_few_values(device, border):
     (ours,) = run_dalify("preemphasis_filter", [np.array([2], np.float32)], device=device, border=border)
     np.testing.assert_allclose(ours, [2 if border == "zero" else 2 * (1 - 0.97)], rtol=1e-5)
     assert run_dalify("preemphasis_filter", [np.zeros(0, np.float32)], device=device, border=border)[0].shape == (0,)
 
 
-def test_dimensions_are_one_row(device):
+def test_dimensions_are_flattened(device):
     (ours,) = run_dalify("preemphasis_filter", [RECORDINGS[0].reshape(20, 20)], device=device)
     (flat,) = run_dalify("preemphasis_filter", RECORDINGS[:1], device=device)
     np.testing.assert_array_equal(ours.reshape(-1), flat)

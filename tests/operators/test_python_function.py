@@ -62,7 +62,7 @@ CASES: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_results_are_those_of_dali(oracle: ModuleType, case: str) -> None:
+def test_results_equal_dali(oracle: ModuleType, case: str) -> None:
     assert run(dalify, CASES[case]) == run(oracle, CASES[case])
 
 
@@ -79,7 +79,7 @@ def test_without_outputs_it_is_called_for_what_it_does() -> None:
     assert seen[:2] == [[2, 3], [1, 4]]
 
 
-def test_batches_come_one_after_the_other_and_in_order() -> None:
+def test_batches_are_received_in_order() -> None:
     seen: list[int] = []
 
     @dalify.pipeline_def(batch_size=2, num_threads=4, prefetch_queue_depth=4)
@@ -158,7 +158,7 @@ def raises(x: Any) -> Any:
     return x
 
 
-def test_an_error_says_operator_line_and_sample_and_keeps_its_traceback() -> None:
+def test_an_error_names_operator_line_and_sample_and_keeps_its_traceback() -> None:
     with pytest.raises(KeyError, match="oops") as caught:
         run(dalify, call(raises))
     notes = "\n".join(caught.value.__notes__)

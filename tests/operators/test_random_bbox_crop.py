@@ -70,7 +70,7 @@ def test_windows_satisfy_the_rules():
     ],
 )
 @pytest.mark.parametrize("boxes", [SMALL, TWO])
-def test_distribution_is_that_of_dali(arguments, boxes):
+def test_distribution_equals_dali(arguments, boxes):
     count = 1500
     arguments = arguments if "crop_shape" in arguments else SHAPES | arguments
     theirs = run_dali("random_bbox_crop", [boxes] * count, **arguments)
@@ -146,7 +146,7 @@ def test_layouts_of_boxes_agree():
             np.testing.assert_allclose(two[:, 2:], one[:, 2:] - one[:, :2], atol=1e-5)
 
 
-def test_volumes_and_nothing_at_all():
+def test_volumes_and_empty_samples():
     volumes = np.array([[0.1, 0.1, 0.1, 0.6, 0.7, 0.8]], np.float32)
     outputs = run_dalify("random_bbox_crop", [volumes] * 30, allow_no_crop=False, **SHAPES)
     assert all(

@@ -169,7 +169,7 @@ def test_samples_without_elements_have_any_extents(device):
     assert [samples[0].shape for _, samples in found] == [(3, 0), (0, 2)]
 
 
-def test_joining_numbers(device):
+def test_stacking_scalars(device):
     def graph(dali, x):
         return [dali.fn.stack(x, x, axis_name="N"), dali.fn.stack(x, x, x)]
 
@@ -192,7 +192,7 @@ def test_one_hot(device):
     assert_same_as_dali(graph, labels, layouts="N", device=device)
 
 
-def test_made_data():
+def test_constants_and_random_data():
     def graph(dali, x):
         fn, types = dali.fn, dali.types
         return [
@@ -213,7 +213,7 @@ def test_made_data():
     assert_same_as_dali(graph, [sample[:, :, 0] for sample in RAGGED], layouts="HW")
 
 
-def test_made_data_on_the_gpu(device):
+def test_constants_and_random_data_on_the_gpu(device):
     def graph(dali, x):
         fn, types = dali.fn, dali.types
         placed = {"device": device}
@@ -252,7 +252,7 @@ def test_sequences(device):
     assert_same_as_dali(graph, RAGGED, layouts="FXY", device=device)
 
 
-def test_sequences_in_an_order_of_their_own():
+def test_orders_per_sample():
     def graph(dali, x, order):
         return [dali.fn.sequence_rearrange(x, new_order=order)]
 

@@ -30,7 +30,7 @@ def many(crop, begin, end, extent):
 
 
 @pytest.mark.parametrize(("crop", "begin", "end", "extent", "first", "last"), PLACES)
-def test_places(crop, begin, end, extent, first, last):
+def test_positions(crop, begin, end, extent, first, last):
     found = np.array(run_dalify(NAME, **many(crop, begin, end, extent)))
     assert found.shape == (COUNT, 1)
     assert found.dtype == np.int64
@@ -40,12 +40,12 @@ def test_places(crop, begin, end, extent, first, last):
 
 
 @pytest.mark.parametrize(("crop", "begin", "end", "extent", "first", "last"), PLACES)
-def test_dali_has_the_same_places(crop, begin, end, extent, first, last):
+def test_positions_equal_dali(crop, begin, end, extent, first, last):
     values = np.unique(run_dali(NAME, **many(crop, begin, end, extent)))
     np.testing.assert_array_equal(values, np.arange(first, last + 1))
 
 
-def test_data_tell_their_shape(device):
+def test_data_determines_the_shape(device):
     images = [np.zeros(shape, np.uint8) for shape in ((28, 36, 3), (9, 8, 3))] * 30
     found = run_dalify(
         NAME, images, layouts="HWC", device=device, crop_shape=[8, 8], roi_start=[3, 3], roi_shape=[4, 5]

@@ -107,7 +107,7 @@ def test_one_channel_in_any_form(device):
         np.testing.assert_array_equal(one, other)
 
 
-def test_what_is_not_finite_stays_in_its_windows(device):
+def test_values_that_are_not_finite_change_only_their_windows(device):
     audio = noisy_tones(4000)
     (clean,) = run_dalify("spectrogram", [audio], device=device, window_length=100, window_step=50)
     for wrong in (np.nan, np.inf):

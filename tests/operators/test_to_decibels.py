@@ -48,7 +48,7 @@ def test_formula(device, arguments):
     ids=str,
 )
 @pytest.mark.parametrize("reference", [0.0, 1.0])
-def test_numbers_at_the_edge(device, values, reference):
+def test_numbers_at_the_limits(device, values, reference):
     samples = [np.array(values, np.float32)]
     arguments = {"cutoff_db": -1e4, **({"reference": reference} if reference else {})}
     assert_audio_like_dali("to_decibels", samples, device=device, rtol=1e-6, **arguments)
@@ -59,7 +59,7 @@ def test_numbers_at_the_edge(device, values, reference):
 
 @settings(max_examples=50)
 @given(arrays.arrays(np.float32, st.integers(1, 1500), elements=st.floats(0, 3.4028234663852886e38, width=32)))
-def test_the_logarithm_written_out(x):
+def test_the_logarithm_of_the_formula(x):
     out = np.empty((1, len(x)), np.float32)
     decibels.to_decibels(Samples.of_dense(out), Samples.of_dense(x[None]), 10.0, -400.0, 1.0)
     expected = 10 * np.log10(np.maximum(x.astype(np.float64), 1e-40))

@@ -93,7 +93,7 @@ def separate(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Pipeline]) -> P
         (40, {"use_fast_idct": True, "num_attempts": 1, "random_aspect_ratio": [0.2, 5.0]}),
     ],
 )
-def test_results_are_those_of_separate_operators(
+def test_results_equal_those_of_separate_operators(
     mixed_files: Path, monkeypatch: pytest.MonkeyPatch, load_after: int, size: Any, options: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(decode_batch, "jpeg_decoder", JpegDecoder(load_after, load_after))

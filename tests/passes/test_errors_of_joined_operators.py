@@ -153,7 +153,7 @@ def cropped_at_varying_positions(image: Any) -> Any:
         (cropped, resized_to_huge, LimitError, "fn.resize"),
     ],
 )
-def test_crop_and_resize_have_their_own_errors(
+def test_crop_and_resize_raise_their_own_errors(
     crop: Callable[[Any], Any], resize: Callable[[Any], Any], kind: type[DalifyError], operator: str
 ) -> None:
     check(joined_pipeline("cpu", arrays, crop, resize), kind, operator, BAD)

@@ -55,7 +55,7 @@ RESIZES = [
 @pytest.mark.parametrize("kernels", ["compiled", "torch"])
 @pytest.mark.parametrize(("resize", "arguments"), RESIZES)
 @pytest.mark.usefixtures("gpu")
-def test_results_are_those_of_two_operators(
+def test_results_equal_those_of_two_operators(
     photo_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     kernels: str,

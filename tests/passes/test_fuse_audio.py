@@ -105,7 +105,7 @@ def test_uniform_batches(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     check(monkeypatch, lambda: pipeline(CHAINS["normalized"], samples, threads), {FUSED})
 
 
-def test_what_is_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = [noisy_tones(3000, seed) for seed in range(3)]
     samples[0][1500], samples[1][7], samples[2][:] = np.nan, np.inf, 0
     check(monkeypatch, lambda: pipeline(CHAINS["normalized"], samples), {FUSED})

@@ -69,7 +69,7 @@ def test_passes_keep_results(parts: list[Any]) -> None:
             np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_pass_twice_changes_nothing_more() -> None:
+def test_a_second_run_of_a_pass_changes_nothing() -> None:
     x = source()
     graph = graph_of(x * 2 + x * 2, (types.Constant(2) * 3).node() + x)
     for run_pass, _ in EVERY_GRAPH:
@@ -78,7 +78,7 @@ def test_a_pass_twice_changes_nothing_more() -> None:
         graph = once
 
 
-def test_pruning_is_the_walk_from_the_outputs() -> None:
+def test_pruning_keeps_nodes_that_outputs_need() -> None:
     x = source()
     used, unused = x + 1, x * 7
     names = {node.operator.name for node in graph_of(used).nodes()}
@@ -86,7 +86,7 @@ def test_pruning_is_the_walk_from_the_outputs() -> None:
     assert names == {"external_source", "_literal", "arithmetic"}
 
 
-def test_a_pruned_output_of_several() -> None:
+def test_one_pruned_output_of_several() -> None:
     @pipeline_def(batch_size=2, num_threads=1)
     def pipeline() -> Any:
         _, second = fn.external_source(source=lambda: (np.zeros((2, 1)), np.ones((2, 1))), num_outputs=2)
@@ -95,7 +95,7 @@ def test_a_pruned_output_of_several() -> None:
     assert pipeline().run()[0].as_array().tolist() == [[1.0], [1.0]]
 
 
-def test_preserve_keeps_a_node_and_explain_tells_what_was_pruned() -> None:
+def test_preserve_keeps_a_node_and_explain_lists_pruned_nodes() -> None:
     @pipeline_def(batch_size=2, num_threads=1)
     def pipeline() -> Any:
         data = fn.external_source(source=lambda: np.zeros((2, 3), np.float32), ndim=1, dtype=types.FLOAT)
@@ -174,7 +174,7 @@ def test_a_value_that_leaks_out_of_a_branch_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("emulated_gpu")
-def test_place_inserts_copies_and_tells_them() -> None:
+def test_place_inserts_copies_and_reports_them() -> None:
     node = fn.cast(source().gpu(), dtype=types.FLOAT) + 1
     report = Report()
     graph = place(split_branches(graph_of(node), Report()), report)

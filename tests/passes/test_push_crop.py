@@ -119,7 +119,7 @@ def test_an_impossible_crop_is_an_error_of_the_crop(photo_folder: Path) -> None:
         pipeline().run()
 
 
-def test_only_where_nobody_else_reads_the_image(photo_folder: Path) -> None:
+def test_only_where_nothing_else_reads_the_image(photo_folder: Path) -> None:
     @pipeline_def(batch_size=4, num_threads=1, seed=5)
     def pipeline() -> Any:
         encoded, _ = fn.readers.file(file_root=str(photo_folder))

@@ -106,7 +106,7 @@ def test_a_window_that_does_not_fit_is_still_an_error(photo_folder: Path) -> Non
         pipe.run()
 
 
-def test_not_where_somebody_else_reads_the_resized_image(photo_folder: Path) -> None:
+def test_not_where_another_operator_reads_the_resized_image(photo_folder: Path) -> None:
     @pipeline_def(batch_size=4, num_threads=1)
     def pipeline() -> Any:
         encoded, _ = fn.readers.file(file_root=str(photo_folder))

@@ -74,7 +74,7 @@ def test_skip_fills_the_batch_with_other_samples(folder: Path) -> None:
     assert sorted(valid) == [number for number in range(COUNT) if number not in BAD]
 
 
-def test_every_bad_sample_is_on_record(folder: Path) -> None:
+def test_every_bad_sample_is_recorded(folder: Path) -> None:
     pipe = image_pipeline(folder, on_error="skip")
     found = _epoch(pipe)
     bad = pipe.bad_samples()
@@ -121,7 +121,7 @@ def test_the_record_does_not_fill_the_memory(folder: Path, monkeypatch: pytest.M
     assert len({id(sample.source) for sample in whole.bad_samples()}) == len(BAD)
 
 
-def test_only_what_was_received_is_on_record(folder: Path) -> None:
+def test_only_received_batches_are_recorded(folder: Path) -> None:
     """Bad samples of prefetched batches are not reported yet."""
     pipe = image_pipeline(folder, {"random_shuffle": False}, on_error="skip", prefetch_queue_depth=5)
     pipe.run()
@@ -129,7 +129,7 @@ def test_only_what_was_received_is_on_record(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"num_threads": 1}, {"num_threads": 4, "prefetch_queue_depth": 4}])
-def test_replacements_depend_on_the_place_alone(folder: Path, options: dict[str, Any]) -> None:
+def test_replacements_depend_only_on_the_position(folder: Path, options: dict[str, Any]) -> None:
     assert _epoch(image_pipeline(folder, on_error="skip", **options), 14) == _epoch(
         image_pipeline(folder, on_error="skip"), 14
     )
@@ -192,7 +192,7 @@ def test_error_as_before_without_the_option(folder: Path) -> None:
     assert pipe.bad_samples() == []
 
 
-def test_operator_may_say_otherwise(folder: Path) -> None:
+def test_operators_may_override_it(folder: Path) -> None:
     pipe = image_pipeline(folder, {"random_shuffle": False}, {"on_error": "replace"}, on_error="skip")
     assert pipe.run()[1].as_array()[:, 0].tolist() == [0, 1, 2, 3]
     with pytest.raises(DecodeError):
@@ -310,7 +310,7 @@ def test_rate_is_of_an_epoch(folder: Path) -> None:
     assert {sample.epoch for sample in pipe.bad_samples()} == {0, 1, 2}
 
 
-def test_nothing_but_bad_samples(tmp_path: Path) -> None:
+def test_only_bad_samples(tmp_path: Path) -> None:
     for number in range(4):
         (tmp_path / f"{number}.png").write_bytes(b"not a jpeg")
 
@@ -392,7 +392,7 @@ def test_other_errors_stay_errors(folder: Path) -> None:
     assert not isinstance(caught.value, (DecodeError, ReaderError))
 
 
-def test_a_blank_image_keeps_to_the_limits(tmp_path: Path) -> None:
+def test_a_blank_image_is_within_the_limits(tmp_path: Path) -> None:
     """The header of a bad image may declare a size that its pipeline does not allow."""
     Image.new("RGB", (60, 50)).save(tmp_path / "large.png")
     Image.new("RGB", (10, 9)).save(tmp_path / "small.png")

@@ -130,7 +130,7 @@ def test_any_sizes_shards_batches_and_depths(files: list[str], data: st.DataObje
     other.close()
 
 
-def test_the_place_of_the_files_may_change(files: list[str], tmp_path: Path) -> None:
+def test_the_folder_of_the_files_may_change(files: list[str], tmp_path: Path) -> None:
     pipe = reading(files)()
     step(pipe)
     state = pipe.state_dict()
@@ -266,7 +266,7 @@ def test_sources_in_worker_processes(name: str) -> None:
     assert_restores_at_every_step(make, 6, [{}, {"py_num_workers": 2}, {"prefetch_queue_depth": 1}])
 
 
-def test_from_a_worker_process_to_this_one() -> None:
+def test_a_state_of_worker_processes_can_be_loaded_without_them() -> None:
     make_source, arguments = SOURCES["list, raise"]
     parallel = from_source(make_source, parallel=True, **arguments)()
     for _ in range(3):
@@ -345,12 +345,12 @@ class StatefulCounter(Counter):
 
 @pytest.mark.parametrize("cycle", ["raise", "quiet", None])
 @pytest.mark.parametrize("kind", [Numbers, Walker, Walked])
-def test_sources_that_keep_their_place(kind: type, cycle: str | None, files: list[str]) -> None:
+def test_sources_that_save_their_position(kind: type, cycle: str | None, files: list[str]) -> None:
     assert_restores_at_every_step(from_source(kind, files, cycle=cycle), 9)
 
 
 @pytest.mark.parametrize("kind", [Numbers, Walker])
-def test_sources_that_keep_their_place_are_not_asked_for_what_came_before(kind: type) -> None:
+def test_sources_that_save_their_position_do_not_repeat_previous_samples(kind: type) -> None:
     sources: list[Any] = []
 
     def make_source() -> Any:
@@ -368,11 +368,11 @@ def test_sources_that_keep_their_place_are_not_asked_for_what_came_before(kind: 
     assert sources[1].asked == 1
 
 
-def test_a_callable_that_keeps_its_place() -> None:
+def test_a_callable_that_saves_its_position() -> None:
     assert_restores_at_every_step(from_source(StatefulCounter))
 
 
-def test_a_place_that_json_cannot_hold() -> None:
+def test_a_position_that_json_cannot_store() -> None:
     class Odd(Numbers):
         def state_dict(self) -> dict[str, Any]:
             return {"next": np.arange(3)}
@@ -431,7 +431,7 @@ def test_data_fed_by_hand_are_fed_again() -> None:
     assert [run(other, number) for number in (1, 2)] == [run(pipe, number) for number in (1, 2)]
 
 
-def test_errors_cost_the_same_batch() -> None:
+def test_errors_fail_the_same_batch() -> None:
     def sometimes(number: int) -> np.ndarray:
         if number % 3 == 1:
             raise KeyError(number)
@@ -491,7 +491,7 @@ def test_states_of_other_pipelines(files: list[str], changes: dict[str, Any], me
         plain(files, **changes, checkpoint=json.dumps(state)).run()
 
 
-def test_a_default_that_is_written_out_is_no_difference(files: list[str]) -> None:
+def test_an_explicit_default_changes_nothing(files: list[str]) -> None:
     state = reading(files)().state_dict()
     reading(files, pad_last_batch=False, random_shuffle=False, prefetch_queue_depth=3)().load_state_dict(state)
     with pytest.raises(CheckpointError, match=r"fn\.readers\.file has different arguments"):
@@ -591,7 +591,7 @@ TRAINING = """
 
 @pytest.mark.slow
 @needs_posix
-def test_a_training_that_is_killed_again_and_again(files: list[str], tmp_path: Path) -> None:
+def test_repeatedly_killed_training(files: list[str], tmp_path: Path) -> None:
     """Every step that is repeated after a kill, and every later step, is equal to that of a run without kills."""
     steps, chance = 2000, random.Random(4)
     program = tmp_path / "training.py"
@@ -659,7 +659,7 @@ def reading_for_training(files: list[str], seed: int) -> Pipeline:
 # -- DALI's way to write it --------------------------------------------------------------------------------------------
 
 
-def test_the_calls_are_those_of_dali(oracle: ModuleType, files: list[str], tmp_path: Path) -> None:
+def test_the_calls_equal_dali(oracle: ModuleType, files: list[str], tmp_path: Path) -> None:
     """One program for both libraries, which saves, restores and reads states."""
     theirs = pytest.importorskip("nvidia.dali.fn")
 

@@ -153,7 +153,7 @@ def test_branches_that_differ_are_refused_when_the_graph_is_built() -> None:
         (lambda flag, value: flag or value > 1, "of this `or` must be one boolean per sample; its number of dim"),
     ],
 )
-def test_right_operands_that_are_no_boolean(combined: Callable[[Any, Any], Any], message: str) -> None:
+def test_right_operands_that_are_not_boolean(combined: Callable[[Any, Any], Any], message: str) -> None:
     @pipeline_def(batch_size=4, num_threads=1)
     def pipeline() -> Any:
         value = fn.external_source(source=lambda: np.ones((4, 1), np.int32), ndim=1, dtype=types.INT32)

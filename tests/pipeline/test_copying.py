@@ -15,7 +15,7 @@ def numbers() -> Any:
     return x, fn.random.uniform()
 
 
-def test_a_copy_begins_at_the_beginning() -> None:
+def test_a_copy_begins_with_the_first_batch() -> None:
     pipe = numbers()
     first = [output.as_array().ravel().tolist() for output in pipe.run()]
     copied = pipe.copy()

@@ -96,7 +96,7 @@ def test_gpu(device):
     assert_equal_runs(*both(function), 2)
 
 
-def test_values_are_seen(capsys):
+def test_values_are_readable(capsys):
     """In branches, too: those of the branch's samples."""
     sums_seen: list[Any] = []
 
@@ -124,7 +124,7 @@ def test_values_are_seen(capsys):
     pipe.close()
 
 
-def test_no_values_elsewhere():
+def test_without_debug_mode_values_are_an_error():
     @pipeline_def(**OPTIONS)
     def function():
         return fn.random.uniform().get()

@@ -204,7 +204,7 @@ def test_sinks_are_run() -> None:
     assert seen[:3] == [0, 2, 4]
 
 
-def test_what_no_output_needs_is_not_run() -> None:
+def test_operators_that_no_output_needs_do_not_run() -> None:
     def unused() -> Any:
         fn.external_source(lambda: 1 / 0)
         return fn.external_source(source)
@@ -340,7 +340,7 @@ def test_outputs_are_fixed_once_the_pipeline_is_built() -> None:
 @pytest.mark.parametrize(
     "options", [{"output_dtype": [types.INT32] * 2}, {"output_ndim": []}, {"output_layout": ["C", "C"]}]
 )
-def test_as_many_expectations_as_outputs(options: dict[str, Any]) -> None:
+def test_the_number_of_expectations_equals_that_of_outputs(options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentValueError, match="but the pipeline has 1 output"):
         run(lambda: fn.external_source(source), **options)
 

@@ -104,7 +104,7 @@ def test_damaged_graphs(damage: Any) -> None:
         {"items": [{"items": ["other", 1]}]},
     ],
 )
-def test_what_is_no_index(items: Any) -> None:
+def test_invalid_index(items: Any) -> None:
     with Pipeline(batch_size=1, num_threads=1, seed=3) as pipe:
         pipe.set_outputs(fn.random.normal(shape=[4])[1:3])
     data = json.loads(pipe.serialize())
@@ -114,7 +114,7 @@ def test_what_is_no_index(items: Any) -> None:
 
 
 @pytest.mark.parametrize("state", [5, None, True, [5], [None], [[]], "5", b"null", "[" * 100_000])
-def test_what_is_no_state(files: list[str], state: Any) -> None:
+def test_objects_that_are_not_states(files: list[str], state: Any) -> None:
     with pytest.raises(CheckpointError):
         reading(files).load_state_dict(state)
 
@@ -130,12 +130,12 @@ def test_states_of_shards_without_their_number(files: list[str]) -> None:
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, '{"format": ' + "[" * 100_000, "1" * 10_000, "\ud800", b"\xff\xfe\x00"]
 )
-def test_what_is_no_json(text: str | bytes) -> None:
+def test_invalid_json(text: str | bytes) -> None:
     with pytest.raises(SerializationError):
         Pipeline.deserialize(text)
 
 
-def test_what_dali_saved() -> None:
+def test_graphs_that_dali_saved() -> None:
     """The hints say that these have another format in DALI."""
     protobuf = b"\x08\x04\x10\x03"
     with pytest.raises(SerializationError, match=r"(?s)it is not JSON.*What DALI serialized cannot be read"):
@@ -209,7 +209,7 @@ def test_values_of_any_kind_in_a_state(files: list[str]) -> None:
         (("graph", "fn.readers.file"), "fe494da199"),
     ],
 )
-def test_absurd_states(files: list[str], path: tuple[Any, ...], value: Any) -> None:
+def test_states_with_invalid_values(files: list[str], path: tuple[Any, ...], value: Any) -> None:
     pipe = reading(files)
     pipe.run()
     state = {name: entry for name, entry in pipe.state_dict().items() if name != "check"}

@@ -60,7 +60,7 @@ def test_deserialize_and_build_fills_an_empty_pipeline() -> None:
         pipe.deserialize_and_build(branching().serialize())
 
 
-def test_functions_cannot_be_written_down() -> None:
+def test_functions_cannot_be_serialized() -> None:
     @pipeline_def(batch_size=2, num_threads=1)
     def with_callback() -> Any:
         return fn.external_source(source=lambda: np.zeros((2, 2)))
@@ -164,7 +164,7 @@ def test_options_that_are_never_saved_are_refused(options: Any) -> None:
         Pipeline.deserialize(json.dumps(data))
 
 
-def test_facts() -> None:
+def test_properties() -> None:
     pipe = branching(prefetch_queue_depth={"cpu_size": 3, "gpu_size": 2}, stream_policy=StreamPolicy.SINGLE)
     assert (pipe.cpu_queue_size, pipe.gpu_queue_size, pipe.exec_separated) == (3, 2, True)
     assert pipe.stream_policy is StreamPolicy.SINGLE
@@ -172,7 +172,7 @@ def test_facts() -> None:
     assert not branching().exec_separated
 
 
-def test_facts_without_a_meaning_here() -> None:
+def test_properties_without_effect() -> None:
     pipe = branching()
     assert (pipe.max_streams, pipe.default_cuda_stream_priority) == (-1, 0)
     run(pipe)

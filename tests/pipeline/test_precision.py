@@ -66,7 +66,7 @@ def halves_away(values: torch.Tensor) -> torch.Tensor:
 
 @precisions
 @pytest.mark.parametrize("debug", [False, True])
-def test_images_are_rounded_and_nothing_else(photo_folder: Path, device: str, precision: str, debug: bool) -> None:
+def test_only_images_are_rounded(photo_folder: Path, device: str, precision: str, debug: bool) -> None:
     full = batches(made(photo_folder, device))
     small = batches(made(photo_folder, device, precision=precision, debug=debug))
     for name, wanted, found in zip(NAMES * 2, full, small, strict=True):
@@ -79,7 +79,7 @@ def test_images_are_rounded_and_nothing_else(photo_folder: Path, device: str, pr
 
 
 @precisions
-def test_what_numpy_sees(photo_folder: Path, precision: str) -> None:
+def test_views_of_numpy(photo_folder: Path, precision: str) -> None:
     out = made(photo_folder, "cpu", precision=precision).run()[0]
     assert out.dtype is TYPES[precision]
     for array in (out.as_array(), np.asarray(out.as_tensor()), out.at(0), np.asarray(out[0])):
@@ -95,7 +95,7 @@ def test_the_last_operator_stores_it(photo_folder: Path) -> None:
     )
 
 
-def test_a_tap_shows_what_was_computed(photo_folder: Path) -> None:
+def test_a_tap_returns_values_before_narrowing(photo_folder: Path) -> None:
     full = made(photo_folder, "cpu", taps=["normal"])
     small = made(photo_folder, "cpu", taps=["normal"], precision="bf16")
     assert full.run()[0].dtype is types.FLOAT

@@ -80,7 +80,9 @@ def no_process_is_left() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("processes", "method"), [(1, "fork"), (2, "fork"), (3, "fork"), (2, "spawn"), (2, "forkserver")]
 )
-def test_batches_are_those_of_threads(photo_folder: Path, expected: list[Samples], processes: int, method: str) -> None:
+def test_batches_equal_those_of_threads(
+    photo_folder: Path, expected: list[Samples], processes: int, method: str
+) -> None:
     pipe = photos(photo_folder, processes=processes, py_start_method=method)
     assert_equal(batches(pipe, 2 * EPOCH + 1), expected)
     pipe.close()
@@ -122,7 +124,7 @@ def test_a_state_does_not_depend_on_where_functions_are_called() -> None:
     assert_equal(first + batches(other, 1), batches(pipeline(False), 2))
 
 
-def test_a_running_pipeline_can_be_sent_elsewhere(photo_folder: Path, expected: list[Samples]) -> None:
+def test_a_running_pipeline_can_load_a_state(photo_folder: Path, expected: list[Samples]) -> None:
     pipe = photos(photo_folder, processes=2)
     batches(pipe, 1)
     state = pipe.state_dict()
@@ -192,7 +194,7 @@ class Counts:
         return np.int64([self.count]) + value.astype(np.int64) * 0
 
 
-def test_functions_with_a_state_stay_here_and_see_one_batch_after_the_other() -> None:
+def test_functions_with_a_state_run_in_this_process_and_get_batches_in_order() -> None:
     counts = Counts()
 
     @pipeline_def(batch_size=2, num_threads=2, seed=1, processes=2)
@@ -212,7 +214,7 @@ def test_functions_with_a_state_stay_here_and_see_one_batch_after_the_other() ->
         np.testing.assert_array_equal(doubled, 2 * (counted - 1))
 
 
-def test_what_runs_where_is_explained() -> None:
+def test_explain_lists_devices_of_operators() -> None:
     @pipeline_def(batch_size=2, num_threads=2, seed=1, processes=2)
     def pipeline():
         drawn = fn.random.uniform(range=[0.0, 1.0])
@@ -232,7 +234,7 @@ def _places_of(pipe: Pipeline) -> tuple[str, str]:
     return there, here
 
 
-def test_a_condition_around_a_function_that_stays_here(photo_folder: Path) -> None:
+def test_a_condition_around_a_function_that_runs_in_this_process(photo_folder: Path) -> None:
     def define(processes: int) -> Pipeline:
         @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=3, processes=processes)
         def pipeline():
@@ -251,7 +253,7 @@ def test_a_condition_around_a_function_that_stays_here(photo_folder: Path) -> No
     assert_equal(batches(define(0), 4), batches(define(2), 4))
 
 
-def test_random_numbers_of_users_functions_depend_on_the_batch_alone() -> None:
+def test_random_numbers_of_users_functions_depend_only_on_the_batch() -> None:
     @pipeline_def(batch_size=3, num_threads=2, seed=9)
     def pipeline():
         value = fn.random.uniform(range=[0.0, 1.0])
@@ -266,7 +268,7 @@ def test_random_numbers_of_users_functions_depend_on_the_batch_alone() -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-def test_the_device_stays_here(photo_folder: Path) -> None:
+def test_operators_of_the_device_run_in_this_process(photo_folder: Path) -> None:
 
     def define(processes: int) -> Pipeline:
         @pipeline_def(batch_size=BATCH_SIZE, num_threads=2, seed=3, processes=processes)
@@ -382,7 +384,7 @@ def test_data_fed_by_hand() -> None:
         np.testing.assert_array_equal(pipe.run()[0].as_array(), np.full((2, 5), number + 1))
 
 
-def test_a_source_that_fails_costs_its_batch() -> None:
+def test_a_failing_source_fails_only_its_batch() -> None:
     def source(iteration: int) -> np.ndarray:
         if iteration == 2:
             raise KeyError("no such batch")
@@ -405,7 +407,7 @@ def test_a_source_that_fails_costs_its_batch() -> None:
 # -- memory
 
 
-def test_views_stay_what_they_are(photo_folder: Path, expected: list[Samples]) -> None:
+def test_views_keep_their_values(photo_folder: Path, expected: list[Samples]) -> None:
     pipe = photos(photo_folder, processes=2)
     held = [pipe.run() for _ in range(2 * EPOCH + 1)]  # without a copy, as long as there are slots
     for _ in range(5):
@@ -429,7 +431,7 @@ def test_a_consumer_may_hold_all_batches_to_the_end_of_the_data(depth: int) -> N
     assert [int(batch[0].as_array()[1, 2]) for batch in held] == list(range(1, 26))
 
 
-def test_memory_is_used_again() -> None:
+def test_memory_is_reused() -> None:
     @pipeline_def(batch_size=8, num_threads=1, seed=1, processes=1)
     def pipeline():
         return fn.random.uniform(range=[0.0, 1.0], shape=[1000])
@@ -442,7 +444,7 @@ def test_memory_is_used_again() -> None:
 
 
 @needs_linux
-def test_dropped_batches_give_back_what_they_had(photo_folder: Path) -> None:
+def test_dropped_batches_return_their_memory(photo_folder: Path) -> None:
     photos(photo_folder, processes=2).build()  # opens what remains open
     gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir()))
@@ -477,7 +479,7 @@ def test_consumers_may_write(photo_folder: Path, expected: list[Samples]) -> Non
 # -- what fails
 
 
-def test_errors_are_those_of_threads(photo_folder: Path) -> None:
+def test_errors_equal_those_of_threads(photo_folder: Path) -> None:
     def fails(image: np.ndarray) -> np.ndarray:
         raise LookupError("no such color")
 
@@ -679,7 +681,7 @@ def test_a_batch_that_kills_every_worker_is_an_error(tmp_path: Path, harm: str, 
         raise found[2]
 
 
-def test_workers_that_are_killed_at_any_moment_cost_nothing(photo_folder: Path, expected: list[Samples]) -> None:
+def test_workers_that_are_killed_at_any_moment_lose_no_batch(photo_folder: Path, expected: list[Samples]) -> None:
     """A worker is killed at a random time during every second batch: with more kills, a batch would be an error."""
     pipe = photos(photo_folder, processes=3)
     pipe.build()
@@ -704,7 +706,7 @@ def test_workers_that_are_killed_at_any_moment_cost_nothing(photo_folder: Path, 
     assert_equal(found[len(expected) :], batches(photos(photo_folder), len(found))[len(expected) :])
 
 
-def test_idle_workers_that_are_killed_cost_nothing(photo_folder: Path, expected: list[Samples]) -> None:
+def test_idle_workers_that_are_killed_lose_no_batch(photo_folder: Path, expected: list[Samples]) -> None:
     pipe = photos(photo_folder, processes=2, prefetch_queue_depth=1)
     found = batches(pipe, 1)
     for count in (1, 2, 2):
@@ -740,7 +742,7 @@ except WorkerError as error:
 """
 
 
-def test_workers_that_cannot_begin_are_an_error(tmp_path: Path) -> None:
+def test_workers_that_cannot_start_are_an_error(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(WITHOUT_GUARD)
     status, out, errors = finished(program)
@@ -750,7 +752,7 @@ def test_workers_that_cannot_begin_are_an_error(tmp_path: Path) -> None:
     assert 'if __name__ == "__main__":' in out.replace("'", '"')
 
 
-def test_more_batches_under_way_than_slots(photo_folder: Path, expected: list[Samples]) -> None:
+def test_more_batches_in_progress_than_slots(photo_folder: Path, expected: list[Samples]) -> None:
     pipe = photos(photo_folder, processes=2, prefetch_queue_depth=300)
     assert_equal(batches(pipe, 2 * EPOCH + 1), expected)
 
@@ -822,7 +824,7 @@ def test_a_program_that_is_killed_leaves_nothing(tmp_path: Path, method: str) ->
     assert not [path for path in left if "dalify" in path.name or "psm" in path.name]
 
 
-def test_a_forked_child_has_workers_of_its_own(photo_folder: Path, expected: list[Samples]) -> None:
+def test_a_forked_child_has_its_own_workers(photo_folder: Path, expected: list[Samples]) -> None:
     pipe = photos(photo_folder, processes=2)
     batches(pipe, 1)
     child = os.fork()

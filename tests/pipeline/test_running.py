@@ -103,7 +103,7 @@ def test_iteration_over_a_pipeline_is_one_epoch() -> None:
         assert [first(outputs) for outputs in pipe] == [0, 10, 20, 30]
 
 
-def test_reset_in_the_middle_begins_anew() -> None:
+def test_reset_in_the_middle_begins_again() -> None:
     pipe = counted(limit=5)
     pipe.run()
     pipe.reset()
@@ -122,7 +122,7 @@ def test_run_with_data(options: dict[str, Any]) -> None:
         assert [tuple(shape) for shape in more.shape()] == [(1,), (3,)]
 
 
-def test_run_with_data_refuses_to_follow_batches_under_way() -> None:
+def test_run_with_data_is_refused_after_scheduled_batches() -> None:
     pipe = fed()
     for number in range(3):
         pipe.feed_input("data", np.full((1, 1), number))
@@ -146,7 +146,7 @@ def test_feed_input_by_name_and_by_node() -> None:
     assert last.shape() == [(2,)]
 
 
-def test_nothing_fed_is_said_with_the_way_out() -> None:
+def test_without_fed_data_the_error_names_feed_input() -> None:
     with pytest.raises(PipelineStateError, match="feed_input"):
         fed().run()
 
@@ -202,7 +202,7 @@ def test_sources_of_different_sizes_are_refused() -> None:
 # -- schedule, share, release ------------------------------------------------------------------------------------------
 
 
-def test_schedule_and_share() -> None:
+def test_schedule_run_and_share_outputs() -> None:
     pipe = counted(limit=4)
     pipe.schedule_run()
     pipe.schedule_run()
@@ -262,7 +262,7 @@ def test_right_outputs_pass() -> None:
 
 
 @pytest.mark.parametrize("options", OPTIONS[:5], ids=str)
-def test_an_error_costs_one_batch(options: dict[str, Any]) -> None:
+def test_an_error_fails_one_batch(options: dict[str, Any]) -> None:
     @pipeline_def(batch_size=3, num_threads=2)
     def failing() -> Any:
         def fragile(x: Any) -> Any:
@@ -288,7 +288,7 @@ def test_an_error_costs_one_batch(options: dict[str, Any]) -> None:
     assert found == [0, 1, "no twos", 3, 4, 5]
 
 
-def test_an_error_of_the_source_costs_one_batch() -> None:
+def test_an_error_of_the_source_fails_one_batch() -> None:
     @pipeline_def(batch_size=3, num_threads=2)
     def failing() -> Any:
         def source(iteration: int) -> Any:
@@ -385,7 +385,7 @@ def test_one_pipeline_in_two_threads_gives_each_batch_once() -> None:
     assert results[0] == sorted(results[0])
 
 
-def test_definitions_in_two_threads_do_not_meet() -> None:
+def test_definitions_in_two_threads_are_independent() -> None:
     def define() -> int:
         return len({id(Pipeline.current()) for _ in range(20) if isinstance(counted(), Pipeline)})
 

@@ -71,7 +71,7 @@ def test_what_cannot_be_tapped():
     pipe.close()
 
 
-def test_state_is_that_without_taps(photo_folder):
+def test_the_state_equals_that_without_taps(photo_folder):
     """A run without taps can be resumed with taps, to inspect a failing batch."""
 
     @pipeline_def(**OPTIONS)

@@ -35,7 +35,7 @@ def shards(array: Any) -> list[list[float]]:
     return [parts[number] for number in sorted(parts)]
 
 
-def test_there_are_four() -> None:
+def test_four_devices_exist() -> None:
     assert len(jax.devices()) == 4
 
 
@@ -47,7 +47,7 @@ def test_a_pipeline_for_each_device() -> None:
     assert jax.jit(lambda x: x.sum())(batch) == 4 * 600 + 4 * 6
 
 
-def test_the_order_is_that_of_the_sharding() -> None:
+def test_the_order_equals_that_of_the_sharding() -> None:
     loader = DALIGenericIterator([numbers(100 * k) for k in range(4)], ["x"], sharding=over(P("b"), flip=True))
     batch = next(loader)["x"]
     np.testing.assert_array_equal(np.asarray(batch)[:, 0], [100 * k + j for k in range(4) for j in range(4)])

@@ -131,7 +131,7 @@ def test_epochs_until_the_data_end() -> None:
 
 @settings(max_examples=25)
 @given(data=st.data())
-def test_any_place_in_any_epoch(files: list[str], data: st.DataObject) -> None:
+def test_any_position_in_any_epoch(files: list[str], data: st.DataObject) -> None:
     shards = data.draw(st.integers(1, 4), "shards")
     reader = {name: data.draw(st.booleans(), name) for name in ("pad_last_batch", "stick_to_shard", "random_shuffle")}
     policy = data.draw(st.sampled_from(LastBatchPolicy), "policy")
@@ -200,7 +200,7 @@ def by_reader(made: list[Pipeline], **options: Any) -> DALIGenericIterator:
     return DALIGenericIterator(made, ["labels", "noise"], reader_name="Reader", **options)
 
 
-def test_a_loop_gives_the_rest_of_the_epoch_and_the_next_one_the_next(files: list[str]) -> None:
+def test_a_loop_gives_the_rest_of_the_epoch_and_the_next_loop_the_next_epoch(files: list[str]) -> None:
     loader = by_reader(pipelines(files, random_shuffle=True, pad_last_batch=True))
     first = loop(loader)
     seen: list[Any] = []
@@ -288,7 +288,7 @@ def test_a_state_that_no_iterator_made_is_reported(files: list[str]) -> None:
 # -- DALI --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_calls_are_those_of_dali(oracle: ModuleType, files: list[str]) -> None:
+def test_the_calls_equal_dali(oracle: ModuleType, files: list[str]) -> None:
     functions = pytest.importorskip("nvidia.dali.fn")
     plugin = pytest.importorskip("nvidia.dali.plugin.base_iterator")
 

@@ -174,7 +174,7 @@ def test_tables_of_seven_samples(numbered_files: list[str]) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @pytest.mark.parametrize("pad", [False, True])
-def test_fresh_epochs_are_all_alike(numbered_files: list[str], policy: LastBatchPolicy, pad: bool) -> None:
+def test_fresh_epochs_are_equally_long(numbered_files: list[str], policy: LastBatchPolicy, pad: bool) -> None:
     pipe = pipeline(dalify, numbered_files[:7], 2, pad_last_batch=pad)
     loader = DALIGenericIterator(pipe, ["x"], reader_name="Reader", last_batch_policy=policy, fresh_epochs=True)
     found = []
@@ -208,7 +208,7 @@ def test_len_with_a_size(oracle: ModuleType) -> None:
     assert lengths["dalify"] == [(2, 2), (1, 1), (2, 2), (1, 1)]
 
 
-def test_every_sample_comes_equally_often_over_epochs(numbered_files: list[str]) -> None:
+def test_every_sample_occurs_equally_often_over_epochs(numbered_files: list[str]) -> None:
     """Without padding, FILL loses and repeats nothing over 7 epochs of 7 samples."""
     loader = DALIGenericIterator(
         pipeline(dalify, numbered_files[:7], 2, random_shuffle=True), ["x"], reader_name="Reader"
@@ -258,7 +258,7 @@ def test_seeds(rival: Any, numbered_files: list[str], reader: dict[str, int]) ->
         assert (first == second) == bool(reader)
 
 
-def test_private_attributes_of_the_reader_are_those_of_dali(rival: Any, numbered_files: list[str]) -> None:
+def test_private_attributes_of_the_reader_equal_dali(rival: Any, numbered_files: list[str]) -> None:
     """Training scripts and subclasses read them."""
     import nvidia.dali
 

@@ -226,7 +226,7 @@ def test_a_break_of_a_loop_over_the_pipeline_loses_nothing() -> None:
 
 @pytest.mark.parametrize("resets", [False, True])
 @pytest.mark.parametrize("stops", [100, 2])
-def test_a_new_iterator_goes_on_with_the_next_epoch_of_a_reader(resets: bool, stops: int) -> None:
+def test_a_new_iterator_continues_with_the_next_epoch_of_a_reader(resets: bool, stops: int) -> None:
     """As in DALI, its order differs from that of the first epoch."""
 
     @pipeline_def(batch_size=5, num_threads=1, seed=3)
@@ -257,7 +257,7 @@ def test_a_new_iterator_goes_on_with_the_next_epoch_of_a_reader(resets: bool, st
     assert orders[0] != orders[1] != orders[2]
 
 
-def test_what_was_run_by_hand_is_no_part_of_the_first_epoch() -> None:
+def test_batches_of_run_are_not_part_of_the_first_epoch() -> None:
     @pipeline_def(batch_size=2, num_threads=1)
     def numbers() -> Any:
         return fn.readers.dataset(dataset=[(np.array(number),) for number in range(4)], num_outputs=1, name="Reader")

@@ -41,7 +41,7 @@ def framework(request: pytest.FixtureRequest) -> Iterator[Framework]:
 
 
 @pytest.mark.skipif(bool(MISSING), reason=f"not installed here: {', '.join(MISSING)}; make test-frameworks runs them")
-def test_every_framework_is_here() -> None:
+def test_the_page_lists_every_framework() -> None:
     """One line lists all tests that are omitted in this folder, here and in conftest.py."""
     for framework in FRAMEWORKS.values():
         assert framework.is_installed
@@ -96,7 +96,7 @@ def test_epochs(
         pipe.close()
 
 
-def test_an_epoch_that_reads_on(framework: Framework, files: list[str]) -> None:
+def test_an_epoch_with_samples_of_the_next_epoch(framework: Framework, files: list[str]) -> None:
     # Eleven samples in batches of four: the third batch has the first sample of the next epoch, which then has ten.
     loader = framework.loader(numbers(files, 11, 4), ["x"], reader_name="Reader", auto_reset=True)
     endless = list(range(11)) * 3

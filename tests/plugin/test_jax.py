@@ -146,9 +146,7 @@ def test_an_error_of_jax_keeps_its_type_and_names_the_output(monkeypatch: pytest
 @pytest.mark.parametrize("pipelines", [1, 2])
 @pytest.mark.parametrize("options", [{"reader_name": "Reader"}, {"size": 10}], ids=str)
 @pytest.mark.filterwarnings("ignore::Warning")
-def test_epochs_are_those_of_dali(
-    oracle: Any, tmp_path: Path, policy: str, pipelines: int, options: dict[str, Any]
-) -> None:
+def test_epochs_equal_dali(oracle: Any, tmp_path: Path, policy: str, pipelines: int, options: dict[str, Any]) -> None:
     files = [str(tmp_path / f"{number}.bin") for number in range(10)]
     for number, name in enumerate(files):
         Path(name).write_bytes(bytes([number]))
@@ -236,13 +234,13 @@ def test_peek() -> None:
     assert values(loader.peek()) == [8, 9, 10, 11]
 
 
-def test_a_loop_begins_with_the_batch_that_was_looked_at() -> None:
+def test_a_loop_begins_with_the_peeked_batch() -> None:
     loader = peekable()
     loader.peek()
     assert [values(batch) for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
-def test_a_batch_that_was_looked_at_comes_again_after_a_restart() -> None:
+def test_a_peeked_batch_is_returned_again_after_a_restart() -> None:
     first = peekable(size=12)
     next(first)
     first.peek()
@@ -252,7 +250,7 @@ def test_a_batch_that_was_looked_at_comes_again_after_a_restart() -> None:
     assert values(next(second)) == values(next(first)) == [4, 5, 6, 7]
 
 
-def test_len_of_an_epoch_that_was_looked_at() -> None:
+def test_len_of_an_epoch_after_peek() -> None:
     """The second of these epochs is a batch shorter; looking at its first batch changes nothing of that."""
     loader = peekable(size=6, auto_reset=True)
     for expected in (2, 1, 2, 1):
@@ -319,7 +317,7 @@ def test_function_of_several_outputs() -> None:
     assert (first.layout(), second.layout()) == ("XYZ", "HW")
 
 
-def test_what_follows_a_function() -> None:
+def test_operators_after_a_function() -> None:
     @plugin.fn.jax_function
     def doubled(x: Any) -> Any:
         return x * 2

@@ -166,7 +166,7 @@ def ragged_source(iteration: int) -> Any:
     )
 
 
-def test_different_shapes_are_refused_with_names_and_ways_out() -> None:
+def test_different_shapes_are_refused_with_names_and_alternatives() -> None:
     loader = DALIGenericIterator(from_source(ragged_source, 2), ["boxes", "flag"])
     with pytest.raises(ShapeError, match=r"(?s)'boxes'.*sample 0 is \(1,\), sample 1 is \(2,\).*'list'.*Pad"):
         next(loader)
@@ -252,7 +252,7 @@ def test_reset_anywhere(files: list[str]) -> None:
     assert len(list(loader)) == 2
 
 
-def test_a_new_epoch_after_a_break_is_shuffled_anew(files: list[str]) -> None:
+def test_a_new_epoch_after_a_break_has_a_new_order(files: list[str]) -> None:
     loader = DALIGenericIterator(numbers(files, 10, random_shuffle=True), ["data", "label"], reader_name="Reader")
     orders = []
     for _ in range(3):
@@ -319,7 +319,7 @@ def test_a_pipeline_that_was_run_before(files: list[str]) -> None:
     pipe.run()
 
 
-def test_an_error_costs_one_batch_of_the_epoch(files: list[str]) -> None:
+def test_an_error_fails_one_batch_of_the_epoch(files: list[str]) -> None:
     @pipeline_def(batch_size=2, num_threads=2)
     def fragile() -> Any:
         def check(label: Any) -> Any:
@@ -398,21 +398,21 @@ def test_length_needs_a_size(files: list[str]) -> None:
     assert loader.size == -1
 
 
-def test_an_endless_iterator_with_a_policy_is_warned_of(files: list[str]) -> None:
+def test_an_endless_iterator_with_a_policy_is_a_warning(files: list[str]) -> None:
     with pytest.warns(UserWarning, match="never ends") as caught:
         DALIGenericIterator(numbers(files), ["data", "label"], last_batch_policy=LastBatchPolicy.PARTIAL)
     assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_a_size_in_the_place_of_a_reader_is_warned_of(files: list[str], padded: bool) -> None:
+def test_a_size_instead_of_a_reader_is_a_warning(files: list[str], padded: bool) -> None:
     # DALI's category is Warning itself; its text has the same request.
     with pytest.warns(UserWarning, match="Please set `reader_name`") as caught:
         DALIGenericIterator(numbers(files), ["data", "label"], size=10, last_batch_padded=padded)
     assert caught[0].filename == __file__
 
 
-def test_a_size_without_a_reader_is_nothing_to_warn_of() -> None:
+def test_a_size_without_a_reader_is_no_warning() -> None:
     loader = DALIGenericIterator(from_source(lambda number: (np.full(2, number, np.int32),)), ["label"], size=4)
     assert [batch[0]["label"].tolist() for batch in loader] == [[0, 0], [1, 1]]
 

@@ -56,7 +56,7 @@ def items_of(batch: Any) -> list[int]:
 
 
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
-def test_a_state_of_every_moment_goes_on(make: Any) -> None:
+def test_a_state_of_any_position_continues(make: Any) -> None:
     loader = make()
     whole: list[list[int]] = []
     states: list[Any] = [loader.state_dict()]  # before the first batch
@@ -82,7 +82,7 @@ def test_a_state_of_every_moment_goes_on(make: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
-def test_a_loader_in_use_goes_elsewhere(make: Any) -> None:
+def test_a_loader_in_use_can_load_a_state(make: Any) -> None:
     loader = make()
     whole, states = [], []
     for batch in loader:

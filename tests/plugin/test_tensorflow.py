@@ -53,7 +53,7 @@ def labels(dataset: Any) -> list[list[int]]:
     return [batch[1].numpy().ravel().tolist() for batch in dataset]
 
 
-def test_dataset_begins_anew_with_each_iterator() -> None:
+def test_the_dataset_begins_again_with_each_iterator() -> None:
     dataset = plugin.DALIDataset(counted(), TYPES, ((None, 3, 2), (None, 1)))
     assert isinstance(dataset, tf.data.Dataset)
     wanted = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
@@ -237,7 +237,7 @@ def test_two_inputs_end_with_the_shorter() -> None:
     ]
 
 
-def test_sources_beside_inputs() -> None:
+def test_sources_and_inputs() -> None:
     @pipeline_def(batch_size=2, num_threads=1)
     def mixed() -> Any:
         ones = fn.external_source(source=lambda number: np.full(2, number, np.int64))

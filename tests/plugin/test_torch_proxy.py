@@ -54,7 +54,7 @@ def test_datasets(workers, deterministic):
             assert sorted(label for _, labels in batches for label in labels.tolist()) == list(range(12))
 
 
-def test_a_loop_that_is_left_disturbs_no_other():
+def test_a_loop_that_is_left_changes_no_other():
     with proxy.DALIServer(doubled()) as server:
         loader = proxy.DataLoader(server, Numbers(server.proxy), batch_size=4, num_workers=1)
         for _ in loader:
@@ -77,7 +77,7 @@ def test_results_of_a_loop_that_is_left_are_dropped(persistent):
         assert not server._results
 
 
-def test_results_of_other_loaders_stay():
+def test_results_of_other_loaders_are_kept():
     with proxy.DALIServer(doubled()) as server:
         ref = torch.utils.data.default_collate([server.proxy(np.int32([[7]]))])
         other = iter(torch.utils.data.DataLoader(Numbers(server.proxy), batch_size=4, num_workers=1))
@@ -152,7 +152,7 @@ class Failing(Numbers):
 
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_sample_that_fails_costs_only_its_batch(workers, deterministic):
+def test_a_failing_sample_fails_only_its_batch(workers, deterministic):
     with proxy.DALIServer(doubled(), deterministic) as server:
         batches = iter(torch.utils.data.DataLoader(Failing(server.proxy), batch_size=4, num_workers=workers))
         found = []
@@ -178,7 +178,7 @@ class Lost:
         return _lost, ()
 
 
-def test_a_batch_of_a_worker_that_ended_disturbs_no_other():
+def test_a_batch_of_a_worker_that_ended_changes_no_other():
     with proxy.DALIServer(doubled()) as server:
         server._requests.put(Lost())
         loader = proxy.DataLoader(server, Numbers(server.proxy), batch_size=4)

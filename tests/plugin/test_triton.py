@@ -39,7 +39,7 @@ def test_serialize_load_run(tmp_path: Path) -> None:
     assert pipe.run()[0].as_array().tolist() == [0, 2]
 
 
-def test_the_mark_is_dalis() -> None:
+def test_the_mark_equals_dali() -> None:
     assert doubled._is_autoserialize is True
     assert doubled._is_pipeline_def is True
 

@@ -21,7 +21,7 @@ def blocks_of(sizes, max_bytes=1 << 60):
 
 @settings(max_examples=60, deadline=None)
 @given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=20), fill=st.integers(1, 100), data=st.data())
-def test_parts_together_have_every_entry_once(sizes, fill, data):
+def test_all_parts_have_every_entry_once(sizes, fill, data):
     total = sum(sizes)
     cuts = sorted({0, total, *data.draw(st.lists(st.integers(0, total), max_size=4))})
     order = BlockOrder(blocks_of(sizes), fill)
@@ -31,14 +31,14 @@ def test_parts_together_have_every_entry_once(sizes, fill, data):
 
 @settings(max_examples=40, deadline=None)
 @given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=20), seed=st.integers(0, 99), data=st.data())
-def test_places_may_be_asked_for_in_any_order(sizes, seed, data):
+def test_positions_may_be_requested_in_any_order(sizes, seed, data):
     total = sum(sizes)
     whole = BlockOrder(blocks_of(sizes), 30).entries(np.arange(total), 0, total, seed)
     some = np.array(data.draw(st.lists(st.integers(0, total - 1), min_size=1, max_size=10)))
     np.testing.assert_array_equal(BlockOrder(blocks_of(sizes), 30).entries(some, 0, total, seed), whole[some])
 
 
-def test_a_window_holds_few_blocks_and_mixes_all_of_them():
+def test_a_window_of_few_blocks_is_shuffled_completely():
     entries = BlockOrder(blocks_of([100] * 50), 300).entries(np.arange(5000), 0, 5000, 1)
     for start in range(0, 5000 - 200, 300):
         window = entries[start : start + 300]
@@ -80,7 +80,7 @@ def test_the_sampler_orders_by_blocks(options):
         assert sampler.next_batch(4).tolist() == again.next_batch(4).tolist()
 
 
-def test_what_is_left_is_divided_anew():
+def test_the_remaining_data_is_divided_again():
     sizes = [7, 3, 11, 5, 9, 2, 8]
     total = sum(sizes)
     old = [

@@ -200,7 +200,7 @@ def converter(dtype=None, ndim=None, layout=None):
     return BatchConverter(*declarations(None, dtype=dtype, ndim=ndim, layout=layout), batch_size=4)
 
 
-def test_type_and_dimensions_are_those_of_the_first_batch():
+def test_type_and_dimensions_equal_those_of_the_first_batch():
     convert = converter()
     assert convert(np.zeros((4, 2))).ndim == 1
     convert(np.zeros((2, 5)))
@@ -224,13 +224,13 @@ def test_declarations_are_checked():
     assert converter(layout="HWC")(np.zeros((4, 2, 2, 3))).layout == "HWC"
 
 
-def test_an_error_in_the_first_batch_freezes_nothing():
+def test_an_error_in_the_first_batch_does_not_fix_the_type():
     convert = converter(layout="HW")
     with pytest.raises(LayoutError):
         convert(np.zeros((4, 2), np.uint8))
     assert convert(np.zeros((4, 2, 2), np.float32)).dtype == DALIDataType.FLOAT
 
 
-def test_partial_objects_and_other_callables_are_no_data():
+def test_partial_objects_and_other_callables_are_not_data():
     with pytest.raises(SourceError, match="type partial"):
         to_batch(functools.partial(print))

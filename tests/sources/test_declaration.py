@@ -12,7 +12,7 @@ def declared(num_outputs=None, dtype=None, ndim=None, layout=None):
     return declarations(num_outputs, dtype=dtype, ndim=ndim, layout=layout)
 
 
-def test_one_value_holds_for_all_outputs_and_a_short_list_leaves_the_rest_open():
+def test_one_value_applies_to_all_outputs_and_a_short_list_to_the_first():
     assert declared() == [Declaration(None, None, "")]
     assert declared(layout="HWC", dtype=np.uint8) == [Declaration(DALIDataType.UINT8, 3, "HWC")]
     assert declared(layout=["HW"], ndim=(2,)) == [Declaration(None, 2, "HW")]

@@ -148,7 +148,7 @@ def test_cycles_sample_by_sample_drop_the_batch_that_is_cut_off(make_iterable):
     assert endless.next_batch() == [[i % 5 for i in range(12)]]
 
 
-def test_generator_objects_and_iterators_are_walked_once():
+def test_generator_objects_and_iterators_are_consumed_once():
     for source in (five_items(), iter([0, 1, 2, 3, 4])):
         once = make(source)
         assert [len(epoch_of(once)) for _ in range(2)] == [5, 0]
@@ -164,7 +164,7 @@ def test_any_sample_can_end_the_epoch():
     assert [epoch_of(ended) for _ in range(2)] == [[[[0, 1, 2]]]] * 2
 
 
-def test_a_reset_in_the_middle_leaves_iterables_where_they_are():
+def test_a_reset_in_the_middle_does_not_restart_iterables():
     source = make([0, 1, 2, 3])
     source.next_batch()
     source.reset()
@@ -172,7 +172,7 @@ def test_a_reset_in_the_middle_leaves_iterables_where_they_are():
     assert (source.epoch, source.iteration) == (1, 1)
 
 
-def test_a_restart_in_the_middle_begins_walks_that_can_be_repeated_anew():
+def test_a_restart_in_the_middle_iterates_again_over_repeatable_sources():
     for cycle, first in (("raise", 0), ("quiet", 0), (None, 2)):
         source = make([0, 1, 2, 3], cycle=cycle)
         source.next_batch()
@@ -207,7 +207,7 @@ def wrong_number(info):
         ("ab", 2, "type str"),
     ],
 )
-def test_wrong_outputs_name_the_source_and_cost_one_batch(result, num_outputs, message, batch):
+def test_wrong_outputs_name_the_source_and_fail_one_batch(result, num_outputs, message, batch):
     good = (1,) * num_outputs
 
     def load(info):
@@ -229,7 +229,7 @@ def test_none_instead_of_a_batch():
         make(lambda: None).next_batch()
 
 
-def test_errors_of_the_source_keep_their_type_and_cost_one_batch():
+def test_errors_of_the_source_keep_their_type_and_fail_one_batch():
     def load(info):
         if info.idx_in_epoch == 4:
             raise KeyError("label")
@@ -246,7 +246,7 @@ def test_errors_of_the_source_keep_their_type_and_cost_one_batch():
     assert source.next_batch() == [[6, 7, 8]]
 
 
-def test_errors_inside_iterables_tell_the_sample():
+def test_errors_inside_iterables_name_the_sample():
     def generate():
         yield 0
         yield 1
@@ -278,7 +278,7 @@ def generator_with_argument(info):
         (max, "is a built-in with an unknown signature"),
     ],
 )
-def test_things_that_are_no_source(source, message):
+def test_invalid_sources(source, message):
     with pytest.raises(ArgumentTypeError, match=message):
         make(source)
 
@@ -294,7 +294,7 @@ def test_wrong_arguments():
         make([1], 0)
 
 
-def test_an_endless_walk_over_something_that_ended_is_an_error_not_a_hang():
+def test_an_endless_loop_over_an_empty_iterator_is_an_error():
     for exhausted in ([], iter([1])):
         source = make(exhausted, cycle="quiet", batch=False)
         with pytest.raises(SourceError, match="returned nothing when it was iterated again"):

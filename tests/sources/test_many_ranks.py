@@ -116,7 +116,7 @@ ACTIONS += [(other_world, mode) for mode in COMMON_ORDERS]
 @pytest.mark.parametrize(
     ("action", "mode"), ACTIONS, ids=[f"{action.__name__}-{'-'.join(mode) or 'in_order'}" for action, mode in ACTIONS]
 )
-def test_a_rank_pays_the_same_among_many(
+def test_the_cost_of_a_rank_does_not_grow_with_their_number(
     action: Callable[[dict[str, Any], int, int, int], None], mode: dict[str, Any]
 ) -> None:
     few = cost(lambda: action(mode, 5, 10, 10**6))
@@ -126,7 +126,7 @@ def test_a_rank_pays_the_same_among_many(
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_the_next_batch_costs_next_to_nothing(mode: dict[str, Any]) -> None:
+def test_the_next_batch_takes_little_time(mode: dict[str, Any]) -> None:
     sampler = rank_of(mode, 17)
     sampler.next_batch(BATCH_SIZE)
     calls, most = cost(lambda: sampler.next_batch(BATCH_SIZE))

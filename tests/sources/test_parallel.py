@@ -268,7 +268,7 @@ def test_batches_that_are_kept_are_never_overwritten(make_pool):
     assert [view[0, 0] for view in kept_views] == list(range(30))
 
 
-def test_slots_are_used_again(make_pool):
+def test_slots_are_reused(make_pool):
     source = parallel_source(make_pool(), lambda i: np.full((BATCH_SIZE, 1000), i), batch_size=BATCH_SIZE)
     for iteration in range(50):
         (batch,) = source.next_batch()
@@ -279,7 +279,7 @@ def test_slots_are_used_again(make_pool):
     assert pages <= 5
 
 
-def test_growing_results(make_pool):
+def test_results_of_growing_sizes(make_pool):
     source = parallel_source(
         make_pool(), lambda i: np.full((BATCH_SIZE, 1 << (2 * i)), i, np.uint8), batch_size=BATCH_SIZE
     )
@@ -289,7 +289,7 @@ def test_growing_results(make_pool):
         assert (batch == iteration).all()
 
 
-def test_a_reset_in_the_middle_drops_what_was_made_for_the_old_epoch(make_pool):
+def test_a_reset_in_the_middle_drops_batches_of_the_old_epoch(make_pool):
     def source(info):
         return np.array([info.epoch_idx, info.idx_in_epoch])
 
@@ -303,7 +303,7 @@ def test_a_reset_in_the_middle_drops_what_was_made_for_the_old_epoch(make_pool):
 
 @pytest.mark.parametrize("name", ["uniform", "whole", "generator", "generator raise", "generator quiet", "list"])
 @pytest.mark.parametrize("batches", [0, 1, 2])
-def test_a_restart_in_the_middle_is_that_of_the_source_in_process(make_pool, name, batches):
+def test_a_restart_in_the_middle_equals_that_of_the_source_in_process(make_pool, name, batches):
     parallel = parallel_source(make_pool(), **CASES[name], batch_size=BATCH_SIZE, prefetch_queue_depth=3)
     in_process = source_in_process(**CASES[name], batch_size=BATCH_SIZE)
     for _ in range(3):
@@ -331,7 +331,7 @@ def failing(info):
     return np.array([info.idx_in_epoch])
 
 
-def test_errors_of_the_source_come_with_type_traceback_and_place_and_cost_one_batch(make_pool):
+def test_errors_of_the_source_come_with_type_traceback_and_place_and_fail_one_batch(make_pool):
     source = parallel_source(make_pool(), failing, batch=False, batch_size=5, prefetch_queue_depth=2)
     assert source.next_batch()[0].ravel().tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(KeyError, match="seven") as caught:
@@ -419,7 +419,7 @@ def test_nothing_is_left_open(make_pool):
     assert len(os.listdir(descriptors)) <= before  # noqa: PTH208
 
 
-def test_a_pool_that_is_forgotten_ends_its_workers():
+def test_an_unreferenced_pool_ends_its_workers():
     pool = WorkerPool(2)
     source = parallel_source(pool, uniform, batch=False, batch_size=4)
     source.next_batch()
@@ -574,7 +574,7 @@ def test_workers_end_when_their_parent_is_killed():
 
 
 @needs_linux
-def test_a_fork_of_the_program_leaves_the_workers_alone():
+def test_a_fork_of_the_program_does_not_change_the_workers():
     code, out, errors = run_script(
         SCRIPT
         + """
@@ -602,7 +602,7 @@ def test_a_fork_of_the_program_leaves_the_workers_alone():
 
 
 @needs_linux
-def test_functions_of_a_session_without_a_file_travel_by_value():
+def test_functions_of_a_session_without_a_file_are_pickled_by_value():
     # As in a notebook: the worker has no main module to import.
     code, out, errors = run_script(
         SCRIPT.replace("WorkerPool(2)", "WorkerPool(2, 'spawn')")

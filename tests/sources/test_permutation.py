@@ -11,7 +11,7 @@ KEYS = st.integers(0, 2**64 - 1)
 
 
 @given(size=st.integers(1, 700), key=KEYS)
-def test_every_entry_comes_once(size, key):
+def test_every_entry_occurs_once(size, key):
     np.testing.assert_array_equal(np.sort(permute(np.arange(size), size, key)), np.arange(size))
 
 
@@ -24,7 +24,7 @@ def test_huge_sizes_stay_in_range_without_collisions(size, key):
     assert len(np.unique(values)) == 500
 
 
-def test_values_do_not_depend_on_what_is_asked_with_them():
+def test_values_do_not_depend_on_other_requested_values():
     whole = permute(np.arange(1000), 1000, 5)
     for position in (0, 3, 999):
         assert permute(np.array([position]), 1000, 5)[0] == whole[position]
@@ -63,7 +63,7 @@ def test_adjacent_values_are_separated():
     assert (np.abs(steps) == 1).sum() < 20
 
 
-def test_adjacent_keys_give_unrelated_orders():
+def test_adjacent_keys_give_independent_orders():
     first, second = (permute(np.arange(1000), 1000, mixed_key(7, epoch)) for epoch in (0, 1))
     assert (first == second).sum() < 10
 

@@ -23,12 +23,12 @@ def countdown(start, *, step=1):
     return [start, *countdown(start - step, step=step)] if start > 0 else []
 
 
-def test_importable_functions_stay_what_they_are():
+def test_importable_functions_are_unchanged():
     assert loads(dumps(by_reference)) is by_reference
     assert loads(dumps(np.zeros)) is np.zeros
 
 
-def test_lambdas_take_closure_globals_and_modules_along():
+def test_lambdas_are_pickled_with_closure_globals_and_modules():
     offset = [10]
     copy = loads(dumps(lambda value: math.floor(np.float64(value)) * FACTOR + offset[0]))
     assert copy(2.5) == 16

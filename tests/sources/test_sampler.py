@@ -143,7 +143,7 @@ def test_restoring_at_every_step_continues_equally(sharding, mode, pad, sizes):
 
 
 @given(sizes=st.lists(st.integers(1, 30), min_size=1, max_size=10), mode=st.sampled_from(MODES))
-def test_the_stream_does_not_depend_on_how_it_is_cut(sizes, mode):
+def test_the_stream_does_not_depend_on_its_division(sizes, mode):
     options = SamplerOptions(size=23, num_shards=2, **mode)
     sampler = Sampler(options)
     pieces = np.concatenate([sampler.next_batch(size) for size in sizes])
@@ -177,7 +177,7 @@ def test_shards_of_sorted_data_are_mixed():
     assert len(np.unique(classes[epoch_of(options, 0)])) == 10
 
 
-def test_start_epoch_leaves_the_running_one():
+def test_start_epoch_ends_the_current_one():
     sampler = Sampler(SamplerOptions(size=9))
     sampler.next_batch(4)
     sampler.start_epoch(0)
@@ -187,7 +187,7 @@ def test_start_epoch_leaves_the_running_one():
 
 
 @pytest.mark.parametrize("epoch", [0, 1])
-def test_start_epoch_drops_what_other_shards_have_left(epoch):
+def test_start_epoch_drops_the_rest_of_other_shards(epoch):
     shards = [Sampler(SamplerOptions(size=20, num_shards=2, shard_id=shard)) for shard in range(2)]
     for shard in shards:
         shard.next_batch(4)
@@ -319,7 +319,7 @@ def test_incomplete_states_are_refused(change, message):
         Sampler(SamplerOptions(12, 0, 2, random_shuffle=True)).restore({"shards": change(states)})
 
 
-def test_repr_tells_where_it_stands():
+def test_repr_shows_the_position():
     sampler = Sampler(SamplerOptions(size=9, num_shards=2))
     sampler.next_batch(3)
     assert repr(sampler) == "Sampler(9 samples, shard 0 of 2, epoch 0, position 3)"
@@ -335,7 +335,7 @@ def test_epochs_longer_than_a_block_of_the_shuffle(mode):
     np.testing.assert_array_equal(sampler.next_batch(20), whole[4090:4110])
 
 
-def test_data_of_any_size_cost_no_memory():
+def test_data_of_any_size_needs_no_memory():
     sampler = Sampler(SamplerOptions(size=10**12, random_shuffle=True))
     assert len(np.unique(sampler.next_batch(1000))) == 1000
     assert all(isinstance(value, int) for value in sampler.state().values())

@@ -59,7 +59,7 @@ def test_weights_without_replacement() -> None:
 @pytest.mark.parametrize(
     ("temperature", "expected"), [(1, [100, 10, 1]), (math.inf, [37, 37, 37]), (2, [71, 23, 17 - 10])]
 )
-def test_shares_by_temperature(temperature: float, expected: list[int]) -> None:
+def test_fractions_by_temperature(temperature: float, expected: list[int]) -> None:
     labels = np.repeat([5, 7, 9], [100, 10, 1])
     drawn = labels[epoch_of(samplers.Mixture(by="label", temperature=temperature), Index(labels))]
     shares = np.array([100, 10, 1]) ** (1 / temperature)
@@ -70,7 +70,7 @@ def test_shares_by_temperature(temperature: float, expected: list[int]) -> None:
         assert counts.tolist() == expected
 
 
-def test_sources_by_share() -> None:
+def test_sources_by_fraction() -> None:
     index = Index([0] * 100, sources=np.repeat(["web", "books"], [90, 10]))
     sampler = samplers.Mixture(by="source", weights={"web": 1, "books": 3}, num_samples=40)
     drawn = epoch_of(sampler, index)

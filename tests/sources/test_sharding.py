@@ -95,7 +95,7 @@ def test_mistakes(arguments: dict[str, Any], message: str) -> None:
         resolve_shard(arguments)
 
 
-def test_environment_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_that_is_not_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "first")
     with pytest.raises(ArgumentValueError, match="RANK, which is not an integer: 'first'"):
         resolve_shard({"shard": "auto", **ALONE})
@@ -110,9 +110,7 @@ def test_environment_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"PMI_RANK": "-1", "PMI_SIZE": "2"}, "rank -1 is invalid for 2 processes"),
     ],
 )
-def test_environments_that_make_no_sense(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
-) -> None:
+def test_inconsistent_environments(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ArgumentValueError, match=message):

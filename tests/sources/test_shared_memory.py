@@ -15,7 +15,7 @@ from tests.helpers.platforms import needs_posix
 pytestmark = needs_posix
 
 
-def test_only_written_pages_cost_memory():
+def test_only_written_pages_use_memory():
     slot = Slot(3)
     assert slot.used_bytes == 0
     for chunk in range(3):

@@ -183,7 +183,7 @@ def steps(pipe: Pipeline, count: int) -> list[Any]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["samples", "iterable, raise"])
-def test_every_way_to_die(make: Callable[..., Pipeline], tmp_path: Path, way: str, kind: str) -> None:
+def test_every_cause_of_death(make: Callable[..., Pipeline], tmp_path: Path, way: str, kind: str) -> None:
     pipe = make(source_of(kind, tmp_path, way), callback_timeout_s=TIMEOUT_S)
     factor = BATCH_SIZE if kind == "samples" else 1
     found = steps(pipe, 14)
@@ -253,14 +253,14 @@ class AtTheSameItem:
             yield np.full((BATCH_SIZE, 1), number)
 
 
-def test_an_iterable_that_always_dies_at_the_same_item(make: Callable[..., Pipeline]) -> None:
+def test_an_iterable_that_always_kills_its_worker_at_the_same_item(make: Callable[..., Pipeline]) -> None:
     pipe = make({"source": AtTheSameItem()})
     found = steps(pipe, 6)
     assert found[:FATAL] == [[0], [1]]
     assert all(isinstance(batch, WorkerError) for batch in found[FATAL:])
 
 
-def test_idle_workers_that_are_killed_cost_nothing(make: Callable[..., Pipeline]) -> None:
+def test_idle_workers_that_are_killed_lose_no_batch(make: Callable[..., Pipeline]) -> None:
     before = children()
     pipe = make({"source": lambda iteration: np.full((BATCH_SIZE, 1), iteration)}, prefetch_queue_depth=1, ahead=1)
     assert steps(pipe, 2) == [[0], [1]]
@@ -277,7 +277,7 @@ def test_idle_workers_that_are_killed_cost_nothing(make: Callable[..., Pipeline]
     assert steps(pipe, 3) == [[number], [number + 1], [number + 2]]
 
 
-def test_workers_that_are_killed_at_any_moment_never_cost_more_than_their_batch(make: Callable[..., Pipeline]) -> None:
+def test_workers_that_are_killed_at_any_moment_lose_at_most_their_batch(make: Callable[..., Pipeline]) -> None:
     """Each batch is correct or an error, in order; the number of errors is at most the number of deaths."""
 
     def source(info: Any) -> np.ndarray:
@@ -405,7 +405,7 @@ def test_workers_that_are_not_forked_are_replaced(tmp_path: Path, method: str) -
     assert lines[7] == "workers []"
 
 
-def test_an_error_at_import_costs_a_batch_each_time_until_it_is_mended(tmp_path: Path) -> None:
+def test_an_error_at_import_fails_each_batch_until_it_is_fixed(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(SPAWNED)
     code, out, errors = finished(program, "spawn", tmp_path / "mark", "broken")
@@ -466,7 +466,7 @@ def reading(way: str, pipeline: dict[str, Any] | None = None, **options: Any) ->
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_processes_of_a_data_set(way: str) -> None:
+def test_processes_of_a_dataset(way: str) -> None:
     pipe = reading(way)
     found = steps(pipe, 6)
     assert [batch for index, batch in enumerate(found) if index != 2] == [[0], [4], [12], [16], [20]]

@@ -118,7 +118,7 @@ def test_the_table_says_why_a_way_does_not_fit(capsys: pytest.CaptureFixture[str
         (["--measure", "a:b", "--dtype", "uint8"], "--measure determines the output"),
     ],
 )
-def test_nonsense_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_values_are_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         main([*JOB, *arguments])
     assert raised.value.code == 2
@@ -181,12 +181,12 @@ def test_a_pipeline_is_measured(own_module: str, capsys: pytest.CaptureFixture[s
     assert 3.5 <= float(found.group(1)) < 40  # what the function takes, and some overhead
 
 
-def test_data_that_end_are_begun_anew(own_module: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_that_ends_begins_again(own_module: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "--measure", f"{own_module}:short", "--seconds", "0.1", "--images-per-second", "1")
     assert "becomes 5 values of uint8" in text
 
 
-def test_what_is_no_pipeline_cannot_be_measured(own_module: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_pipelines_can_be_measured(own_module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*JOB, "--measure", f"{own_module}:nothing"]) == 1
     assert "must return a Pipeline; got int" in capsys.readouterr().err
 

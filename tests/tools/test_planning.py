@@ -68,7 +68,7 @@ def cores_of(job: Job, recommendation: Recommendation) -> int:
 
 
 @given(jobs, all_costs)
-def test_a_recommendation_suffices(job: Job, costs: Costs) -> None:
+def test_a_recommendation_meets_the_target(job: Job, costs: Costs) -> None:
     recommendation = recommend(job, costs)
     placement = recommendation.chosen
     assume(placement is not None)
@@ -108,7 +108,7 @@ def test_a_recommendation_suffices(job: Job, costs: Costs) -> None:
 
 
 @given(jobs, all_costs, st.integers(1, 100))
-def test_more_gpus_never_need_fewer_cores(job: Job, costs: Costs, more: int) -> None:
+def test_more_gpus_need_at_least_as_many_cores(job: Job, costs: Costs, more: int) -> None:
     larger = replace(job, gpus=job.gpus + more)
     one, other = recommend(job, costs), recommend(larger, costs)
     assume(one.chosen is not None and other.chosen is not None)
@@ -116,7 +116,7 @@ def test_more_gpus_never_need_fewer_cores(job: Job, costs: Costs, more: int) -> 
 
 
 @given(jobs, all_costs, st.floats(1, 10))
-def test_faster_gpus_need_no_fewer_cores(job: Job, costs: Costs, factor: float) -> None:
+def test_faster_gpus_need_at_least_as_many_cores(job: Job, costs: Costs, factor: float) -> None:
     faster = replace(job, images_per_second=job.images_per_second * factor)
     for one, other in zip(recommend(job, costs).placements, recommend(faster, costs).placements, strict=True):
         assert other.cores_per_gpu >= one.cores_per_gpu
@@ -125,7 +125,7 @@ def test_faster_gpus_need_no_fewer_cores(job: Job, costs: Costs, factor: float) 
 
 
 @given(jobs, all_costs, st.integers(2, 50))
-def test_many_equal_machines_are_as_many_times_one(job: Job, costs: Costs, factor: int) -> None:
+def test_resources_of_equal_machines_add_up(job: Job, costs: Costs, factor: int) -> None:
     job = replace(job, gpus=job.gpus_per_node)
     larger = replace(job, gpus=factor * job.gpus_per_node)
     for one, other in zip(recommend(job, costs).placements, recommend(larger, costs).placements, strict=True):
@@ -162,7 +162,7 @@ def chosen(job: Job = JOB, **changes: Any) -> Placement | None:
     return recommend(job, Costs.of_jpeg(**{**given, **changes})).chosen
 
 
-def test_what_is_sent() -> None:
+def test_the_format_of_sent_data() -> None:
     near = chosen()
     assert near is not None
     assert (near.sent, near.cpu_nodes) == ("JPEG", 0)

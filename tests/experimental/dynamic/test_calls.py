@@ -36,7 +36,7 @@ def image() -> np.ndarray:
 # -- when ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_waits_computes_when_it_is_looked_at(image):
+def test_a_deferred_call_is_computed_when_its_result_is_read(image):
     with ndd.EvalMode.deferred:
         source = ndd.tensor(image, layout="HWC")
         flipped = ndd.flip(source)
@@ -47,7 +47,7 @@ def test_a_call_that_waits_computes_when_it_is_looked_at(image):
     assert flipped.is_computed
 
 
-def test_long_chains_wait_without_recursion():
+def test_long_deferred_chains_need_no_recursion():
     count = sys.getrecursionlimit()
     with ndd.EvalMode.deferred:
         total = ndd.tensor(0)
@@ -57,7 +57,7 @@ def test_long_chains_wait_without_recursion():
     assert doubled.torch().tolist() == [count, count]
 
 
-def test_threads_that_look_at_one_result(image):
+def test_threads_that_read_one_result(image):
     source = ndd.tensor(image)
     for _ in range(20):
         with ndd.EvalMode.deferred:
@@ -99,7 +99,7 @@ def test_lists_may_change_after_the_call():
     assert floats.torch().tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
-def test_errors_of_calls_that_wait_name_the_line_of_the_call(image):
+def test_errors_of_deferred_calls_name_the_line_of_the_call(image):
     source = ndd.tensor(image)
     with ndd.EvalMode.deferred:
         good = ndd.flip(source)
@@ -128,7 +128,7 @@ def test_errors_of_eager_calls_name_their_line(photo_list):
         ndd.decoders.image(pair)
 
 
-def test_random_numbers_go_by_the_call_and_not_by_the_look():
+def test_random_numbers_depend_on_the_call_not_on_the_time_of_reading():
     with ndd.EvalMode.deferred:
         rng = ndd.random.RNG(5)
         first, second = ndd.random.uniform(rng=rng), ndd.random.uniform(rng=rng)
@@ -137,7 +137,7 @@ def test_random_numbers_go_by_the_call_and_not_by_the_look():
     assert [early, late] == [ndd.random.uniform(rng=rng).item(), ndd.random.uniform(rng=rng).item()]
 
 
-def test_a_context_computes_what_waits(image):
+def test_a_context_computes_deferred_calls(image):
     source = ndd.tensor(image)
     with ndd.EvalMode.deferred:
         with ndd.EvalContext() as context:
@@ -228,7 +228,7 @@ def test_errors_of_threads_name_the_sample(image):
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
 
-def test_numbers_of_a_fresh_generator_are_those_of_a_pipeline():
+def test_numbers_of_a_new_generator_equal_those_of_a_pipeline():
     @pipeline_def(batch_size=3, num_threads=1, device_id=None)
     def draws():
         return fn.random.normal(seed=11, shape=[4])

@@ -50,7 +50,7 @@ def test_shuffled_epochs_give_every_sample_once(folder):
     assert _epoch(other) != epochs[0]
 
 
-def test_metadata_leave_the_batch_size_open(folder):
+def test_metadata_does_not_determine_the_batch_size(folder):
     reader = ndd.readers.File(file_root=folder, random_shuffle=True, seed=3)
     expected = _epoch(ndd.readers.File(file_root=folder, random_shuffle=True, seed=3), 4)
     assert reader.get_metadata()["epoch_size"] == 10
@@ -82,7 +82,7 @@ def test_shards_share_shuffled_epochs(folder):
         assert sorted(_epoch(readers[0], 5) + _epoch(readers[1], 5)) == list(range(10))
 
 
-def test_a_shuffled_reader_goes_on_where_it_was(folder):
+def test_a_shuffled_reader_continues_where_it_was(folder):
     def make():
         return ndd.readers.File(file_root=folder, random_shuffle=True, seed=3, num_shards=3, shard_id=2)
 
@@ -180,7 +180,7 @@ def test_readers_of_features(tmp_path):
     assert outputs["x"].torch().tolist() == [[7], [7], [7]]
 
 
-def test_values_are_those_of_a_pipeline(photo_folder):
+def test_values_equal_those_of_a_pipeline(photo_folder):
     """The same program in dynamic mode and as a pipeline."""
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=None)

@@ -27,7 +27,7 @@ _BITS = (*_OPERATORS, operator.and_, operator.or_, operator.xor)
 
 
 @given(data=st.data(), dtype=st.sampled_from(["i4", "i8", "f4", "f8"]))
-def test_expressions_are_those_of_numpy(data, dtype):
+def test_expressions_equal_numpy(data, dtype):
     """Operands of one type: types, values and broadcasting are numpy's, for tensors and for each sample of a batch."""
     shapes = data.draw(arrays.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=4))
     values = st.integers(-100, 100) if dtype[0] == "i" else st.floats(-100, 100, width=32)
@@ -45,7 +45,7 @@ def test_expressions_are_those_of_numpy(data, dtype):
 
 
 @given(data=st.data())
-def test_indices_are_those_of_numpy(data):
+def test_indices_equal_numpy(data):
     array = np.arange(60).reshape(3, 4, 5)
     index = data.draw(arrays.basic_indices(array.shape, max_dims=6, allow_newaxis=True))
     np.testing.assert_array_equal(ndd.as_tensor(array)[index], array[index])
@@ -70,7 +70,7 @@ def test_memory():
     assert not np.shares_memory(np.asarray(results), array)
 
 
-def test_samples_of_one_shape_are_one_piece_of_memory():
+def test_samples_of_one_shape_are_contiguous_in_memory():
     batch = ndd.batch([[1, 2], [3, 4]])
     assert batch.torch(copy=False).data_ptr() == batch.torch(copy=False).data_ptr()
     with pytest.raises(ArgumentValueError, match="not contiguous"):

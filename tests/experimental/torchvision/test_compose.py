@@ -79,7 +79,7 @@ def test_compared_with_dali(theirs, name, kind):
 
 @pytest.mark.parametrize("jitter", [{"contrast": (1.4, 1.4)}, {"hue": (0.05, 0.05)}, {"hue": (-0.2, -0.2)}])
 @pytest.mark.filterwarnings("ignore")
-def test_contrast_and_hue_are_those_of_dali(theirs, jitter):
+def test_contrast_and_hue_equal_dali(theirs, jitter):
     wanted = theirs.Compose([theirs.ColorJitter(**jitter)], device_id=None)(image("pil-RGB"))
     found = Compose([ours.ColorJitter(**jitter)])(image("pil-RGB"))
     assert difference(found, wanted) <= 1
@@ -153,7 +153,7 @@ def _places(transform: Any, height: int, width: int, count: int = 640) -> list[i
     return compose(picture.expand(count, -1, -1, -1)).flatten().tolist()
 
 
-def test_random_crop_takes_every_place_equally_often():
+def test_random_crop_takes_every_position_equally_often():
     counts = np.bincount(_places(ours.RandomCrop(1), 2, 5), minlength=11)[1:]
     assert counts.min() > 35
     assert counts.max() < 100
@@ -317,7 +317,7 @@ def test_mistakes(name):
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.filterwarnings("ignore")
-def test_mistakes_are_those_of_dali(theirs, name):
+def test_mistakes_raise_the_errors_of_dali(theirs, name):
     kind, call = WRONG[name]
     with pytest.raises(kind):
         call(theirs)
@@ -355,7 +355,7 @@ def test_shapes_and_batch_sizes():
         Compose([ours.Resize(4)])(Image.new("P", (8, 8)))
 
 
-def test_names_are_those_of_dali(theirs):
+def test_names_equal_dali(theirs):
     assert set(ours.__all__) == set(theirs.__all__)
 
 

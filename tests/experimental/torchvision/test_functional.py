@@ -112,7 +112,7 @@ def test_compared_with_dali(theirs, name, kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "nested"])
-def test_nearest_and_lanczos_are_those_of_dali(theirs, kind):
+def test_nearest_and_lanczos_equal_dali(theirs, kind):
     """Torchvision's nearest takes the pixel to the upper left on tensors, DALI's the nearest center, as Pillow's."""
     for mode in ("NEAREST", "LANCZOS"):
         wanted = theirs.v2.functional.resize(image(kind), [20, 33], theirs.InterpolationMode[mode])
@@ -174,7 +174,7 @@ def test_layout_of_arrays_for_pillow():
     )
 
 
-def test_inputs_stay_as_they_are():
+def test_inputs_are_unchanged():
     before = image("batch-u8")
     kept = before.clone()
     result = functional.horizontal_flip(before)
@@ -227,13 +227,13 @@ def test_mistakes(name):
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.filterwarnings("ignore")
-def test_mistakes_are_those_of_dali(theirs, name):
+def test_mistakes_raise_the_errors_of_dali(theirs, name):
     kind, call = WRONG[name]
     with pytest.raises(kind):
         call(theirs.v2.functional, image("u8-3"), theirs.InterpolationMode)
 
 
-def test_names_are_those_of_dali(theirs):
+def test_names_equal_dali(theirs):
     assert set(functional.__all__) == set(importlib.import_module(theirs.v2.functional.__name__).__all__)
 
 

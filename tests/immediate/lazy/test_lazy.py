@@ -64,7 +64,7 @@ def test_ways_to_ask(way, photo, counted):
     assert counted() == {"plans_made": 1, "operators_run": 1}
 
 
-def test_batches_calculate_as_graph_values_do(photo, counted):
+def test_arithmetic_of_batches_equals_that_of_graph_values(photo, counted):
     batch = eager.batch([photo, photo], "HWC")
     wide = photo.astype(np.int32)
     with lazy():
@@ -103,7 +103,7 @@ def test_threads_are_a_positive_number(number):
 # -- together with what ------------------------------------------------------------------------------------------------
 
 
-def test_what_nobody_holds_is_pruned(photo, counted):
+def test_unreferenced_nodes_are_pruned(photo, counted):
     with lazy():
         kept = eager.flip([photo])
         eager.gaussian_blur([photo], window_size=3)
@@ -153,7 +153,7 @@ def test_what_is_held_and_read_is_computed_again_when_asked_for(photo, counted):
     assert counted() == {"plans_made": 2, "operators_run": 3, "operators_repeated": 1}
 
 
-def test_what_was_given_is_let_go(photo):
+def test_inputs_are_freed_with_the_last_result(photo):
     """With the last result that is referenced; unreferenced results are not waited for."""
     mine = photo.copy()
     memory = ref(mine)
@@ -188,7 +188,7 @@ def test_a_random_value_is_the_same_when_it_is_computed_again():
     np.testing.assert_array_equal(twice.numpy(), numbers.numpy() * 2)
 
 
-def test_passes_do_what_they_do_in_a_pipeline():
+def test_passes_run_as_in_a_pipeline():
     """Fused, cropped while decoding, computed once: `explain` reports the same as for a pipeline."""
     data = [_jpeg(0), _jpeg(1)]
     with lazy():
@@ -254,7 +254,7 @@ def test_the_second_iteration_plans_nothing(counted):
     assert grown["plans_reused"] == 8
 
 
-def test_seeds_are_no_part_of_a_plan(counted):
+def test_seeds_are_not_part_of_a_plan(counted):
     with lazy():
         numbers = [eager.random.uniform(batch_size=2, seed=seed).numpy() for seed in (1, 2, 1)]
     np.testing.assert_array_equal(numbers[0], numbers[2])
@@ -273,7 +273,7 @@ def test_seeds_are_no_part_of_a_plan(counted):
         lambda x: eager.flip(x),
     ],
 )
-def test_what_is_another_plan(other, photo, counted):
+def test_operators_and_inputs_that_need_another_plan(other, photo, counted):
     with lazy():
         eager.rotate(photo, angle=30.0).get()
         other(photo).get()

@@ -152,7 +152,7 @@ def test_batches(program: list[Any], ragged: bool, encoded: bool, seed: int) -> 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=6), st.booleans(), images_seeds, st.integers(0, 2))
-def test_numbers_go_by_the_order_of_calls(program: list[Any], alone: bool, seed: int, first: int) -> None:
+def test_random_numbers_depend_on_the_order_of_calls(program: list[Any], alone: bool, seed: int, first: int) -> None:
     """Without seeds, eager and lazy mode give the same batches and samples, whichever value is read first."""
     images = _images(seed, True, False)
     given = eager.tensor(images[0], "HWC") if alone else eager.batch(images, "HWC")

@@ -34,7 +34,7 @@ from tests.helpers.platforms import needs_posix
 # -- equal results -----------------------------------------------------------------------------------------------------
 
 
-def test_values_are_those_of_a_call_at_once(photo):
+def test_values_equal_those_of_a_call_at_once(photo):
     with lazy():
         batch = eager.flip([photo, photo])
         array = eager.flip(photo)
@@ -64,7 +64,7 @@ def test_values_are_those_of_a_call_at_once(photo):
     assert hidden == {"dtype", "ndim", "numpy"}
 
 
-def test_arrays_calculate_as_numpy_and_torch_do(photo):
+def test_arithmetic_of_arrays_equals_numpy_and_torch(photo):
     with lazy():
         array, tensor = eager.flip(photo), eager.flip(torch.from_numpy(photo))
         flipped = photo[:, ::-1]
@@ -145,7 +145,7 @@ def test_results_that_were_changed(photo):
     assert (fourth.numpy()[:, 1] == photo.max()).all()
 
 
-def test_functions_of_users_run_where_they_stand(photo):
+def test_functions_of_users_run_in_their_order(photo):
     seen: list[int] = []
 
     def note(array: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ def test_layout_of_a_result(photo):
     np.testing.assert_array_equal(shifted, eager.flip(photo).transpose(2, 0, 1))
 
 
-def test_kinds_that_only_the_data_tell(photo):
+def test_types_that_only_the_data_determines(photo):
     file = io.BytesIO()
     np.save(file, photo)
     with lazy():
@@ -255,7 +255,7 @@ def test_other_errors_name_the_line_of_the_call(encoded, photo):
             turned.get()
 
 
-def test_an_error_costs_one_value(encoded, photo):
+def test_an_error_fails_one_value(encoded, photo):
     with lazy():
         data = eager.decoders.image([encoded])
         shifted = eager.arithmetic(data, np.zeros(7, np.uint8), function="add")  # shapes are known late
@@ -271,7 +271,7 @@ def test_an_error_costs_one_value(encoded, photo):
         shifted.get()
 
 
-def test_a_list_that_was_meant_as_one_value_for_each_sample(photo):
+def test_a_list_instead_of_one_value_per_sample(photo):
     with lazy(), pytest.raises(DalifyError, match=r"angle=eager\.batch"):
         eager.rotate([photo, photo], angle=[10.0, 20.0])
 

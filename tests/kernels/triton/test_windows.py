@@ -40,7 +40,7 @@ def test_crop_mirror_normalize(dtype: str, layout: str, channels: int) -> None:
 @pytest.mark.parametrize(("position", "size", "kernel"), [
     (0.0, (12, 20), "_planes"), (0.5, (13, 21), "_planes"), (1.0, (12, 20), "_planes"), (0.5, (14, 21), "_windows"),
 ])  # fmt: skip
-def test_windows_inside_of_images_have_a_kernel_of_their_own(
+def test_windows_inside_of_images_have_their_own_kernel(
     position: float, size: tuple[int, int], kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def graph(x: Any, mirror: Any) -> Any:

@@ -50,7 +50,7 @@ def test_every_operator_has_a_case():
 
 
 @every_operator
-def test_batch_is_sample_by_sample(name, folder):
+def test_a_batch_equals_its_samples(name, folder):
     """A sample gives the same result alone as in its batch; with random numbers, if its position is the same."""
     case = case_of(name)
     whole = typical(name, folder)
@@ -62,14 +62,14 @@ def test_batch_is_sample_by_sample(name, folder):
 
 
 @every_operator
-def test_chunks_are_the_whole(name, folder):
+def test_chunks_equal_the_whole(name, folder):
     """The result does not depend on the number of threads and chunks."""
     case = case_of(name)
     assert_same(run_case(name, case, folder, num_threads=3, seconds_per_sample=1.0), typical(name, folder))
 
 
 @every_operator
-def test_ragged_is_uniform(name, folder):
+def test_ragged_equals_uniform(name, folder):
     """A sample with another shape or argument does not change the results of the others."""
     case = case_of(name)
     if case.not_sample_by_sample:
@@ -84,7 +84,7 @@ def test_ragged_is_uniform(name, folder):
 
 
 @every_operator
-def test_gpu_is_cpu(name, folder, gpu):
+def test_gpu_equals_cpu(name, folder, gpu):
     """GPU kernels give what CPU kernels give; random ones, too."""
     case = case_of(name)
     result = run_case(name, case, folder, device=gpu)

@@ -36,7 +36,7 @@ def _outputs(results: Any) -> list[Output]:
 
 
 @every_operator
-def test_batch_is_that_of_a_pipeline(name, folder):
+def test_batch_equals_that_of_a_pipeline(name, folder):
     operator = catalog.find(name)
     if isinstance(operator, Source):
         pytest.skip("gives data")

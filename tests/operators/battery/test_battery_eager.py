@@ -69,7 +69,7 @@ def _alone(name: str, case: Case, folder: Path, index: int) -> list[Output]:
 
 
 @every_operator
-def test_batch_is_that_of_a_pipeline(name, folder):
+def test_batch_equals_that_of_a_pipeline(name, folder):
     case = _seeded(name, case_of(name), folder)
     _function(name)
     samples = (*ALL, SAMPLES) if case.inputs else ALL
@@ -77,7 +77,7 @@ def test_batch_is_that_of_a_pipeline(name, folder):
 
 
 @every_operator
-def test_sample_is_that_of_a_pipeline(name, folder):
+def test_sample_equals_that_of_a_pipeline(name, folder):
     case = _seeded(name, case_of(name), folder)
     _function(name)
     if case.not_sample_by_sample:
@@ -92,7 +92,7 @@ def test_sample_is_that_of_a_pipeline(name, folder):
 
 
 @every_operator
-def test_gives_what_it_got(name, folder):
+def test_results_are_of_the_type_of_the_inputs(name, folder):
     """Numpy arrays for numpy arrays, torch tensors for torch tensors, none of them in memory of the inputs."""
     case = _seeded(name, case_of(name), folder)
     function = _function(name)

@@ -38,7 +38,7 @@ OPTIONAL_PASSES = ("fold_constants", "deduplicate", "push_crop", "fuse")
 
 
 @every_operator
-def test_graph_is_the_kernel(name: str, folder: Path) -> None:
+def test_graph_equals_the_kernel(name: str, folder: Path) -> None:
     """A pipeline gives the same as a direct call of the kernel."""
     case, operator = case_of(name), catalog.find(name)
     reason = why_no_direct_call(operator) or (case.not_sample_by_sample and "looks at the other samples")
@@ -119,7 +119,7 @@ def test_pickled(name: str, folder: Path) -> None:
 
 
 @every_operator
-def test_inputs_are_left_alone(name: str, folder: Path) -> None:
+def test_inputs_are_unchanged(name: str, folder: Path) -> None:
     """No kernel writes into its inputs."""
     case = case_of(name)
     before = [[np.array(sample) for sample in data.samples] for data in case.inputs]

@@ -17,7 +17,7 @@ from tests.operators.battery.test_battery_eager import _batch, _function, _liste
 
 
 @every_operator
-def test_results_are_those_of_calls_at_once(name, folder):
+def test_results_equal_those_of_calls_at_once(name, folder):
     """Of a batch, and of a single sample where arguments do not differ from sample to sample."""
     case = _seeded(name, case_of(name), folder)
     function = _function(name)

@@ -177,7 +177,7 @@ def test_hostile_arguments(name, folder):
 
 @every_operator
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_hostile_sizes(name, folder, small_limits):
+def test_sizes_of_large_results(name, folder, small_limits):
     """Arguments for large results: a result within the limits, or an error before memory is allocated."""
     failures = _failures(name, folder, _large_values)
     assert not failures, "\n".join(failures)

@@ -19,7 +19,7 @@ FAILED = "error @ dalify.base.errors.OperatorError"
 
 
 @pytest.mark.skipif(not is_possible(), reason="this torch cannot register a device in Python")
-def test_kernels_keep_host_and_device_apart() -> None:
+def test_kernels_use_memory_of_one_side() -> None:
     with_gpu = [name for name in NAMES if has_gpu_kernel(name)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.operators.battery.separate_device", *with_gpu],

@@ -77,7 +77,7 @@ def test_every_compared_operator_has_a_record() -> None:
 
 @each_compared
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-def test_recorded(name: str, folder: Path) -> None:
+def test_results_equal_the_records(name: str, folder: Path) -> None:
     """Variants that DALI accepts give equal results; those that it rejects give a result or an error of dalify."""
     problems = []
     for variant in variants_of(name, everything=EVERYTHING):
@@ -101,7 +101,7 @@ def test_recorded(name: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", WITH_GPU)
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-def test_gpu_is_cpu(name: str, folder: Path, gpu: str) -> None:
+def test_gpu_equals_cpu(name: str, folder: Path, gpu: str) -> None:
     """Both devices accept the same, and give the same."""
     problems = []
     for variant in variants_of(name, everything=EVERYTHING):
@@ -127,7 +127,7 @@ def test_gpu_is_cpu(name: str, folder: Path, gpu: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-def test_differences_are_needed(folder: Path) -> None:
+def test_expected_differences_exist(folder: Path) -> None:
     """Every listed difference still exists."""
     for name, case in CASES.items():
         made = {variant.label: variant for variant in variants_of(name)}
@@ -143,7 +143,7 @@ def test_differences_are_needed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMPARED if name in {"flip", "resize", "slice", "cast", "rotate"}])
-def test_record_is_true(name: str, folder: Path, oracle: ModuleType) -> None:
+def test_records_equal_dali(name: str, folder: Path, oracle: ModuleType) -> None:
     """The real DALI gives what was recorded, where it is installed; for some operators, since all were recorded so."""
     for variant in variants_of(name):
         entry = recording(name).entries[variant.key]

@@ -253,7 +253,7 @@ def flac_of(frames: int) -> np.ndarray:
     ],
     ids=["limit", "bytes", "unknown", "lie", "rate"],
 )
-def test_headers_that_lie(data, kind, message):
+def test_headers_with_wrong_sizes(data, kind, message):
     with pytest.raises(kind, match=message):
         codec.decode_audio(data, np.dtype(np.float32))
 

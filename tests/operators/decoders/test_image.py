@@ -86,7 +86,7 @@ def test_element_types_equal_dali(files: list[str], dtype: str) -> None:
         np.testing.assert_allclose(image, expected, rtol=2e-7)
 
 
-def test_mixed_lies_on_the_gpu(device: str, files: list[str]) -> None:
+def test_results_of_mixed_are_on_the_gpu(device: str, files: list[str]) -> None:
     name = {"cpu": "cpu", "gpu": "mixed"}[device]
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=0)

@@ -24,7 +24,7 @@ def is_part_of(part: np.ndarray, whole: np.ndarray) -> bool:
     return any((whole[y : y + rows, x : x + columns] == part).all() for y, x in candidates)
 
 
-def test_results_are_parts_of_the_image(files: list[str]) -> None:
+def test_results_equal_parts_of_the_image(files: list[str]) -> None:
     wholes = decoded(files)
     parts = decoded(files, fn.decoders.image_random_crop, seed=3)
     assert len({part.shape for part in parts}) > len(parts) // 2

@@ -58,7 +58,7 @@ def block(array: np.ndarray) -> np.ndarray:
 
 
 @given(st.lists(st.tuples(st.binary(min_size=1, max_size=9), st.integers(1, 90)), max_size=12))
-def test_gives_back_what_was_packed(parts):
+def test_unpacking_gives_the_packed_values(parts):
     data = b"".join(part * times for part, times in parts)
     out = np.empty(len(data), np.uint8)
     inflate_lz4(out, np.frombuffer(deflated(data), np.uint8))
@@ -140,7 +140,7 @@ def test_mistakes(arguments, kind, message):
 
 
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
-def test_a_damaged_block_costs_one_sample(tmp_path, on_error):
+def test_a_damaged_block_fails_one_sample(tmp_path, on_error):
     for number in range(4):
         (tmp_path / f"{number}.lz4").write_bytes(deflated(bytes([number + 1]) * 6))
     (tmp_path / "1.lz4").write_bytes(b"")

@@ -150,7 +150,7 @@ DAMAGES = ["truncated", "no quantization tables", "no header", "text"]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_errors_are_those_of_the_host(damage: str, tmp_path: Path, calls: list[int]) -> None:
+def test_errors_equal_those_of_the_host(damage: str, tmp_path: Path, calls: list[int]) -> None:
     files = mixed.write(
         tmp_path,
         [

@@ -169,7 +169,7 @@ def test_headers_of_other_writers(spaces):
 
 @pytest.mark.parametrize("dtype", [{}, {"dtype": types.INT32}])
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
-def test_a_damaged_file_costs_one_sample(tmp_path, on_error, dtype):
+def test_a_damaged_file_fails_one_sample(tmp_path, on_error, dtype):
     for number in range(6):
         np.save(tmp_path / f"{number}.npy", np.full((3, 4), number + 1.0))
     (tmp_path / "1.npy").write_bytes(file_of("(1048576,1048576)").tobytes())

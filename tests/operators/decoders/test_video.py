@@ -33,7 +33,7 @@ def test_whole_videos(videos, device):
 
 
 @pytest.mark.parametrize("name", ["vp9.webm", "vp8.webm", "motion.mp4", "uneven.webm"])
-def test_bit_for_bit_like_dali(videos, name):
+def test_bit_identical_to_dali(videos, name):
     data = [contents(videos[name])]
     np.testing.assert_array_equal(run_dalify("decoders.video", data)[0], run_dali("decoders.video", data)[0])
 
@@ -49,7 +49,7 @@ def test_bit_for_bit_like_dali(videos, name):
     ],
     ids=str,
 )
-def test_colors_are_dalis(given, tmp_path):
+def test_colors_equal_dali(given, tmp_path):
     codec, options = FORMS["vp9.webm"]
     data = [contents(write_video(tmp_path / "film.webm", codec, count=4, **{**options, **given}))]
     np.testing.assert_array_equal(run_dalify("decoders.video", data)[0], run_dali("decoders.video", data)[0])
@@ -85,7 +85,7 @@ def test_selections_compared_with_dali(videos, arguments):
     )
 
 
-def test_each_sample_its_own_frames(videos):
+def test_frames_per_sample(videos):
     data = [contents(videos[name]) for name in ("open.mp4", "vp9.webm", "closed.mp4")]
     starts, lengths = [np.array(3), np.array(0), np.array(20)], [np.array(4), np.array(1), np.array(9)]
     got = run_dalify("decoders.video", data, start_frame=Each(starts), sequence_length=Each(lengths))
@@ -125,7 +125,7 @@ def test_mistakes(videos, arguments, kind, message):
         run_dalify("decoders.video", [contents(videos["vp9.webm"])], **arguments)
 
 
-def test_bad_data_are_named_and_the_pipeline_goes_on(videos):
+def test_bad_data_is_named_and_the_pipeline_continues(videos):
     good = contents(videos["open.mp4"])
     batches = iter([[good, good[:2000]], [good, np.zeros(0, np.uint8)], [good, good]])
 

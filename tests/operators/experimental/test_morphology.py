@@ -48,7 +48,7 @@ def test_borders_and_anchors(device, name, find, border, size, anchor):
 
 @pytest.mark.parametrize(("name", "function"), [("experimental.dilate", cv2.dilate), ("experimental.erode", cv2.erode)])
 @pytest.mark.parametrize("iterations", [0, 1, 3])
-def test_opencv_has_the_same(device, name, function, iterations):
+def test_equals_opencv(device, name, function, iterations):
     arguments = {"mask_size": [5, 4], "anchor": [1, 3], "iterations": iterations}
     result = run_dalify(name, IMAGES, layouts="HWC", device=device, **arguments)
     element = np.ones((4, 5), np.uint8)

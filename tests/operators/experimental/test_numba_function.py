@@ -85,7 +85,7 @@ def run(dali: ModuleType, function: Any, inputs: int, arguments: dict[str, Any],
 
 @pytest.mark.slow  # the real one compiles for several seconds
 @pytest.mark.parametrize("case", ["batch", "two"])  # without and with `setup_fn`
-def test_results_are_those_of_dali(oracle: ModuleType, case: str) -> None:
+def test_results_equal_dali(oracle: ModuleType, case: str) -> None:
     rival = pytest.importorskip("nvidia.dali.plugin.numba.fn.experimental")
     inputs, arguments = CASES[case]
     ours = run(dalify, numba_function, inputs, arguments, types.DALIDataType)

@@ -87,7 +87,7 @@ def test_choice_and_beta(device):
     assert stats.kstest(mixed, stats.beta(2, 5).cdf).pvalue > 1e-4
 
 
-def test_shapes_types_and_layouts_are_those_of_dali():
+def test_shapes_types_and_layouts_equal_dali():
     def graph(dali, x, extents):
         random, types = dali.fn.random, dali.types
         return [
@@ -282,7 +282,7 @@ def test_mistakes_are_named(mistake, error, message):
         run_here(lambda dali, x: [mistake(dali.fn, x)], [np.ones(4, np.float32)] * 2)
 
 
-def test_lists_of_their_own_length_for_each_sample(device):
+def test_lists_of_different_lengths_per_sample(device):
     def graph(dali, x):
         host = x if device == "cpu" else x.cpu()
         return [

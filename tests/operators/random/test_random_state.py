@@ -45,7 +45,7 @@ def test_as_in_dali(oracle: ModuleType) -> None:
     assert _properties(dalify) == _properties(oracle)
 
 
-def test_the_state_of_the_first_sample_counts() -> None:
+def test_the_state_of_the_first_sample_is_used() -> None:
     assert _properties(dalify) == [True, True, True, True, False, False]
 
 

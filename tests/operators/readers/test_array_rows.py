@@ -129,7 +129,7 @@ def test_hdf5_rows_of_any_length(tmp_path: Path) -> None:
     assert_rows(found[4], [np.arange(row + 1, dtype=np.uint8) for row in range(3)])
 
 
-def test_files_with_something_in_front(tmp_path: Path) -> None:
+def test_files_with_leading_bytes(tmp_path: Path) -> None:
     """A user block moves all data."""
     path = tmp_path / "a.h5"
     array = _array("<f4", (3,))
@@ -316,7 +316,7 @@ def test_bad_zarr(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["<i4", ">i4", "?"])
 @pytest.mark.parametrize("chunk_rows", [None, 1, 3])
 @pytest.mark.parametrize("kind", [Hdf5File, ZarrStore])
-def test_rows_read_together_are_as_one_by_one(
+def test_rows_read_together_equal_rows_read_separately(
     tmp_path: Path, kind: Any, chunk_rows: int | None, dtype: str, cache_bytes: int
 ) -> None:
     everything = np.random.default_rng(0).integers(0, 2 if dtype == "?" else 1000, (20, 4, 2)).astype(dtype)

@@ -313,7 +313,7 @@ def test_arrow_files_cannot_list_a_large_batch_many_times(tmp_path: Path) -> Non
         reading(source=str(path)).build()
 
 
-def test_damaged_row_groups_cost_their_own_batches(tmp_path: Path) -> None:
+def test_damaged_row_groups_fail_only_their_batches(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(
         pa.table({"label": _RANDOM.integers(0, 1 << 40, 400)}), path, row_group_size=100, write_page_checksum=True
@@ -346,7 +346,7 @@ def test_damaged_row_groups_cost_their_own_batches(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_rows_that_are_no_arrays(values: Any, problem: str) -> None:
+def test_rows_that_are_not_arrays(values: Any, problem: str) -> None:
     """The error names row and column; the next batch comes; another row may take the place."""
     table = pa.table({"good": [1, 2, 3, 4], "bad": values})
     pipe = reading(columns=["good", "bad"], source=table)
@@ -361,7 +361,7 @@ def test_rows_that_are_no_arrays(values: Any, problem: str) -> None:
     assert first[1] in (1, 3, 4)
 
 
-def test_float_nulls_are_no_numbers() -> None:
+def test_nulls_of_float16_are_refused() -> None:
     with pytest.raises(ReaderError, match="row 0"):
         reading(columns=["x"], source=pa.table({"x": pa.array([None, 1.5, 2.5], pa.float16())})).run()
 

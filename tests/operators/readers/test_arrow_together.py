@@ -40,7 +40,7 @@ def _table() -> Any:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_rows_of_several_blocks_are_as_one_by_one(data: st.DataObject) -> None:
+def test_rows_of_several_blocks_equal_rows_read_separately(data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(1, COUNT - 1), max_size=9)))
     table = _table()
     parts = [table.slice(start, stop - start) for start, stop in zip([0, *cuts], [*cuts, COUNT], strict=True)]
@@ -62,7 +62,7 @@ def test_rows_of_several_blocks_are_as_one_by_one(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("memory_map", [False, True])
-def test_consecutive_rows_of_a_file_are_as_one_by_one(memory_map: bool, tmp_path: Path) -> None:
+def test_consecutive_rows_of_a_file_equal_rows_read_separately(memory_map: bool, tmp_path: Path) -> None:
     path = str(tmp_path / "a.arrow")
     table = _table()
     with pa.ipc.new_file(path, table.schema) as file:
@@ -85,7 +85,7 @@ def test_consecutive_rows_of_a_file_are_as_one_by_one(memory_map: bool, tmp_path
 
 
 @pytest.mark.parametrize("offsets", [[0, 1, 1 << 30, 4], [0, 5, 1, 4], [3, 1, 2, 4], [0, 9, 9, 4]])
-def test_offsets_that_lead_out_of_the_data_are_never_followed(offsets: list[int]) -> None:
+def test_offsets_outside_of_the_data_are_never_used(offsets: list[int]) -> None:
     buffers = [None, pa.py_buffer(np.array(offsets, np.int32).tobytes()), pa.py_buffer(b"abcd")]
     damaged = pa.Array.from_buffers(pa.binary(), 3, buffers)
     rows = ArrowRows([TableSource(pa.table({"x": damaged}), ["x"], "the table")], ["x"], 1 << 20)
@@ -94,7 +94,7 @@ def test_offsets_that_lead_out_of_the_data_are_never_followed(offsets: list[int]
         list(map(ArrowRow.read, rows))
 
 
-def test_a_null_is_left_to_those_who_can_name_it() -> None:
+def test_nulls_are_left_to_the_function_that_names_the_row() -> None:
     table = pa.table({"bytes": [b"a", None, b"c"], "number": [1, None, 3]})
     for name in table.column_names:
         rows = ArrowRows([TableSource(table, [name], "the table")], [name], 1 << 20)

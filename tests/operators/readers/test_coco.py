@@ -103,12 +103,12 @@ def assert_parity(oracle: ModuleType, data: Path, **options: Any) -> None:
     ids=lambda options: ",".join(options),
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
-def test_options_are_those_of_dali(oracle: ModuleType, data: Path, options: dict[str, Any]):
+def test_options_equal_dali(oracle: ModuleType, data: Path, options: dict[str, Any]):
     assert_parity(oracle, data, **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"ratio": True, "ltrb": True, "image_ids": True}, {"include_iscrowd": False}])
-def test_masks_of_pixels_are_those_of_dali(oracle: ModuleType, data: Path, options: dict[str, Any]):
+def test_masks_of_pixels_equal_dali(oracle: ModuleType, data: Path, options: dict[str, Any]):
     pytest.importorskip("pycocotools", reason="the extra dalify[coco]")
     assert_parity(oracle, data, pixelwise_masks=True, **options)
 
@@ -310,7 +310,7 @@ BAD_ANNOTATIONS = [
 
 @pytest.mark.parametrize(("place", "changes"), BAD_ANNOTATIONS, ids=lambda value: str(value)[:50])
 @pytest.mark.parametrize("on_error", ["raise", "skip", "replace"])
-def test_a_bad_annotation_costs_one_sample(data: Path, place: str, changes: dict[str, Any], on_error: str):
+def test_a_bad_annotation_fails_one_sample(data: Path, place: str, changes: dict[str, Any], on_error: str):
     name = one_damaged(data, place, **changes)
 
     @dalify.pipeline_def(batch_size=len(document()["images"]), num_threads=1, device_id=None, on_error=on_error)
@@ -382,7 +382,7 @@ def test_annotations_of_no_image_are_left_out(data: Path):
     "polygons", [[[1, 1, 20, 20]], [[5, 5]], [[1, 1, 20, 1, 10]], [[]], [[1, 1, 20, 1, 10, 20, 7]]]
 )
 @pytest.mark.parametrize("options", [{"pixelwise_masks": True}, {"polygon_masks": True}], ids=str)
-def test_polygons_of_few_vertices_are_those_of_dali(data: Path, oracle: Any, polygons: Any, options: dict[str, Any]):
+def test_polygons_of_few_vertices_equal_dali(data: Path, oracle: Any, polygons: Any, options: dict[str, Any]):
     one_damaged(data, "annotations", segmentation=polygons)
     if len(polygons[0]) % 2 == 0 or "pixelwise_masks" in options:
         assert_parity(oracle, data, **options)
@@ -430,7 +430,7 @@ def test_arguments_that_do_not_go_together(data: Path, options: dict[str, Any]):
         read(dalify, data, **options)
 
 
-def test_images_that_are_not_there(data: Path):
+def test_missing_images(data: Path):
     with pytest.raises(ReaderError, match=r"has no image 'zz\.jpg'"):
         read(dalify, data, images=["zz.jpg"])
     with pytest.warns(BadSampleWarning, match=r"has no image 'zz\.jpg'; ignoring 1 of the 2 names in images="):

@@ -221,7 +221,7 @@ def test_categories_are_not_expanded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_what_is_packed_too_tight_is_bounded(tmp_path: Path, kind: str) -> None:
+def test_the_ratio_of_compression_is_bounded(tmp_path: Path, kind: str) -> None:
     zeros = pa.table({"x": pa.array(np.zeros(8 << 20, np.int64))})
     path = str(tmp_path / "a")
     if kind == "parquet":
@@ -256,7 +256,7 @@ def test_archives_with_many_long_names(tmp_path: Path) -> None:
         assert [tuple(member) for member in members(str(path))] == wanted
 
 
-def test_names_without_end(tmp_path: Path) -> None:
+def test_endless_names(tmp_path: Path) -> None:
     """Long names without members take bounded memory and time."""
     name = tarfile.TarInfo("././@LongLink")
     name.type, name.size = tarfile.GNUTYPE_LONGNAME, 200_000
@@ -337,7 +337,7 @@ def test_zarr_that_declares_too_much(tmp_path: Path, version: int, shape: list[i
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_chunks_of_blosc_whose_headers_lie(tmp_path: Path, version: int) -> None:
+def test_chunks_of_blosc_with_wrong_headers(tmp_path: Path, version: int) -> None:
     """The library believes the header and reads beyond the chunk."""
     codec = {2: "numcodecs", 3: "zarr.codecs"}[version]
     compressor = pytest.importorskip(codec).Blosc() if version == 2 else pytest.importorskip(codec).BloscCodec()
@@ -391,7 +391,7 @@ def test_fits_headers_that_declare_too_much(tmp_path: Path, card: str, value: in
 # -- files that are none, or others
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_paths_that_are_not_files(tmp_path: Path) -> None:
     (tmp_path / "good").write_bytes(b"good")
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
@@ -408,7 +408,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         assert all(bytes(np.array(sample)) == b"good" for sample in skipping.run()[0])
 
 
-def test_files_that_go_while_they_are_read(tmp_path: Path) -> None:
+def test_files_that_vanish_while_they_are_read(tmp_path: Path) -> None:
     paths = [tmp_path / str(number) for number in range(6)]
     for path in paths:
         path.write_bytes(b"good")

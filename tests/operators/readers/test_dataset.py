@@ -202,7 +202,7 @@ def test_an_item_does_not_end_the_epoch(processes: int) -> None:
     skipping.close()
 
 
-def test_a_process_that_dies_costs_its_batch() -> None:
+def test_a_process_that_dies_fails_only_its_batch() -> None:
     pipe = pipe_of(Dying(), processes=2, pipeline={"prefetch_queue_depth": 1})
     pipe.run()
     with pytest.raises(WorkerError, match="ended with exit code 1 in the dataset, called for a sample") as caught:
@@ -276,7 +276,7 @@ def test_mistakes(make: Any, kind: type[Exception], message: str) -> None:
     assert "test_dataset.py" in str(caught.value)
 
 
-def test_lambda_under_spawn_that_cannot_travel() -> None:
+def test_a_lambda_under_spawn_that_cannot_be_sent() -> None:
     class Local(Squares):
         lock = threading.Lock()
 

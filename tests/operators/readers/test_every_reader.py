@@ -65,9 +65,7 @@ def assert_same_batches(ours: Batches, theirs: Batches) -> None:
     ],
     ids=["all", "shard", "padded", "stuck"],
 )
-def test_batches_are_those_of_dali(
-    oracle: ModuleType, written: dict[str, dict[str, Any]], name: str, options: dict[str, Any]
-):
+def test_batches_equal_dali(oracle: ModuleType, written: dict[str, dict[str, Any]], name: str, options: dict[str, Any]):
     """Contents, types, layouts and order over more than two epochs, and the reported metadata."""
     arguments = {**arguments_of(name, written), **options}
     if name == "experimental.readers.fits":
@@ -185,7 +183,7 @@ def test_the_index_survives_pickling_and_forks(written: dict[str, dict[str, Any]
 
 
 @every_reader
-def test_a_million_entries_would_fit(written: dict[str, dict[str, Any]], name: str, tmp_path: Path):
+def test_entries_are_small_enough_for_a_million(written: dict[str, dict[str, Any]], name: str, tmp_path: Path):
     """Indices are compact: what pickle needs for an entry is a measure of it."""
     write = DATASETS[name]
     arguments_of(name, written)

@@ -50,7 +50,7 @@ def test_files_come_in_order_with_labels(photo_folder: Path, photo_list: list[tu
 
 @pytest.mark.parametrize("shard", [0, 1, 4])
 @pytest.mark.parametrize("pad_last_batch", [False, True])
-def test_shards_are_those_of_dali(
+def test_shards_equal_dali(
     oracle: ModuleType, photo_list: list[tuple[Path, int]], shard: int, pad_last_batch: bool
 ) -> None:
     options = {

@@ -66,7 +66,7 @@ def read(package: Any, manifest: str | list[str], count: int = 3, **options: Any
     ],
     ids=range(11),
 )
-def test_options_are_those_of_dali(oracle: ModuleType, folder: Path, options: dict[str, Any]):
+def test_options_equal_dali(oracle: ModuleType, folder: Path, options: dict[str, Any]):
     manifest = write(folder, entries(folder))
     layouts, ours, size = read(dalify, manifest, **options)
     their_layouts, theirs, their_size = read(oracle, manifest, **options)
@@ -140,7 +140,7 @@ def test_limits_that_exclude_all_entries(folder: Path):
         read(dalify, manifest, 1, min_duration=2.0)
 
 
-def test_a_bad_entry_costs_one_sample(folder: Path):
+def test_a_bad_entry_fails_one_sample(folder: Path):
     good = {"audio_filepath": str(folder / "a.wav"), "text": "good"}
     rows = [good, {**good, "duration": float("inf")}, {"text": "no path"}, {**good, "duration": 1e-3, "offset": 1e308}]
     manifest = write(folder, rows)

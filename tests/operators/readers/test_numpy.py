@@ -62,7 +62,7 @@ WINDOWS = [
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_windows_are_those_of_dali(oracle: ModuleType, tmp_path: Path, window: dict[str, Any], order: Any):
+def test_windows_equal_dali(oracle: ModuleType, tmp_path: Path, window: dict[str, Any], order: Any):
     np.save(tmp_path / "a.npy", np.asarray(ARRAY, order=order))
     (ours,) = read(dalify, tmp_path / "a.npy", cache_header_information=True, **window)
     (theirs,) = read(oracle, tmp_path / "a.npy", **window)
@@ -81,7 +81,7 @@ def test_types(oracle: ModuleType, tmp_path: Path, name: str):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_folders_are_those_of_dali(oracle: ModuleType, tmp_path: Path):
+def test_folders_equal_dali(oracle: ModuleType, tmp_path: Path):
     """Files of the folder first, then those of its sub-folders, in byte order; deeper folders are ignored."""
     places = ["a.npy", "z/a.npy", "b/c/d.npy", "B/x.npy", "b/y.npy", "c.npy", "b/10.npy", "b/2.npy", "b/other.txt"]
     for number, place in enumerate(places):
@@ -152,7 +152,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", TOGETHER, ids=str)
-def test_together_is_as_one_by_one(
+def test_read_together_equals_read_separately(
     kind: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = np.random.default_rng(0)

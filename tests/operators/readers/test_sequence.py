@@ -67,7 +67,7 @@ def read_by_dali(oracle: Any, batches: int, count: int = 2, **arguments: Any) ->
     ],
     ids=str,
 )
-def test_sequences_are_dalis(videos, oracle, arguments):
+def test_sequences_equal_dali(videos, oracle, arguments):
     arguments = {"file_root": str(videos), **arguments}
     ours = {**arguments, "image_type": getattr(types, arguments.get("image_type", "RGB"))}
     theirs = {**arguments, "image_type": getattr(oracle.types, arguments.get("image_type", "RGB"))}

@@ -116,7 +116,7 @@ def names(library: Any, make: Callable[[Any, Path], Any], at: Path) -> list[str]
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_names_are_dalis(name: str, folder: Path, oracle: Any) -> None:
+def test_names_equal_dali(name: str, folder: Path, oracle: Any) -> None:
     __import__("nvidia.dali.fn")
     assert names(dalify, READERS[name], folder) == names(oracle, READERS[name], folder)
 
@@ -171,7 +171,7 @@ def test_a_message_names_the_whole_path(folder: Path) -> None:
         )().run()
 
 
-def test_origins_travel() -> None:
+def test_origins_are_pickled() -> None:
     origin = pickle.loads(pickle.dumps(Origin("/data/a/0.jpg", "a/0.jpg")))
     assert (origin, source_info(origin)) == ("/data/a/0.jpg", "a/0.jpg")
     assert (source_info("sound.wav"), source_info(None)) == ("sound.wav", None)

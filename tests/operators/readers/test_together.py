@@ -131,7 +131,7 @@ def _together(reader: str, arguments: dict[str, Any], monkeypatch: pytest.Monkey
 
 
 @every_reader
-def test_together_is_as_one_by_one(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_together_equals_read_separately(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = _write(reader, tmp_path)
     found = _together(reader, arguments, monkeypatch)
     assert [sample.tobytes() for sample in found[0]] == [_contents(number) for number in range(COUNT)]
@@ -146,7 +146,7 @@ def test_several_labels_are_read_together(tmp_path: Path, monkeypatch: pytest.Mo
     assert [sample.tolist() for sample in found[1][:4]] == [np.atleast_1d(label).tolist() for label in labels]
 
 
-def test_record_in_parts_is_read_by_itself(tmp_path: Path) -> None:
+def test_record_in_parts_is_read_separately(tmp_path: Path) -> None:
     mark = np.uint32(0xCED7230A).tobytes()
     contents = [b"abcd" + mark + b"efgh", b"plain"]
     write_recordio(tmp_path / "a", tmp_path / "a.idx", [(data, 1.0) for data in contents])
@@ -235,7 +235,7 @@ def test_file_that_cannot_be_read_is_one_bad_sample(change: str, message: str, t
     assert [bad.source for bad in pipe.bad_samples()] == [str(tmp_path / "4.x")]
 
 
-def test_file_that_becomes_shorter_or_longer_comes_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_changes_its_size_is_read_as_it_is(tmp_path: Path) -> None:
     pipe = _pipeline("file", _write("file", tmp_path))
     _samples(pipe)
     (tmp_path / "3.x").write_bytes(b"")
@@ -285,7 +285,7 @@ ENDS = (".jpg", ".JPG", ".cls", ".seg.png", "", ".x")
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("missing", ["empty", "skip", "error"])
 @pytest.mark.parametrize("form", ["ustar", "gnu", "pax"])
-def test_quick_search_finds_what_the_slow_one_does(
+def test_the_fast_search_equals_the_slow_one(
     seed: int, missing: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = np.random.default_rng(seed)
@@ -328,7 +328,7 @@ def test_quick_search_finds_what_the_slow_one_does(
             patch.setattr("warnings.warn", lambda *_, **__: None)
 
 
-def test_samples_go_on_over_parts(tmp_path: Path) -> None:
+def test_samples_across_parts_of_the_search(tmp_path: Path) -> None:
     """The search takes some thousand files at a time; a sample may lie on both sides of the border."""
     write_tar(tmp_path / "a.tar", [(f"{n}.{end}", b"") for n in range(2100) for end in "xyz"])
     samples = formats_webdataset.samples_of(

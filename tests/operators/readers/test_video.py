@@ -121,7 +121,7 @@ def test_resized_as_by_dali(videos, given):
     assert np.abs(clips[0].astype(int) - theirs.astype(int)).max() <= 1
 
 
-def test_resized_to_a_size_of_its_own(videos):
+def test_resized_to_a_size_per_sample(videos):
     @dalify.pipeline_def(batch_size=3, num_threads=2, device_id=None)
     def graph():
         width = dalify.fn.external_source(source=lambda: [np.float32(20 + 10 * i) for i in range(3)])

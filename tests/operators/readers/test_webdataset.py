@@ -61,9 +61,7 @@ def read(package: Any, archive: Path, batch_size: int = 6, **options: Any) -> li
 )
 @pytest.mark.parametrize("has_index", [False, True], ids=["scan", "index"])
 @pytest.mark.filterwarnings("ignore:no sample has a file")
-def test_options_are_those_of_dali(
-    oracle: ModuleType, archive: Path, capsys: Any, options: dict[str, Any], has_index: bool
-):
+def test_options_equal_dali(oracle: ModuleType, archive: Path, capsys: Any, options: dict[str, Any], has_index: bool):
     if has_index:
         assert wds2idx.main([str(archive), str(archive) + ".idx"]) == 0
         options = {**options, "index_paths": str(archive) + ".idx"}
@@ -82,7 +80,7 @@ def test_an_extension_that_no_file_has_is_a_warning(archive: Path, capsys: Any, 
         read(dalify, archive, ext=["jpg", "zzz"], **options)
 
 
-def test_the_first_of_several_counts(oracle: ModuleType, tmp_path: Path):
+def test_the_first_of_several_is_used(oracle: ModuleType, tmp_path: Path):
     path = tmp_path / "a.tar"
     write_tar(path, [("a.jpg", b"1"), ("a.jpg", b"2"), ("a.cls", b"x"), ("b.jpg", b"3"), ("a.cls", b"5")])
     with pytest.warns(UserWarning, match="the first one is used"):
@@ -90,7 +88,7 @@ def test_the_first_of_several_counts(oracle: ModuleType, tmp_path: Path):
     assert ours == read(oracle, path, 3, ext=["jpg", "cls"])
 
 
-def test_hidden_files_do_not_exist(tmp_path: Path):
+def test_hidden_files_are_ignored(tmp_path: Path):
     """They are passed over with and without an index; DALI agrees with an index only."""
     path = tmp_path / "a.tar"
     write_tar(path, [("d/a.jpg", b"1"), ("d/.hidden.jpg", b"h"), (".b", b"h"), ("d/a.cls", b"2")])
@@ -120,7 +118,7 @@ def test_long_names(tmp_path: Path, form: int):
     st.sampled_from([tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),
     st.sampled_from([0, 1.25]),
 )  # fmt: skip
-def test_members_are_those_of_tarfile(files: list[tuple[str, bytes, str]], form: int, mtime: float):
+def test_members_equal_those_of_tarfile(files: list[tuple[str, bytes, str]], form: int, mtime: float):
     """Any names and sizes; links and folders are passed over."""
     import tempfile
 
@@ -180,7 +178,7 @@ def test_damaged_archives_are_reported(place: int, byte: int, stop: int):
         (b"\x1f\x8b" * 999, "(?s)is not a tar archive.*Decompress it"),
     ],
 )
-def test_files_that_are_no_archives(tmp_path: Path, contents: bytes, message: str):
+def test_files_that_are_not_archives(tmp_path: Path, contents: bytes, message: str):
     (tmp_path / "a.tar").write_bytes(contents)
     with pytest.raises(ReaderError, match=message):
         read(dalify, tmp_path / "a.tar", ext="jpg")
@@ -246,7 +244,7 @@ def test_mistakes(archive: Path, options: dict[str, Any], error: type[Exception]
         read(dalify, archive.with_name("none.tar"), 1, ext="jpg")
 
 
-def test_the_tool_tells_mistakes(tmp_path: Path, capsys: Any):
+def test_the_tool_reports_mistakes(tmp_path: Path, capsys: Any):
     write_tar(tmp_path / "a.tar", [("a b.jpg", b"1"), ("a b.cls", b"2")])
     assert wds2idx.main([str(tmp_path / "a.tar"), str(tmp_path / "a.idx")]) == 0
     assert (tmp_path / "a.idx").read_text() == "v1.1 1\njpg 512 1 cls 1536 1\n"
@@ -273,7 +271,7 @@ def test_sparse_files_are_refused(tmp_path: Path, form: int):
         read(dalify, archive, ext=["jpg"])
 
 
-def test_beside_the_webdataset_package(tmp_path: Path):
+def test_compared_with_the_webdataset_package(tmp_path: Path):
     package = pytest.importorskip("webdataset", reason="an independent writer")
     with package.TarWriter(str(tmp_path / "a.tar")) as writer:
         for number in range(5):

@@ -35,7 +35,7 @@ def test_batches():
     assert_equals_dali(NAME, masks[:2], polygons[:2], vertices[:2])
 
 
-def test_masks_of_several_polygons_keep_them_all():
+def test_masks_of_several_polygons_contain_all():
     polygons = np.int32([[1, 0, 3], [0, 3, 6], [1, 6, 9]])
     found, vertices = run_dalify(NAME, [np.int32([1, 0])], [polygons], [VERTICES])
     np.testing.assert_array_equal(found[0], [[1, 0, 3], [1, 3, 6], [0, 6, 9]])

@@ -73,7 +73,7 @@ def test_after_another(reverse_order, layout, device):
 
 
 @pytest.mark.parametrize("is_declared", [False, True])
-def test_layout_and_what_is_known_before(is_declared):
+def test_layout_and_other_static_properties(is_declared):
     declared = {"ndim": 2, "dtype": dalify.types.FLOAT} if is_declared else {}
 
     @dalify.pipeline_def(batch_size=3, num_threads=1, device_id=None)

@@ -200,7 +200,7 @@ def test_wrong_options():
 
 
 @pytest.mark.parametrize("part", [lambda dataset: Subset(dataset, range(5)), lambda dataset: ConcatDataset([dataset])])
-def test_an_error_comes_behind_what_samples_before_it_draw(part):
+def test_an_error_follows_the_draws_of_previous_samples(part):
     def run(kind: Any) -> list[Any]:
         seed()
         batches = iter(kind(part(cifar(KNOWN)), batch_size=3, sampler=[0, 1, 99, 2, 3, 4]))

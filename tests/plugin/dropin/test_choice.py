@@ -139,7 +139,7 @@ def test_explanation_of_a_hybrid():
     ]
 
 
-def test_who_wants_to_know(caplog, monkeypatch):
+def test_fallbacks_are_logged_unless_disabled(caplog, monkeypatch):
     with caplog.at_level(logging.WARNING, logger="dalify"):
         list(DataLoader(Numbers(), on_fallback="silent"))
         list(DataLoader(cifar(KNOWN, 3), backend="torch"))

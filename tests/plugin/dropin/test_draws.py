@@ -22,7 +22,7 @@ def words(generator: torch.Generator, count: int) -> np.ndarray[Any, Any]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**63), st.lists(st.integers(0, 700), min_size=1, max_size=5))
-def test_words_are_those_that_torch_draws_next(seed, counts):
+def test_words_equal_the_next_draws_of_torch(seed, counts):
     ours, theirs = torch.Generator(), torch.Generator()
     ours.manual_seed(seed)
     theirs.manual_seed(seed)
@@ -36,12 +36,12 @@ def test_words_are_those_that_torch_draws_next(seed, counts):
         assert torch.equal(ours.get_state(), theirs.get_state())
 
 
-def test_this_torch_is_foreseen():
+def test_the_draws_of_this_torch_are_predicted():
     assert predicts_torch()
 
 
 @pytest.mark.parametrize("probability", [0, 0.1, 0.3, 0.5, 1])
-def test_a_batch_draws_what_its_samples_would(probability):
+def test_a_batch_draws_the_same_numbers_as_its_samples(probability):
     one, other = TorchDraws(torch.Generator().manual_seed(1)), TorchDraws(torch.Generator().manual_seed(1))
     batch = one.batch(400, 2)
     rows, flips = batch.integer(9), batch.is_below(probability)

@@ -92,7 +92,7 @@ class SaveAt(lightning.Callback):
             trainer.save_checkpoint(self.path)
 
 
-def test_lightning_goes_on_in_the_middle_of_an_epoch(tmp_path):
+def test_lightning_continues_in_the_middle_of_an_epoch(tmp_path):
     """Its checkpoints contain the state of a loader if it has one; torch's loader has none."""
 
     def train(*callbacks: Any, **options: Any) -> Any:
@@ -107,7 +107,7 @@ def test_lightning_goes_on_in_the_middle_of_an_epoch(tmp_path):
     same([labels for _, labels in rest], [labels for _, labels in whole[3:]])
 
 
-def test_accelerate_builds_loaders_of_its_own_and_they_can_be_accelerated():
+def test_loaders_built_by_accelerate_can_be_accelerated():
     accelerator = hf_accelerate.Accelerator(cpu=True)
 
     def run(kind: Any) -> list[Any]:

@@ -73,7 +73,7 @@ def run(kind: Any, dataset: Any, epochs: int = 1, **options: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
-def test_batches_are_those_of_torch(tmp_path, name):
+def test_batches_equal_torch(tmp_path, name):
     stages, ours = COMPOSITIONS[name]
     dataset = datasets.ImageFolder(photos(tmp_path), transforms.Compose(stages))
     options: dict[str, Any] = {"batch_size": 1 if "knows" in name else 3, "shuffle": True}
@@ -122,7 +122,7 @@ def test_target_transform(workers):
 
 @pytest.mark.parametrize("first", [TO_TENSOR, transforms.Compose([Brighten(), CROP, TO_TENSOR])])
 @pytest.mark.parametrize("then", [CROP, Brighten(), add_noise])
-def test_a_dataset_that_is_changed_on_the_way(first, then):
+def test_a_dataset_that_changes_during_the_epoch(first, then):
     """Without workers, the next batch is computed with the changed dataset."""
 
     def run_on(kind: Any) -> list[Any]:

@@ -325,7 +325,7 @@ def joint(image: Any, label: Any) -> tuple[Any, Any]:
         (lambda: make(datasets.Caltech101, target_type=["annotation"]), "annotations", "DS02"),
     ],
 )
-def test_what_is_not_known(build, reason, code):
+def test_unknown_datasets(build, reason, code):
     with pytest.raises(NotRecognizedError, match=reason) as caught:
         find_sources(build())
     assert caught.value.reason.code == code

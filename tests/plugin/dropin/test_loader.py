@@ -143,7 +143,7 @@ def test_workers_draw_what_torch_draws(folder, workers, persistent):
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_relative_paths_are_those_of_the_workers(persistent, tmp_path, monkeypatch):
+def test_relative_paths_belong_to_the_folder_of_the_workers(persistent, tmp_path, monkeypatch):
     """Workers of torch keep the working folder in which they were started."""
     for number, name in enumerate(("one", "two")):
         place = tmp_path / name / "photos" / "class"
@@ -280,7 +280,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_known_is_left_to_torch(folder, name, caplog):
+def test_unknown_items_are_left_to_torch(folder, name, caplog):
     make, options, reason = REFUSED[name]
     dataset = make(folder)
     loader = DataLoader(dataset, **options)
@@ -318,7 +318,7 @@ def broken(folder: Path, target: Path) -> Any:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_errors_are_those_of_torch_and_the_next_batch_comes(folder, tmp_path, workers):
+def test_errors_equal_those_of_torch_and_the_next_batch_comes(folder, tmp_path, workers):
     dataset = broken(folder, tmp_path / "broken")
 
     def events(kind: Any) -> list[Any]:

@@ -54,7 +54,7 @@ def images() -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "palette", "CMYK"])
 @pytest.mark.parametrize("transform", [TRAINING, MIXED, STAYING, transforms.ToTensor()])
-def test_gives_what_the_transform_gives(transform, mode):
+def test_results_equal_the_transform(transform, mode):
     image = images()[mode]
     found = []
     for function in (lower(transform), pickle.loads(pickle.dumps(lower(transform))), transform):
@@ -95,7 +95,7 @@ def test_arrays_become_images_once(version):
             lower(first)(images()["RGB"])
 
 
-def test_says_what_runs_where():
+def test_explain_lists_devices_of_operators():
     assert repr(lower(TRAINING)) == "Lowered(RandomResizedCrop → RandomHorizontalFlip → ToTensor by dalify)"
     assert repr(lower(MIXED)) == (
         "Lowered(Brighten in Python, then RandomResizedCrop by dalify, then Brighten in Python, then "
@@ -139,7 +139,7 @@ def batches(kind: Any, dataset: Any, **options: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_users_register(tmp_path, registered, workers):
+def test_registered_datasets_and_transforms(tmp_path, registered, workers):
     pairs = datasets.ImageFolder(photos(tmp_path)).samples
     dataset = TorchvisionStep(pairs, transforms.Compose([transforms.RandomCrop(20), Invert(), transforms.ToTensor()]))
     options = {"batch_size": 3, "num_workers": workers}

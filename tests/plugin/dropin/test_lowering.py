@@ -315,7 +315,7 @@ def with_forward() -> Any:
         ([v1.Resize(9)], 1, "end with Pillow images"),
     ],
 )
-def test_what_is_left_over(stages, known, reason):
+def test_unsupported_transforms_are_listed(stages, known, reason):
     plan = lower_transform(v1.Compose(stages), 3)
     assert not plan.is_complete
     assert plan.unsupported == tuple(stages[known:])

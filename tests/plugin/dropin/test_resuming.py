@@ -180,7 +180,7 @@ def test_the_order_of_persistent_workers(transform, is_new, epochs_before):
     same(list(resumed), rest)
 
 
-def test_states_of_others():
+def test_states_of_other_objects():
     loader = DataLoader(cifar(RANDOM, 8), batch_size=4, shuffle=True, generator=torch.Generator())
     for other in ({"epoch": 3}, None, 3):
         with pytest.raises(CheckpointError, match="not a state of a DataLoader"):

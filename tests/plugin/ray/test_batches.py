@@ -31,7 +31,7 @@ from tests.helpers.ray_cluster import RayCluster, eventually  # noqa: E402
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_batches_are_those_of_one_process(
+def test_batches_equal_those_of_one_process(
     ray_cluster: RayCluster, photo_folder: Path, expected: list[Samples], workers: int
 ) -> None:
     ray_cluster.fill_up()
@@ -43,7 +43,7 @@ def test_batches_are_those_of_one_process(
     pipe.close()
 
 
-def test_a_state_goes_from_one_kind_to_the_other(
+def test_a_state_can_be_loaded_by_the_other_kind(
     ray_cluster: RayCluster, photo_folder: Path, expected: list[Samples]
 ) -> None:
     ray_cluster.fill_up()
@@ -89,7 +89,7 @@ def test_iterators_and_their_states(ray_cluster: RayCluster, photo_folder: Path)
     np.testing.assert_array_equal(next(mine)[0]["b"], expected[1])
 
 
-def test_what_a_pipeline_tells(ray_cluster: RayCluster, photo_folder: Path) -> None:
+def test_what_a_pipeline_reports(ray_cluster: RayCluster, photo_folder: Path) -> None:
     ray_cluster.fill_up()
     shown = []
     for make in (lambda pipe: pipe, lambda pipe: RayPipeline(pipe, workers=2)):
@@ -107,7 +107,7 @@ def test_what_a_pipeline_tells(ray_cluster: RayCluster, photo_folder: Path) -> N
     assert_equal(shown[0][4], shown[1][4])
 
 
-def test_functions_with_a_state_stay_here(ray_cluster: RayCluster) -> None:
+def test_functions_with_a_state_run_in_this_process(ray_cluster: RayCluster) -> None:
     ray_cluster.fill_up()
     seen = []
 
@@ -181,7 +181,7 @@ def test_values_are_not_copied_by_the_consumer(ray_cluster: RayCluster) -> None:
 # -- what fails
 
 
-def test_errors_are_those_of_threads(ray_cluster: RayCluster, photo_folder: Path) -> None:
+def test_errors_equal_those_of_threads(ray_cluster: RayCluster, photo_folder: Path) -> None:
     ray_cluster.fill_up()
 
     def fails(image: np.ndarray) -> np.ndarray:
@@ -320,7 +320,7 @@ def test_workers_are_added_where_the_consumer_waits_and_removed_where_they_idle(
 # -- arguments
 
 
-def test_numbers_that_make_no_sense(photo_folder: Path) -> None:
+def test_invalid_worker_options(photo_folder: Path) -> None:
     for given, error in (
         ({"workers": 0}, "workers must be between 1 and 4096; got 0"),
         ({"workers": 2, "max_workers": 4}, "cannot be used together"),

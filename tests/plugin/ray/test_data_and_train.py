@@ -146,7 +146,7 @@ def test_random_numbers_of_rows_do_not_depend_on_blocks_and_actors(ray_cluster: 
         assert [keys[row] for row in range(12)] == expected
 
 
-def test_numbers_of_rows_that_are_none() -> None:
+def test_invalid_row_numbers() -> None:
     with pytest.raises(ArgumentValueError, match="row_numbers has no effect without a seed"):
         PipelineMapper(decoded, ["file"], ["small", "image"], batch_size=2, row_numbers="id")
     mapper = PipelineMapper(

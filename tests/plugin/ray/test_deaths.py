@@ -30,7 +30,7 @@ DEATHS = 10
 NODE_DEATHS = 2  # of these
 
 
-def test_workers_and_nodes_that_are_killed_at_any_moment_cost_nothing(
+def test_workers_and_nodes_that_are_killed_at_any_moment_lose_no_batch(
     ray_cluster: RayCluster, photo_folder: Path, expected: list[Samples]
 ) -> None:
     ray_cluster.fill_up()
@@ -180,7 +180,7 @@ def test_a_slow_node_is_named(ray_cluster: RayCluster, tmp_path: Path) -> None:
     assert os.uname().nodename in watching.lines[0]
 
 
-def test_workers_that_die_without_orders_are_replaced(ray_cluster: RayCluster, photo_folder: Path) -> None:
+def test_workers_that_die_while_idle_are_replaced(ray_cluster: RayCluster, photo_folder: Path) -> None:
     ray_cluster.fill_up()
     pipe = RayPipeline(photos(photo_folder), workers=2)
     try:

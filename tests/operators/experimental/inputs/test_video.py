@@ -42,7 +42,7 @@ def run(pipe: Any) -> tuple[str, list[np.ndarray]]:
 @pytest.mark.parametrize("batch_size", [1, 2, 3])
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("policy", ["partial", "pad"])
-def test_batches_are_dalis(videos, oracle, batch_size, depth, policy):
+def test_batches_equal_dali(videos, oracle, batch_size, depth, policy):
     arguments = {"sequence_length": 7, "last_sequence_policy": policy}
     pipe = pipeline(batch_size, depth, **arguments)
     theirs = oracle.Pipeline(batch_size, 1, None, prefetch_queue_depth=depth)
@@ -66,7 +66,7 @@ def test_batches_are_dalis(videos, oracle, batch_size, depth, policy):
     pipe.close()
 
 
-def test_beside_other_data_and_operators(videos, gpu):
+def test_together_with_other_data_and_operators(videos, gpu):
     @dalify.pipeline_def(batch_size=4, num_threads=2, device_id=0, prefetch_queue_depth=1)
     def graph():
         clips = dalify.fn.experimental.inputs.video(name="video", sequence_length=8, device="mixed")
@@ -115,7 +115,7 @@ def test_damage_is_reported_and_the_pipeline_continues(videos):
     pipe.close()
 
 
-def test_schema_is_dalis(oracle):
+def test_schema_equals_dali(oracle):
     theirs = inspect.signature(oracle.fn.experimental.inputs.video).parameters
     ours = catalog.find("experimental.inputs.video").parameters
     assert set(ours) == {name for name in theirs if name not in COMMON_PARAMETERS}

@@ -94,7 +94,7 @@ DIVISIONS = [
 
 
 @pytest.mark.parametrize("arguments", DIVISIONS, ids=str)
-def test_divisions_are_dalis(videos, oracle, arguments):
+def test_divisions_equal_dali(videos, oracle, arguments):
     arguments = {"filenames": [str(videos["even"]), str(videos["uneven"])], **arguments}
     assert_equal(read(4, **arguments), read_by_dali(oracle, 4, **arguments))
 
@@ -117,7 +117,7 @@ def test_divisions_are_dalis(videos, oracle, arguments):
     ],
     ids=str,
 )
-def test_parts_are_dalis(videos, oracle, tmp_path, parts, arguments):
+def test_parts_equal_dali(videos, oracle, tmp_path, parts, arguments):
     files = (videos["even"], videos["uneven"])
     listed = tmp_path / "list.txt"
     listed.write_text(
@@ -127,7 +127,7 @@ def test_parts_are_dalis(videos, oracle, tmp_path, parts, arguments):
     assert_equal(read(3, **arguments), read_by_dali(oracle, 3, **arguments))
 
 
-def test_class_folders_are_dalis(videos, oracle, tmp_path):
+def test_class_folders_equal_dali(videos, oracle, tmp_path):
     for folder, key in (("b", "even"), ("a", "uneven")):
         (tmp_path / folder).mkdir()
         shutil.copy(videos[key], tmp_path / folder)
@@ -242,7 +242,7 @@ def test_no_video_is_named(videos, tmp_path, contents):
         read(1, filenames=[str(videos["even"]), str(bad)], sequence_length=2)
 
 
-def test_damage_is_named_and_the_pipeline_goes_on(videos, tmp_path):
+def test_damage_is_named_and_the_pipeline_continues(videos, tmp_path):
     whole = videos["closed"].read_bytes()
     torn = tmp_path / "torn.mp4"
     # The list of packets, at the end, stays; the images of the second half are gone.

@@ -10,7 +10,7 @@ from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, f
 
 @pytest.mark.parametrize("used", [0, 1, 623, 624, 1500])
 @pytest.mark.parametrize("count", [0, 1, 2000])
-def test_words_are_numpys(used, count):
+def test_words_equal_numpy(used, count):
     twister = np.random.MT19937(5)
     twister.random_raw(used)
     state = twister.state["state"]

@@ -49,5 +49,5 @@ def test_blends(factor):
     np.testing.assert_array_equal(stronger, np.asarray(ImageEnhance.Color(image).enhance(factor)))
 
 
-def test_this_pillow_is_matched():
+def test_this_pillow_gives_the_same_colors():
     assert matches_pillow()

@@ -35,7 +35,7 @@ def test_equals_pillow(height, width, new_height, new_width, channels, name, see
 
 @settings(max_examples=200, deadline=None)
 @given(st.data(), sizes, sizes, sizes, sizes, st.sampled_from([1, 3]), st.sampled_from(NAMES))
-def test_window_is_that_part_of_the_whole(data, height, width, new_height, new_width, channels, name):
+def test_a_window_equals_that_part_of_the_whole(data, height, width, new_height, new_width, channels, name):
     pixels = noise(height, width, channels, 0, False)
     y, x = data.draw(st.integers(0, new_height - 1)), data.draw(st.integers(0, new_width - 1))
     window = Window(y, x, data.draw(st.integers(1, new_height - y)), data.draw(st.integers(1, new_width - x)))
@@ -59,7 +59,7 @@ def test_views(name, view):
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_last_bytes_of_the_memory_are_not_read_beyond(name):
+def test_memory_is_not_read_beyond_its_end(name):
     """The image is at the end of its memory; bytes after it have no effect."""
     for filler in (0, 255):
         memory = np.full(11 * 7 * 3 + 64, filler, np.uint8)
