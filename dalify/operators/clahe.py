@@ -63,7 +63,7 @@ def clahe(
     """
     x = x.replace(layout=visual_layout(x, ("HWC",)))
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
     if x.shape is not None and x.shape[-1] not in (1, 3):
         raise ShapeError(f"the input must have 1 or 3 channels; got {x.shape[-1]}.")
     if tiles_x < 1 or tiles_y < 1 or not clip_limit > 0:

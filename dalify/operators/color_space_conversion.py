@@ -92,7 +92,7 @@ def color_space_conversion(x: Spec, /, *, image_type: DALIImageType, output_type
     if image_type not in _CHANNELS or output_type not in _CHANNELS:
         raise ArgumentValueError("image_type and output_type must be RGB, BGR, GRAY or YCbCr, not ANY_DATA.")
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
     if x.shape is None:
         return x
     if x.shape[-1] != _CHANNELS[image_type]:

@@ -40,7 +40,7 @@ def equalize(x: Spec, /) -> Spec:
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
     return x
 
 

@@ -41,7 +41,7 @@ def jpeg_compression_distortion(x: Spec, /, *, quality: PerSampleOrFrame[int] = 
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
     if x.shape is not None and x.shape[-1] != 3:
         raise ShapeError(f"the input must have 3 channels; got {x.shape[-1]}.")
     return x

@@ -51,7 +51,7 @@ def paste(
     """
     x = x.replace(layout=visual_layout(x, ("HWC",)))
     if x.dtype is not None and x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
     if len(fill_value) not in (1, n_channels):
         raise ArgumentValueError(
             f"fill_value must be one number or one for each of the {n_channels} channels; got {len(fill_value)}."

@@ -42,7 +42,7 @@ SAME = {
     "a shard": lambda: _images({"shard_id": 1, "num_shards": 2, "stick_to_shard": True}),
     "a name": lambda: _images({"name": "reader"}),
     "other files": lambda: fn.decoders.image(fn.readers.file(files=["c.jpg"])[0]),
-    "what happens to bad samples": lambda: _images({"on_error": "skip"}, {"on_error": "replace"}),
+    "handling of bad samples": lambda: _images({"on_error": "skip"}, {"on_error": "replace"}),
     "defaults that are written out": lambda: _images(None, {"output_type": types.RGB, "dtype": types.UINT8}),
 }
 OTHER = {

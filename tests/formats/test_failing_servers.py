@@ -166,7 +166,7 @@ RANGE_FAILURES: dict[str, tuple[Callable[[Handler], None], str]] = {
         "10 bytes instead of 20",
     ),
     "does not say which part": (lambda handler: handler.whole(CONTENTS[20:40], 206), "an unspecified range"),
-    "nonsense about the part": (
+    "invalid range of the part": (
         lambda handler: handler.whole(CONTENTS[20:40], 206, Content_Range="bytes twenty-39/*"),
         "an unspecified range",
     ),

@@ -107,7 +107,7 @@ REFUSED = {
     "a number": "(12), }",
     "none": "(), }",
     "open": "(3, 4",
-    "text behind it": "(3, 4), } x",
+    "text after it": "(3, 4), } x",
 }
 
 

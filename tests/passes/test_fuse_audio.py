@@ -130,7 +130,7 @@ NOT_FUSED: dict[str, tuple[Chain, set[str]]] = {
     "a length with another algorithm": (lambda lib, x: bands(lib, x, nfft=134), {"spectrogram", "mel_filter_bank"}),
     "no filter bank": (lambda lib, x: lib.fn.to_decibels(spectra(lib, x)), {"spectrogram", "to_decibels"}),
     "decibels of decibels": (lambda lib, x: lib.fn.to_decibels(decibels(lib, x)), {FUSED, "to_decibels"}),
-    "decibels of what is normalized": (
+    "decibels of normalized values": (
         lambda lib, x: lib.fn.to_decibels(lib.fn.normalize(bands(lib, x), axes=[1], shift=9.0)),
         {FUSED, "to_decibels"},
     ),

@@ -43,7 +43,7 @@ def gray_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
     """
     visual_layout(x, _LAYOUTS)
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
     if x.shape is not None and x.shape[-1] not in _WEIGHTS:
         raise ShapeError(f"the input must have 1 or 3 channels; got {x.shape[-1]}.")
     return x

@@ -29,7 +29,7 @@ def solarize(x: Spec, /, *, threshold: PerSample[float] = 256.0) -> Spec:
         DTypeError: elements are not uint8.
     """
     if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
     return x
 
 

@@ -59,8 +59,8 @@ COMPOSITIONS: dict[str, tuple[list[Any], list[str]]] = {
     "arrays between": ([CROP, as_array, TO_TENSOR], ["RandomResizedCrop"]),
     "nested": ([CROP, transforms.Compose([Brighten(), transforms.Compose([FLIP, TO_TENSOR])])], ["ToTensor"]),
     "gray": ([CROP, transforms.Grayscale(1), ImageOps.invert, TO_TENSOR], ["Grayscale", "ToTensor"]),
-    "what Pillow knows": ([transforms.Resize(20), description_of], ["Resize"]),
-    "what Pillow knows behind a pad": ([transforms.Pad(2), description_of], ["Pad"]),
+    "known to Pillow": ([transforms.Resize(20), description_of], ["Resize"]),
+    "known to Pillow, after a pad": ([transforms.Pad(2), description_of], ["Pad"]),
     "rotated late": ([transforms.Resize((20, 30)), ImageOps.exif_transpose, CROP, TO_TENSOR], ["RandomResizedCrop"]),
 }  # fmt: skip
 
