@@ -1,4 +1,4 @@
-"""``python -m benchmarks gpu`` after a failure of the device: it ends, and ``--resume`` continues behind it."""
+"""``python -m benchmarks gpu`` after a failure of the device: it ends, and ``--resume`` continues after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The build hook: wheels contain the stubs, whatever they are built from."""
+"""The build hook: wheels contain the stubs, whether they are built from a checkout or an sdist."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_parity_is_measured_and_shown(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_no_cell_of_parity_is_empty() -> None:
-    """Whatever was not measured has a reason."""
+    """What was not measured has a reason."""
     figures: dict[str, dict[str, Any]] = {
         name: {"types": [], "promise": parity.promise(CASES[name])} for name in NAMES if name in CASES
     }

@@ -25,7 +25,7 @@ class SimplePipeline(Pipeline):
 
 
 class DetectionPipeline(Pipeline):
-    """The talk's detection steps around a source of its own; `random_bbox_crop` and `bbox_paste` are left out."""
+    """The talk's detection steps with another source; `random_bbox_crop` and `bbox_paste` are left out."""
 
     def __init__(self, batch_size, num_threads, device_id, boxes):
         super(DetectionPipeline, self).__init__(batch_size, num_threads, device_id, seed = 5)

@@ -484,6 +484,6 @@ STORM = """
 
 
 def test_children_use_opencv() -> None:
-    """Forked while pipelines are dropped, their threads end, and OpenCV computes with threads of its own."""
+    """Forked while pipelines are dropped, their threads end, and OpenCV computes with its own threads."""
     code, out, errors = finished(STORM.format(seconds=4))
     assert (code, out) == (0, "True {0}\n"), errors

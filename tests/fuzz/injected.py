@@ -89,7 +89,7 @@ class Site(NamedTuple):
 
 
 class Items:
-    """A data set."""
+    """A dataset."""
 
     def __len__(self) -> int:
         return BATCH_SIZE * BATCHES

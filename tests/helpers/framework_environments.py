@@ -106,7 +106,7 @@ def run_in_project(command: list[str | Path], environment: dict[str, str]) -> su
 
 
 def check(name: str, arguments: list[str]) -> bool:
-    """Install a framework, run its tests and its tutorial, and print the output in one piece.
+    """Install a framework, run its tests and its tutorial, then print their whole output.
 
     Returns:
         True if all passed, or if the framework cannot be installed.

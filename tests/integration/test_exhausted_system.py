@@ -30,7 +30,7 @@ OPTIONS: dict[str, Any] = {"batch_size": BATCH_SIZE, "num_threads": 2, "device_i
 
 
 class Items:
-    """A data set."""
+    """A dataset."""
 
     def __len__(self) -> int:
         return BATCH_SIZE * BATCHES

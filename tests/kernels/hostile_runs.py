@@ -1,6 +1,6 @@
 """Every operator in guarded memory, with invalid data and arguments. `test_bounds.py` runs this file.
 
-Not by its name a test of its own: it wants a process with ``NUMBA_BOUNDSCHECK=1``, and memory that is never given back.
+pytest does not collect it by its name: it needs a process with ``NUMBA_BOUNDSCHECK=1``, and its memory is never freed.
 """
 
 from __future__ import annotations

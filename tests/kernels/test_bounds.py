@@ -1,6 +1,6 @@
 """No kernel reads or writes outside its arrays, for any data and arguments.
 
-`hostile_runs.py` tries it in a process of its own: compiled with a check of every index, and with arrays that lie
+`hostile_runs.py` tests it in a separate process: compiled with a check of every index, and with arrays that lie
 next to memory that must not be accessed.
 """
 

@@ -155,7 +155,7 @@ def test_windows() -> None:
 
 
 def test_windows_are_distributed_as_those_of_the_reference() -> None:
-    """Beside the crop of SSD's reference programs: how often it is all of the image, areas, and boxes that are left."""
+    """Compared with the reference programs of SSD: how often the crop is the whole image, its area, the boxes in it."""
     count = 400
     boxes, labels = torch.from_numpy(BOXES[1, :4].copy()), torch.arange(4)
     expected = []

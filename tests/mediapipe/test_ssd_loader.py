@@ -156,7 +156,7 @@ def test_unknown_items_are_left_to_torch(coco: tuple[str, str]) -> None:
 
 
 def test_a_broken_file_does_not_change_the_draws(coco: tuple[str, str]) -> None:
-    """Behind the error, random numbers continue as torch's do."""
+    """After the error, random numbers continue as those of torch."""
     content = (Path(coco[0]) / f"{IMAGES - 1:012}.jpg").read_bytes()
     (Path(coco[0]) / "cut.jpg").write_bytes(content[: len(content) // 2])
 

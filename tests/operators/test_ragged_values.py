@@ -23,7 +23,7 @@ def _of(make: Callable[[int], Any]) -> list[np.ndarray]:
 
 
 def _numbers(*extents: int, dtype: Any = np.float32) -> list[np.ndarray]:
-    """Return arrays with the given extents; 0 stands for one that differs between samples."""
+    """Return arrays with the given extents; 0 means an extent that differs between samples."""
     return _of(lambda n: _RANDOM.normal(0, 90, [extent or n for extent in extents]).astype(dtype))
 
 

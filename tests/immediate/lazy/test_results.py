@@ -1,4 +1,4 @@
-"""Lazy mode: results and errors are those of eager mode, whatever is done between call and result."""
+"""Lazy mode: results and errors are those of eager mode, for all uses of a value between call and result."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _numpy_files() -> Data:
 
 
 def _voiced(audio: np.ndarray) -> np.ndarray:
-    """Silence, sound, silence."""
+    """Silence, a signal, silence."""
     return np.where((np.arange(len(audio)) // 500) % 7 == 3, audio, audio * np.float32(1e-4)).astype(np.float32)
 
 

@@ -52,7 +52,7 @@ def test_graph_equals_the_kernel(name: str, folder: Path) -> None:
 
 @every_operator
 def test_passes_change_nothing(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind and before other operators, with and without the passes that make graphs faster."""
+    """After and before other operators, with and without the passes that make graphs faster."""
     case = case_of(name)
 
     def graph() -> Any:

@@ -264,7 +264,7 @@ def test_bad_hdf5(tmp_path: Path) -> None:
 
 
 def test_hdf5_that_becomes_shorter(tmp_path: Path) -> None:
-    """Rows that are still there come; the others cost their batch."""
+    """Rows that still exist are read; the others fail their batch."""
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
         file["x"] = np.arange(4000.0)

@@ -1,4 +1,4 @@
-"""Workers and nodes that die cost time, but no batch."""
+"""No batch is lost if workers or nodes die."""
 
 from __future__ import annotations
 
