@@ -6,7 +6,7 @@ import inspect
 from typing import Any, cast
 
 from dalify.api.functions import apply_operator, input_parameters, keyword_parameters
-from dalify.base.errors import ArgumentTypeError, locating
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, locating
 from dalify.base.narrow import is_list
 from dalify.base.source_line import SourceLine
 from dalify.registry import Operator
@@ -43,8 +43,16 @@ class OperatorInstance:
         return list(value) if is_plain and is_list(value) else value
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Call the operator; arguments of the call override arguments of the constructor."""
-        return apply_operator(self.operator, inputs, {**self.arguments, **arguments})
+        """Call the operator with the arguments of the constructor and of the call; None is not given."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        for name in given:
+            if self.arguments.get(name) is not None:
+                raise ArgumentValueError.here(
+                    f"{name} was specified already, in the constructor.",
+                    operator=self.operator.public_name,
+                    hint=f"Specify {name} only in the call, or create another operator.",
+                )
+        return apply_operator(self.operator, inputs, {**self.arguments, **given})
 
     @property
     def device(self) -> str:
