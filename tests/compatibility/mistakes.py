@@ -132,6 +132,19 @@ MISTAKES: dict[str, Program] = {
     "a node as name of a source": _built(lambda dali, x, p: dali.fn.external_source(source=lambda: [], name=x)),
     "a node as name of random numbers": _built(lambda dali, x, p: dali.fn.random.uniform(name=x)),
     "a list with a node as name": _built(lambda dali, x, p: dali.fn.flip(x, name=[x])),
+    "an argument of the constructor in the call": _built(
+        lambda dali, x, p: dali.ops.Crop(crop=[1, 1])(x, crop=[1, 1]),
+    ),
+    "an argument of the constructor as a node in the call": _built(
+        lambda dali, x, p: dali.ops.Flip(horizontal=1)(x, horizontal=dali.fn.random.coin_flip()),
+    ),
+    "a device in the constructor and in the call": _built(
+        lambda dali, x, p: dali.ops.Flip(device="cpu")(x, device="cpu")
+    ),
+    "infinity for an integer": _built(lambda dali, x, p: dali.fn.flip(x, horizontal=float("inf"))),
+    "infinity for an enumeration": _built(lambda dali, x, p: dali.fn.cast(x, dtype=float("inf"))),
+    "infinity for an axis": _built(lambda dali, x, p: dali.fn.transpose(x, perm=float("-inf"))),
+    "infinity in a list of integers": _built(lambda dali, x, p: dali.fn.random.uniform(shape=[float("inf")])),
     "no parts to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(predicate=p)),
     "one part to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(x, predicate=p)),
     "three parts to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(x, x, x, predicate=p)),
