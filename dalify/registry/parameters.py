@@ -153,7 +153,8 @@ class Parameter:
 
         Values are converted as DALI converts them: with ``int``, ``float`` or ``str``, and first with ``item`` if they
         have it. Conversions that change the meaning are errors: ``"False"`` to True, 0.5 to 0, fractions to booleans,
-        booleans to enumerations, lists and objects to booleans or strings.
+        booleans to enumerations, lists and objects to booleans or strings. An optional element type that is
+        ``types.NO_TYPE`` is not given.
 
         Raises:
             ArgumentTypeError: the value has the wrong type.
@@ -166,6 +167,9 @@ class Parameter:
                 return self.default
         if self.element is object:
             return value
+        is_type = self.element is DALIDataType and not self.is_list
+        if is_type and self.is_optional and isinstance(value, int) and value == DALIDataType.NO_TYPE:
+            return self.default
         from_user = getattr(self.element, "from_user", None)
         if from_user is not None:
             return from_user(value)
