@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, cast
 
 from dalify.api.functions import apply_operator, input_parameters, keyword_parameters
@@ -44,6 +45,14 @@ class OperatorInstance:
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Call the operator with the arguments of the constructor and of the call; None is not given."""
+        return apply_operator(self.operator, inputs, self.with_arguments(arguments))
+
+    def with_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the constructor and of a call.
+
+        Raises:
+            ArgumentValueError: an argument is specified in both.
+        """
         given = {name: value for name, value in arguments.items() if value is not None}
         for name in given:
             if self.arguments.get(name) is not None:
@@ -52,7 +61,7 @@ class OperatorInstance:
                     operator=self.operator.public_name,
                     hint=f"Specify {name} only in the call, or create another operator.",
                 )
-        return apply_operator(self.operator, inputs, {**self.arguments, **given})
+        return {**self.arguments, **given}
 
     @property
     def device(self) -> str:
