@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, cast
 
 from dalify.api.functions import apply_operator, input_parameters, keyword_parameters
-from dalify.base.errors import ArgumentTypeError, locating
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, locating
 from dalify.base.narrow import is_list
 from dalify.base.source_line import SourceLine
 from dalify.registry import Operator
@@ -43,8 +44,24 @@ class OperatorInstance:
         return list(value) if is_plain and is_list(value) else value
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Call the operator; arguments of the call override arguments of the constructor."""
-        return apply_operator(self.operator, inputs, {**self.arguments, **arguments})
+        """Call the operator with the arguments of the constructor and of the call; None is not given."""
+        return apply_operator(self.operator, inputs, self.with_arguments(arguments))
+
+    def with_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the constructor and of a call.
+
+        Raises:
+            ArgumentValueError: an argument is specified in both.
+        """
+        given = {name: value for name, value in arguments.items() if value is not None}
+        for name in given:
+            if self.arguments.get(name) is not None:
+                raise ArgumentValueError.here(
+                    f"{name} was specified already, in the constructor.",
+                    operator=self.operator.public_name,
+                    hint=f"Specify {name} only in the call, or create another operator.",
+                )
+        return {**self.arguments, **given}
 
     @property
     def device(self) -> str:

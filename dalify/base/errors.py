@@ -18,6 +18,7 @@ from dalify.base.source_line import SourceLine
 
 __all__ = [
     "ON_ERROR",
+    "ArgumentRangeError",
     "ArgumentTypeError",
     "ArgumentValueError",
     "BadSampleWarning",
@@ -178,6 +179,10 @@ class ArgumentTypeError(DalifyError, TypeError, RuntimeError, ValueError):
 
 class ArgumentValueError(DalifyError, ValueError, RuntimeError, TypeError):
     """An argument out of range, or an invalid combination of arguments."""
+
+
+class ArgumentRangeError(ArgumentValueError, OverflowError):
+    """An argument that does not fit the integers of an operator, such as infinity."""
 
 
 class MissingKeyError(ArgumentValueError, KeyError):

@@ -21,17 +21,21 @@ from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Branch, Edge, Node, fresh_numbers, new_node
 from dalify.graph.packing import PackedEdge, PackedNode, pack
-from dalify.registry import Operator, Structural, catalog
+from dalify.registry import FedSource, Operator, Structural, catalog
 
 __all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
 
 FORMAT = "dalify graph 1"
 _ELEMENTS = re.compile(r"[<>=|]?[biuf][1248]")  # allowed array types
+# Arguments of fed operators that say how a callback is called.
+_OF_CALLBACKS = {"source", "cycle", "batch", "parallel", "batch_info", "prefetch_queue_depth"}
 _ENUMERATIONS = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
 
 
 def to_json(graph: Graph) -> dict[str, Any]:
     """Return a graph as plain data for ``json.dumps``.
+
+    Callbacks of external sources with a name are left out, as in DALI: the program then feeds data by the name.
 
     Raises:
         SerializationError: an argument is a Python function or object.
@@ -44,7 +48,10 @@ def to_json(graph: Graph) -> dict[str, Any]:
     def node_data(index: int, item: PackedNode) -> dict[str, Any]:
         node = item.node
         arguments: dict[str, Any] = {}
+        is_fed_later = isinstance(node.operator, FedSource) and node.name and item.arguments.get("source") is not None
         for name, value in item.arguments.items():
+            if is_fed_later and name in _OF_CALLBACKS:
+                continue
             try:
                 arguments[name] = {"edge": list(value)} if isinstance(value, PackedEdge) else _encoded(value)
             except TypeError:
@@ -54,7 +61,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
                     line=node.line,
                     operator=node.operator.public_name,
                     hint="Only graphs of operators with plain arguments can be serialized; feed data with "
-                    "feed_input instead of a callback.",
+                    "feed_input instead of a callback. A source with a name is left out.",
                 ) from None
         return {
             "operator": node.operator.name,

@@ -34,7 +34,7 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
         DTypeError: different element types.
         ShapeError: other extents differ.
         IndexingError: an axis does not exist.
-        ArgumentValueError: both `axis` and `axis_name`.
+        ArgumentValueError: both `axis` and `axis_name`, or `axis_name` is not one letter.
 
     Example:
         >>> wide = fn.cat(left, right, axis_name="W")  # doctest: +SKIP
@@ -54,6 +54,8 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
 
 def _axis(layout: str, ndim: int, axis: int, axis_name: str | None) -> int:
     if axis_name is not None:
+        if len(axis_name) != 1:
+            raise ArgumentValueError(f"axis_name must be one letter; got {axis_name!r}.")
         if axis:
             raise ArgumentValueError(f"specify either axis or axis_name, not both; got {axis} and {axis_name!r}.")
         return Spec(layout=layout).axis(axis_name)

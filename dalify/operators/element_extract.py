@@ -11,6 +11,7 @@ from dalify.base.errors import IndexingError
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Samples
+from dalify.kernels.arrays.axes import check_sequence
 from dalify.registry import Spec, on_groups, one_per_entry, operator
 
 
@@ -26,6 +27,7 @@ def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
         one output for each entry of `element_map`: the layout of `x` without its first letter.
 
     Raises:
+        LayoutError: the first axis is not F.
         IndexingError: a sequence is too short, or has no dimensions.
         NoOutputsError: `element_map` is empty.
 
@@ -34,6 +36,7 @@ def element_extract(x: Spec, /, *, element_map: list[int]) -> tuple[Spec, ...]:
     """
     if not x.ndim:
         raise IndexingError("samples must have at least one dimension.")
+    check_sequence(x)
     if x.shape is not None:
         _check(element_map, x.shape[0])
     shape = None if x.shape is None else x.shape[1:]

@@ -9,6 +9,7 @@ from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Samples
+from dalify.kernels.arrays.axes import check_sequence
 from dalify.kernels.arrays.strided import take_rows
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -28,6 +29,7 @@ def sequence_rearrange(x: Spec, /, *, new_order: Shaping[list[int]]) -> Spec:
 
     Raises:
         IndexingError: an index is out of range.
+        LayoutError: the first axis is not F.
         ShapeError: an empty order, or samples without dimensions.
 
     Example:
@@ -35,6 +37,7 @@ def sequence_rearrange(x: Spec, /, *, new_order: Shaping[list[int]]) -> Spec:
     """
     if not x.ndim:
         raise ShapeError("samples must have at least one dimension.")
+    check_sequence(x)
     if new_order is VARIES or x.shape is None:
         return x.replace(shape=None)
     if not len(new_order):

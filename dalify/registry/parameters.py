@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentRangeError, ArgumentTypeError, ArgumentValueError, option_error_text
 from dalify.base.narrow import is_list_or_tuple, is_number
 from dalify.data.dtypes import DALIDataType, from_numpy
 
@@ -153,7 +153,8 @@ class Parameter:
 
         Values are converted as DALI converts them: with ``int``, ``float`` or ``str``, and first with ``item`` if they
         have it. Conversions that change the meaning are errors: ``"False"`` to True, 0.5 to 0, fractions to booleans,
-        booleans to enumerations, lists and objects to booleans or strings.
+        booleans to enumerations, lists and objects to booleans or strings. An optional element type that is
+        ``types.NO_TYPE`` is not given.
 
         Raises:
             ArgumentTypeError: the value has the wrong type.
@@ -166,6 +167,9 @@ class Parameter:
                 return self.default
         if self.element is object:
             return value
+        is_type = self.element is DALIDataType and not self.is_list
+        if is_type and self.is_optional and isinstance(value, int) and value == DALIDataType.NO_TYPE:
+            return self.default
         from_user = getattr(self.element, "from_user", None)
         if from_user is not None:
             return from_user(value)
@@ -200,7 +204,7 @@ class Parameter:
             return bool(value)
         if kind is int and isinstance(value, int):
             return int(value)
-        if kind is int and is_number and math.isfinite(value) and (int(value) or not value):  # 0.5 is not 0
+        if kind is int and is_number and not math.isnan(value) and (int(value) or not value):  # 0.5 is not 0
             return int(value)
         if isinstance(value, kind):
             return value
@@ -221,10 +225,10 @@ class Parameter:
     def _check_range(self, value: float, operator: str) -> None:
         """Raise for values out of range: kernels use INT32 or INT64 integers, and extents must be finite."""
         if self.kind == "static":
-            if self.element is int and not -(2**63) <= value < 2**63 and math.isfinite(value):
-                raise ArgumentValueError(f"{self.name} must be a 64-bit integer; got {value!r}.", operator=operator)
+            if self.element is int and not -(2**63) <= value < 2**63 and not math.isnan(value):
+                raise ArgumentRangeError(f"{self.name} must be a 64-bit integer; got {value!r}.", operator=operator)
         elif (self.element is int or self.kind == "shaping") and not -(2**31) <= value < 2**31:
-            raise ArgumentValueError(
+            raise (ArgumentValueError if math.isnan(value) else ArgumentRangeError)(
                 f"{self.name} must be in the range of 32-bit integers; got {value!r}.", operator=operator
             )
 
@@ -239,10 +243,12 @@ class Parameter:
         if isinstance(value, kind):
             return value
         if is_number(value):
-            try:
+            if isinstance(value, float) and math.isinf(value):
+                raise ArgumentRangeError(
+                    f"{self.name} must be a member of {kind.__name__}; got {value!r}.", operator=operator
+                )
+            with contextlib.suppress(ValueError):
                 return kind(value)
-            except ValueError:
-                pass
         elif kind is DALIDataType and isinstance(value, (type, np.dtype)):
             return from_numpy(value)  # np.float32, np.dtype("uint8"): unambiguous, and common in DALI code
         members = typing.cast("type[IntEnum]", kind)

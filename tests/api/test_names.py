@@ -109,7 +109,7 @@ def test_errors_of_a_run_have_the_name_that_the_program_uses():
         @pipeline_def(batch_size=1, num_threads=1)
         def graph(resize=resize):
             images = fn.external_source(lambda: [np.zeros((4, 4, 3), np.float32)])
-            return resize(images, **({} if isinstance(resize, ops.TensorResize) else arguments))
+            return resize(images, **({} if resize is resizes[1] else arguments))
 
         name = "fn.tensor_resize" if resize is fn.tensor_resize else "fn.experimental.tensor_resize"
         with pytest.raises(DTypeError, match=rf"^{name}: dtype must be"):

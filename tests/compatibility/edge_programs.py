@@ -27,6 +27,17 @@ def _nothing(dali: Any) -> Any:
     return dali.fn.external_source(source=lambda: [np.zeros(0, np.int32)] * 2)
 
 
+def _without_types(dali: Any, x: Any) -> Any:
+    fn, no_type = dali.fn, dali.types.NO_TYPE
+    return (
+        fn.brightness(x, brightness=2.0, dtype=no_type),
+        fn.crop(x, crop=[2, 2], dtype=no_type),
+        fn.resize(x, size=[3, 3], dtype=no_type),
+        fn.reductions.sum(x, dtype=no_type),
+        fn.rotate(x, angle=90.0, dtype=int(no_type)),
+    )
+
+
 def _bordered(name: str) -> Program:
     weights = np.arange(15, dtype=np.float32).reshape(3, 5) / 100
     return on(_PHOTO, "HWC", lambda dali, x: dali.fn.filter(x, weights, border=name))
@@ -194,6 +205,7 @@ EDGES: dict[str, Program] = {
         f"TIFF of {channels} channels as {kind}": _tiff(channels, kind)
         for channels, kind in [(2, "ANY_DATA"), (4, "ANY_DATA"), (4, "RGB"), (6, "ANY_DATA"), (6, "RGB")]
     },
+    "element types that are not given": on(_PHOTO, "HWC", _without_types),
     "sigmas of one frame": _by_one_frame("gaussian_blur", "sigma", np.float32(1.5), np.float32(0.5)),
     "windows of one frame": _by_one_frame("laplacian", "window_size", np.int32(5)),
     "depth of an image": _photo("flip", horizontal=0, depthwise=1),

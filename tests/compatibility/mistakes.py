@@ -118,6 +118,15 @@ def _built(function: Any) -> Program:
     return made
 
 
+def _ran(function: Any) -> Program:
+    """A pipeline that runs and has what a function returns for DALI and an image."""
+
+    def made(dali: Any) -> None:
+        run(dali, lambda: function(dali, dali.fn.external_source(source=lambda: counted(2, 4, 5, 3), layout="HWC")))
+
+    return made
+
+
 def _source(source: Any) -> Program:
     return lambda dali: run(dali, lambda: dali.fn.external_source(source=source), runs=2)
 
@@ -132,6 +141,34 @@ MISTAKES: dict[str, Program] = {
     "a node as name of a source": _built(lambda dali, x, p: dali.fn.external_source(source=lambda: [], name=x)),
     "a node as name of random numbers": _built(lambda dali, x, p: dali.fn.random.uniform(name=x)),
     "a list with a node as name": _built(lambda dali, x, p: dali.fn.flip(x, name=[x])),
+    "an argument of the constructor in the call": _built(
+        lambda dali, x, p: dali.ops.Crop(crop=[1, 1])(x, crop=[1, 1]),
+    ),
+    "an argument of the constructor as a node in the call": _built(
+        lambda dali, x, p: dali.ops.Flip(horizontal=1)(x, horizontal=dali.fn.random.coin_flip()),
+    ),
+    "a device in the constructor and in the call": _built(
+        lambda dali, x, p: dali.ops.Flip(device="cpu")(x, device="cpu")
+    ),
+    "infinity for an integer": _built(lambda dali, x, p: dali.fn.flip(x, horizontal=float("inf"))),
+    "infinity for an enumeration": _built(lambda dali, x, p: dali.fn.cast(x, dtype=float("inf"))),
+    "infinity for an axis": _built(lambda dali, x, p: dali.fn.transpose(x, perm=float("-inf"))),
+    "infinity in a list of integers": _built(lambda dali, x, p: dali.fn.random.uniform(shape=[float("inf")])),
+    "elements of what is no sequence": _ran(lambda dali, x: dali.fn.element_extract(x, element_map=[0])),
+    "order of what is no sequence": _ran(lambda dali, x: dali.fn.sequence_rearrange(x, new_order=[0])),
+    "one extent of a crop as a node": _ran(
+        lambda dali, x: dali.fn.crop(x, crop=dali.types.Constant(np.float32([1]), device="cpu")),
+    ),
+    "no extents of a crop as a node": _ran(
+        lambda dali, x: dali.fn.crop(x, crop=dali.fn.external_source(lambda: [np.zeros(0, np.float32)] * 2)),
+    ),
+    "two letters for the axis of cat": _ran(lambda dali, x: dali.fn.cat(x, x, axis_name="HW")),
+    "an empty name of the axis of cat": _ran(lambda dali, x: dali.fn.cat(x, x, axis_name="")),
+    "a source dimension that does not exist": _ran(lambda dali, x: dali.fn.reshape(x, shape=[-1], src_dims=[5])),
+    "a source dimension that does not exist, of bytes": _ran(
+        lambda dali, x: dali.fn.reinterpret(x, shape=[-1], src_dims=[-2]),
+    ),
+    "an empty folder name": _ran(lambda dali, x: tuple(dali.fn.readers.file(file_root=""))),
     "no parts to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(predicate=p)),
     "one part to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(x, predicate=p)),
     "three parts to merge": _built(lambda dali, x, p: dali.fn._conditional.merge(x, x, x, predicate=p)),

@@ -139,13 +139,13 @@ def test_old_operators_keep_their_defaults():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         old, modern = dalify.fn.fast_resize_crop_mirror, dalify.fn.resize_crop_mirror
-        made = dalify.ops.FastResizeCropMirror(size=[2, 2])
+        made = dalify.ops.FastResizeCropMirror(size=[4, 4])
     image = np.random.default_rng(0).integers(0, 255, (1, 40, 40, 3), np.uint8)
 
     def pipeline():
         x = dalify.fn.external_source(source=lambda: image, layout="HWC")
         options = {"size": [4, 4], "crop": [4, 4]}
-        return old(x, **options), modern(x, **options, antialias=False), modern(x, **options), made(x, **options)
+        return old(x, **options), modern(x, **options, antialias=False), modern(x, **options), made(x, crop=[4, 4])
 
     pipe = dalify.pipeline_def(pipeline)(batch_size=1, num_threads=1, device_id=None)
     first, same, other, third = (output.as_array() for output in pipe.run())

@@ -79,6 +79,16 @@ def test_data_that_do_not_vary(device):
     assert samples[0] == 3
 
 
+def test_nan_stays_nan(device):
+    """A factor of 0 would hide that a deviation, the data or epsilon are NaN."""
+
+    def graph(dali, x):
+        normalize = dali.fn.normalize
+        return [normalize(x, mean=1.0), normalize(x, stddev=float("nan")), normalize(x, epsilon=float("nan"))]
+
+    assert_same_as_dali(graph, [np.float32([[1, 2, np.nan], [3, 5, 9]])] * 2, device=device, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -22,6 +22,11 @@ def _integer(low: int, high: int) -> Any:
     return fn.random.uniform(range=[low, high], dtype=types.INT32)
 
 
+def _frames(x: Any) -> Any:
+    """The channels as frames."""
+    return fn.per_frame(fn.transpose(x, perm=[2, 0, 1]), replace=True)
+
+
 def _mosaic(x: Any) -> Any:
     """Return one channel, repeated so that extents are even."""
     return fn.cat(*[fn.cat(x, x, axis=0)[..., :1]] * 2, axis=1)
@@ -99,7 +104,7 @@ _CASES: dict[str, Callable[[Any], Any]] = {
     "index": lambda x: x[..., 1],
     "steps": lambda x: x[::-2, 1::2, ::-1],
     "index and slice of graph values": lambda x: x[_integer(-1, 0), _integer(-9, 3) : _integer(1, 9)],
-    "element_extract": lambda x: fn.element_extract(fn.transpose(x, perm=[2, 0, 1]), element_map=[2, 0])[0],
+    "element_extract": lambda x: fn.element_extract(_frames(x), element_map=[2, 0])[0],
     "normalize": lambda x: fn.normalize(x),
     "normalize channels": lambda x: fn.normalize(x, axes=[0, 1], dtype=types.UINT8, scale=50, shift=120),
     "normalize other axes": lambda x: fn.normalize(x, axes=[0, 2], shift=3),

@@ -295,13 +295,13 @@ MISTAKES = [
     (lambda fn, x: fn.constant(idata=[1, 2], shape=[3]), "2 values do not match"),
     (lambda fn, x: fn.full(x, shape=[3]), "does not broadcast"),
     (lambda fn, x: fn.full_like(x[0], x), "does not broadcast"),
-    (lambda fn, x: fn.element_extract(x, element_map=[4]), "element 4 does not exist"),
+    (lambda fn, x: fn.element_extract(fn.reshape(x, layout="FHW"), element_map=[4]), "element 4 does not exist"),
     (lambda fn, x: fn.element_extract(x, element_map=[]), "element_map must not be empty"),
     (
         lambda fn, x: fn.transpose(x, perm={2, 0, 1}),
         "perm must be an integer or a list of these; got {0, 1, 2} of type set",
     ),
-    (lambda fn, x: fn.sequence_rearrange(x, new_order=[4]), "new_order contains 4"),
+    (lambda fn, x: fn.sequence_rearrange(fn.reshape(x, layout="FHW"), new_order=[4]), "new_order contains 4"),
     (lambda fn, x: fn.get_property(x, key="name"), "key must be one of source_info, layout"),
     (lambda fn, x: fn.reinterpret(x, dtype=7), "not a multiple of 8"),
 ]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, StreamPolicy, fn, pipeline_def, types
-from dalify.base.errors import PipelineStateError, SerializationError
+from dalify.base.errors import NoDataError, PipelineStateError, SerializationError
 from dalify.registry import catalog
 
 
@@ -68,6 +68,22 @@ def test_functions_cannot_be_serialized() -> None:
     with pytest.raises(SerializationError, match="source is a Python function") as caught:
         with_callback().serialize()
     assert "test_inspection.py" in str(caught.value)
+
+
+def test_callbacks_of_named_sources_are_left_out() -> None:
+    """As in DALI: the program feeds what it has read, in whole batches."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def with_callback() -> Any:
+        options: dict[str, Any] = {"batch": False, "layout": "A", "dtype": types.INT32}
+        return fn.external_source(source=lambda _: np.int32([7]), name="numbers", **options)
+
+    pipe = Pipeline.deserialize(with_callback().serialize())
+    pipe.feed_input("numbers", [np.int32([1]), np.int32([2])])
+    (batch,) = pipe.run()
+    assert (batch.as_array().tolist(), batch.layout()) == ([[1], [2]], "A")
+    with pytest.raises(NoDataError, match="no data were fed to the external_source 'numbers'"):
+        pipe.run()
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,10 @@ def test_functions_on_tensors():
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=None)
     def pipeline():
-        return operator(fn.external_source(source=lambda: np.ones((2, 3), np.float32)))
+        x = fn.external_source(source=lambda: np.ones((2, 3), np.float32))
+        with pytest.raises(ArgumentValueError, match="num_outputs was specified already"):
+            operator(x, num_outputs=1)
+        return operator(x)
 
     (output,) = pipeline().run()
     assert output.as_array().tolist() == [[3.0] * 3] * 2

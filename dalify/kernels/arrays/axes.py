@@ -16,6 +16,7 @@ __all__ = [
     "check_distinct_rows",
     "check_layout",
     "check_mean",
+    "check_sequence",
     "chosen_axes",
     "normal_axis",
     "reduced_spec",
@@ -118,6 +119,15 @@ def check_mean(mean: Spec, result: Spec) -> None:
         raise ShapeError(
             f"the mean with shape {mean.shape} does not match results with shape {result.shape}.",
             hint="Reduce both along the same axes, or pass one number.",
+        )
+
+
+def check_sequence(x: Spec) -> None:
+    """Raise a LayoutError if data with a layout are no sequences: their first axis must be F."""
+    if x.layout and x.layout[0] != "F":
+        raise LayoutError(
+            f"the layout {x.layout!r} does not start with F.",
+            hint="fn.transpose moves the axis of frames to the front; fn.reinterpret(x, layout=...) names axes.",
         )
 
 

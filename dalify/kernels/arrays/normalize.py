@@ -90,7 +90,8 @@ def scale_factors(squares: Any, count: Any, ddof: int, epsilon: float, scale: fl
     else:
         variance = xp.where(count > ddof, squares / (count - ddof).clip(1), 0.0)
     spread = variance + epsilon
-    return xp.where(spread > 0, scale / xp.sqrt(xp.where(spread > 0, spread, 1.0)), 0.0)
+    # NaN is not replaced by 0: it would hide that data, `stddev` or `epsilon` are NaN.
+    return xp.where(spread <= 0, 0.0, scale / xp.sqrt(xp.where(spread <= 0, 1.0, spread)))
 
 
 def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
@@ -104,7 +105,7 @@ def given_factors(stddev: np.ndarray, epsilon: float, scale: float) -> np.ndarra
 def _scale_factor(squares, count, ddof, epsilon, scale):
     """`scale_factors` for compiled functions."""
     spread = (squares / (count - ddof) if count > ddof else 0.0) + epsilon
-    return scale / math.sqrt(spread) if spread > 0 else 0.0
+    return 0.0 if spread <= 0 else scale / math.sqrt(spread)
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True, fastmath={"contract", "nsz", "reassoc"})

@@ -368,8 +368,11 @@ def deviations(flat: Collapsed, mean: np.ndarray | None) -> tuple[np.ndarray, np
 
 
 def _variances(out: Samples, x: Samples, mean: Samples, axes: Sequence[int], ddof: int) -> np.ndarray:
+    flat = collapse(x, axes)
+    if x.ndim and not len(axes):  # nothing varies, whatever the mean and ddof are, as in DALI
+        return np.zeros(int(flat.starts[-1]))
     values = joined(mean).reshape(-1).astype(np.float64)
-    given, flat = mean.shapes.prod(1), collapse(x, axes)
+    given = mean.shapes.prod(1)
     # One number per result, or one per sample.
     centers = np.repeat(values, np.repeat(np.where(given == 1, flat.sizes, 1), given))
     return _divided(_moments_along(flat, centers)[1], flat.counts - ddof, out.dtype)

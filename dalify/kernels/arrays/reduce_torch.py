@@ -162,6 +162,8 @@ def _variance(
     ddof: int,
     extents: np.ndarray | None,
 ) -> torch.Tensor:
+    if x.dim() > 1 and not len(axes):
+        return torch.zeros_like(x, dtype=out.dtype)
     _, squares, count = deviations_torch(x, axes, mean, extents)
     return _divided(squares, count - ddof, out.dtype)
 

@@ -35,7 +35,13 @@ def wanted_extents(
         ShapeError: there are more relative extents than dimensions.
         IndexingError: a source dimension does not exist.
     """
-    if shape is not None:
+    if src_dims is not None:
+        for source in src_dims:
+            if not -1 <= source < len(old):
+                raise IndexingError(
+                    f"src_dims has the entry {source}, but the samples have {counted(len(old), 'dimension')}."
+                )
+    if shape is not None:  # src_dims has no effect
         return [int(extent) for extent in shape]
     if src_dims is None:
         sources = list(old)
@@ -46,11 +52,6 @@ def wanted_extents(
                 hint="Specify the dimension of each entry with src_dims; -1 adds a new one.",
             )
     else:
-        for source in src_dims:
-            if not -1 <= source < len(old):
-                raise IndexingError(
-                    f"src_dims has the entry {source}, but the samples have {counted(len(old), 'dimension')}."
-                )
         sources = [1 if source < 0 else old[source] for source in src_dims]
     if rel_shape is None:
         return sources
@@ -113,6 +114,8 @@ def ragged_shapes(
     """
     if data.dense is not None or (data.device == "gpu" and data.ragged is None):
         return {}
+    if shape is not None and src_dims is not None:
+        return {}  # the rule checks src_dims
     old = data.shape_array()
     if sizes is None and shape is None and shape_input is None and rel_shape is None and src_dims is None:
         return {"out_shapes": old}

@@ -26,6 +26,7 @@ __all__ = [
 # Names of the `out_of_bounds_policy` that fills the outside with `fill_values`.
 FILLING = ("constant", "const", "fill", "pad")
 POLICIES = ("error", *FILLING, "trim_to_shape")
+_EXAMPLE = "Example: crop=[224, 224]."
 _POSITIONS = {"D": "crop_pos_z", "F": "crop_pos_z", "H": "crop_pos_y", "W": "crop_pos_x"}
 _EXTENTS = {"D": "crop_d", "F": "crop_d", "H": "crop_h", "W": "crop_w"}
 
@@ -70,9 +71,7 @@ def check_crop_arguments(
             "crop_h and crop_w must be used together.", hint="Or use crop=[height, width], where 0 is the whole extent."
         )
     if isinstance(crop, (tuple, list)) and len(crop) not in (2, 3):
-        raise ArgumentValueError(
-            f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint="Example: crop=[224, 224]."
-        )
+        raise ArgumentValueError(f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint=_EXAMPLE)
     if rounding not in ("round", "truncate"):
         raise ArgumentValueError(option_error_text("rounding", rounding, ("round", "truncate")))
     if policy is not None and policy not in policies:
@@ -213,6 +212,10 @@ def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit,
 
 
 def _check_axes(count: int, letters: str, sample: int | None) -> None:
+    if count < 2:
+        raise ArgumentValueError(
+            f"crop must have 2 or 3 elements, one per axis; got {count}.", hint=_EXAMPLE, sample=sample
+        )
     if count > len(letters):
         raise ArgumentValueError(
             f"crop has {counted(count, 'element')}, but the data only has the axes {letters}.", sample=sample

@@ -88,7 +88,7 @@ def _(
         return files_given(files, labels, file_root)
     if file_list is not None:
         return files_of_list(file_list, file_root, allow_outside_root=allow_outside_root)
-    if file_root is None:
+    if not file_root:  # an empty variable is not the working directory
         raise ArgumentValueError("specify one of file_root, file_list and files.")
     return files_in_class_folders(
         file_root,

@@ -105,6 +105,6 @@ class NumbaFunction(OperatorInstance):
         self.blocks, self.threads_per_block = blocks, threads_per_block
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Return the graph values; arguments of the call override arguments of the constructor."""
+        """Return the graph values; an argument of the constructor cannot be specified again."""
         own = ("run_fn", "setup_fn", "out_types", "in_types", "outs_ndim", "ins_ndim", "batch_processing")
-        return numba_function(*inputs, **{**{name: getattr(self, name) for name in own}, **self.arguments, **arguments})
+        return numba_function(*inputs, **{name: getattr(self, name) for name in own}, **self.with_arguments(arguments))

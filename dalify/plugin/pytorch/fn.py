@@ -88,8 +88,8 @@ class TorchPythonFunction(OperatorInstance):
         self.batch_processing = batch_processing
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
-        """Return the graph values; arguments of the call override arguments of the constructor."""
-        return torch_python_function(*inputs, **{**self.arguments, **arguments})
+        """Return the graph values; an argument of the constructor cannot be specified again."""
+        return torch_python_function(*inputs, **self.with_arguments(arguments))
 
 
 def _tensors(value: Any) -> Any:

@@ -121,6 +121,8 @@ def test_the_class_gives_the_same(case: str) -> None:
         made = NumbaFunction(**given, preserve=True)
         assert (made.device, made.preserve, made.num_outputs) == ("cpu", True, len(given["out_types"]))
         assert (made.schema.Name(), made.spec.name) == ("experimental__NumbaFunction", "NumbaFunction")
+        with pytest.raises(ArgumentValueError, match="preserve was specified already"):
+            made(*inputs, preserve=False)
         return made(*inputs)
 
     assert run(dalify, function, *CASES[case], types.DALIDataType) == EXPECTED[case]

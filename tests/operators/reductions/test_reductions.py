@@ -74,6 +74,18 @@ def test_one_center_for_several_results(device):
         np.testing.assert_allclose(result, np.square(sample - 7.0).mean(axis=0), rtol=1e-6)
 
 
+@pytest.mark.parametrize("reduction", ["variance", "std_dev"])
+def test_nothing_varies_along_no_axes(device, reduction):
+    """Whatever the mean and the degrees of freedom are."""
+
+    def graph(dali, x):
+        reduce = getattr(dali.fn.reductions, reduction)
+        mean = dali.fn.reductions.mean(x, axes=[])
+        return [reduce(x, mean, axes=[]), reduce(x, mean, axes=[], ddof=1), reduce(x, 2.0, axes=[], keep_dims=True)]
+
+    assert_same_as_dali(graph, SAMPLES, layouts="HWC", device=device, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
