@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.helpers.orphans import end_programs_with_this_process
 from tests.helpers.photos import write_photo_folder
 from tests.helpers.processes import end_children_since
 
@@ -24,6 +25,11 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 os.environ.setdefault("DALIFY_EMULATED_KERNELS", "torch")
 
 PROJECT = Path(__file__).parent.parent
+
+
+def pytest_sessionstart() -> None:
+    """End all programs of tests also if this process is killed."""
+    end_programs_with_this_process()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,12 +46,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
     """Exclude what a test module leaves, such as compiled functions, from garbage collection in the next ones."""
+    result = yield
+    # Not in the teardown, during which the item still refers to its fixtures: what only they need would stay forever.
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -28,8 +28,8 @@ from dalify.registry import Reader
 __all__ = ["ReaderStep"]
 
 _SMALL_BYTES = 1024
-# A blank sample has the dtype of a good one. It is searched at doubling distances, because a row group may be damaged.
-_DOUBLINGS = 20
+# A blank sample has the dtype of a good one, which is searched in so many samples.
+_MAX_OTHERS = 20
 
 
 class ReaderStep(Step):
@@ -204,14 +204,21 @@ class ReaderStep(Step):
                 known = self._substitute(entry)
         if all(array is not None for array in known):
             return tuple(array for array in known if array is not None)
-        for doubling in range(_DOUBLINGS):
+        others = _others(number, len(self._index))
+        for other in others:
             with suppress(Exception):
-                other = self._read(self._index[(number + (1 << doubling)) % len(self._index)], **named)
-                pairs = zip(known, other, strict=True)
+                read = self._read(self._index[other], **named)
+                pairs = zip(known, read, strict=True)
                 return tuple(np.zeros_like(like) if array is None else array for array, like in pairs)
-        raise ReaderError(
-            f"none of {_DOUBLINGS} other samples can be read either, so the type of a blank sample is unknown."
-        )
+        tried = f"none of {len(others)} other samples can be read either" if others else "there is no other sample"
+        raise ReaderError(f"{tried}, so the type of a blank sample is unknown.")
+
+
+def _others(number: int, count: int) -> list[int]:
+    """Return samples to try instead of a bad one: at doubling distances, because a row group may be damaged; others."""
+    doubling = [1 << power for power in range(min(_MAX_OTHERS, (count - 1).bit_length()))]
+    distances = dict.fromkeys([*doubling, *range(1, min(count, _MAX_OTHERS + 1))])
+    return [(number + distance) % count for distance in list(distances)[:_MAX_OTHERS]]
 
 
 def _batch_of(column: Any, layout: str, origins: Origins) -> Batch:

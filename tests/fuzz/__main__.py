@@ -30,8 +30,8 @@ def main() -> int:
     run.add_argument("--seed", type=int, default=0)
     run.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     run.add_argument("--out", type=Path, default=OUT)
-    reproduce = commands.add_parser("reproduce", help="run a saved finding again")
-    reproduce.add_argument("folder", type=Path)
+    again = commands.add_parser("reproduce", help="run a saved finding again")
+    again.add_argument("folder", type=Path)
     commands.add_parser("totals", help="the table of all runs so far").add_argument("--out", type=Path, default=OUT)
     commands.add_parser("targets", help="names of the targets")
     given = parser.parse_args()
@@ -44,7 +44,7 @@ def main() -> int:
 
         print(totals_text(json.loads((given.out / "totals.json").read_text())))
         return 0
-    return _reproduce(given.folder) if given.command == "reproduce" else _run(given)
+    return reproduce(given.folder) if given.command == "reproduce" else _run(given)
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -69,12 +69,13 @@ def _run(given: argparse.Namespace) -> int:
     return 1 if result.confirmed or result.broken else 0
 
 
-def _reproduce(folder: Path) -> int:
+def reproduce(folder: Path) -> int:
+    """Run a saved finding again; return 1 if it is still one."""
     description, given = load(folder)
     warm = Warm()
     try:
         with tempfile.TemporaryDirectory() as place, Server(warm, Path(place), str(description["target"])) as server:
-            outcome = server.outcome(given, 60.0)
+            outcome = server.outcome(given)
     finally:
         warm.close()
     print(f"{outcome.kind} {outcome.error} at {outcome.place or 'no line of dalify'}")

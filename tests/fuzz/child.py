@@ -83,7 +83,8 @@ class _Child:
         self._base_kib = _resident_kib()
         self._tracked_kib = _peak_kib()
         space = _status_kib("VmSize:") << 10
-        resource.setrlimit(resource.RLIMIT_AS, (space + _ADDRESS_SPACE, space + _ADDRESS_SPACE))
+        # A soft limit, since worker processes of pipelines reserve more.
+        resource.setrlimit(resource.RLIMIT_AS, (space + _ADDRESS_SPACE, resource.getrlimit(resource.RLIMIT_AS)[1]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.ftruncate(self._printed, 0)
         self._warnings = 0

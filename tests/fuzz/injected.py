@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import gc
 import linecache
 import os
 import random
@@ -24,12 +25,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from PIL import Image
 
 import dalify
 from dalify import eager, fn, lazy, pipeline_def
 from dalify.base.threads import HelperThreads
 from dalify.executor import read_ahead
+from dalify.plugin.pytorch import DataLoader
+from dalify.plugin.pytorch.dropin.iterators import ThreadIterator
+from tests.helpers.photos import encode_image
 from tests.helpers.processes import children
+from tests.helpers.torchvision_import import import_torchvision
 
 __all__ = ["BATCH_SIZE", "SCENARIOS", "Items", "Site", "injected", "sites", "wrong_at"]
 
@@ -150,6 +157,46 @@ def _lazy() -> Iterator[Step]:
     yield step
 
 
+@contextmanager
+def _loader(**options: Any) -> Iterator[Step]:
+    """A loader of a folder of images, each in a class of its own."""
+    transforms = import_torchvision("torchvision.transforms.v2")
+    datasets = import_torchvision("torchvision.datasets")
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(BATCH_SIZE * BATCHES):
+            path = Path(folder, f"{number:02}", "image.png")
+            path.parent.mkdir()
+            path.write_bytes(encode_image(Image.new("RGB", (6, 5), (number,) * 3), "PNG"))
+        steps = [transforms.RandomHorizontalFlip(), transforms.ToImage(), transforms.ToDtype(torch.float32)]
+        data = datasets.ImageFolder(folder, transforms.Compose(steps))
+        loader = DataLoader(data, batch_size=BATCH_SIZE, num_workers=2, prefetch_factor=1, **options)
+        kept = [iter(loader)]
+        assert type(kept[0]) is ThreadIterator, "the loader does not use threads"
+
+        def labels_of(batch: Any) -> list[int]:
+            images, labels = batch
+            assert [int(image[0, 0, 0]) for image in images] == labels.tolist()
+            return labels.tolist()
+
+        def epoch() -> list[int]:
+            kept[:] = [iter(loader)]
+            found = [number for batch in kept[0] for number in labels_of(batch)]
+            assert found == list(range(BATCH_SIZE * BATCHES))
+            return found[:BATCH_SIZE]
+
+        try:
+            yield epoch if loader.persistent_workers else lambda: labels_of(next(kept[0]))
+        finally:
+            kept.clear()
+            loader._iterator = None
+            gc.collect()  # torch re-raises an error of a worker in a cycle of its traceback and itself
+
+
+def _collated(samples: Any) -> Any:
+    images, labels = zip(*samples, strict=True)
+    return torch.stack([image.as_subclass(torch.Tensor) for image in images]), torch.tensor(labels)
+
+
 SCENARIOS: dict[str, Callable[[], Any]] = {
     "threads": lambda: _steps_of(_dataset),
     "processes": lambda: _steps_of(_dataset, processes=2),
@@ -158,12 +205,15 @@ SCENARIOS: dict[str, Callable[[], Any]] = {
     "read ahead": _read_ahead,
     "helper threads": _helpers,
     "lazy": _lazy,
+    "loader": _loader,
+    "loader, own collate": lambda: _loader(collate_fn=_collated),
+    "persistent loader": lambda: _loader(persistent_workers=True),
 }
 """Each yields a function that returns the numbers of the samples of the next batch."""
 
 
 def _is_expected(name: str, got: list[int], call: int, *, is_of_caller: bool) -> bool:
-    if name in ("read ahead", "helper threads", "lazy"):
+    if name in ("read ahead", "helper threads", "lazy", "persistent loader"):
         return got == list(range(BATCH_SIZE))
     batch = got[0] // BATCH_SIZE
     # An error of the caller may come before it requests a batch, or when the batch is lost.
@@ -179,6 +229,9 @@ def _run(name: str, tracer: _Tracer, *, is_of_caller: bool) -> str:
             try:
                 tracer.is_calling = True
                 got = step()
+            except AssertionError as error:
+                wrong = f"call {call}: wrong data: {error}"
+                continue
             except (Exception, SystemExit):
                 continue
             finally:
@@ -287,6 +340,8 @@ def _in_child(function: Callable[[], int]) -> tuple[int, str]:
 def _warm_up(name: str) -> None:
     """Run a scenario, so that its children do not have to import and compile, which takes long when it is traced."""
     _run(name, _Tracer(Site("", 0, False)), is_of_caller=False)
+    gc.collect()
+    gc.freeze()  # children that collect garbage do not copy what torch has
 
 
 def sites(name: str) -> list[Site]:
@@ -329,7 +384,9 @@ def injected(name: str, site: Site) -> str:
         deadline = time.monotonic() + 5.0
         left: list[str] = []
         while time.monotonic() < deadline:
-            left = [one.name for one in threading.enumerate() if one.name == "dalify-collect"]
+            left = [
+                one.name for one in threading.enumerate() if one.name.startswith(("dalify-collect", "dalify-loader"))
+            ]
             left += [f"process {process}" for process in children()]
             if not left:
                 return 0

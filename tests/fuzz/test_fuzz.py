@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.fuzz.__main__ import reproduce
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.formats import FORMATS, mutated_file
 from tests.fuzz.inputs import load, packed, save, unpacked
@@ -58,7 +59,7 @@ def test_no_target_has_findings():
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_every_kind_of_mistake_is_found_and_saved(tmp_path: Path):
+def test_every_kind_of_mistake_is_found_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     result = Campaign(["_mistakes"], seed=3, inputs=lambda name: 60, out=tmp_path).run()
     found = {finding.outcome.kind for finding in result.confirmed}
     assert found == {"unnamed", "raw", "memory", "wrong", "crash", "hang"}
@@ -72,6 +73,8 @@ def test_every_kind_of_mistake_is_found_and_saved(tmp_path: Path):
     description, given = load(crash.folder)
     assert given == {"way": b"crash"}, "not minimal"
     assert description["target"] == "_mistakes"
+    assert reproduce(crash.folder) == 1
+    assert capsys.readouterr().out.startswith("crash SIGSEGV at ")
     warm = Warm()
     try:
         with Server(warm, tmp_path / "slots", "_mistakes") as server:

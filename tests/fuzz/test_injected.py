@@ -23,6 +23,7 @@ from tests.helpers.programs import finished
 
 pytestmark = needs_linux
 
+_LOADER = "plugin/pytorch/dropin/iterators.py"
 _READ = "result: Result = pickle.loads(worker.results.recv_bytes())"
 # By scenario: whether a thread of the library gets the error, module, and code of the line.
 LINES = {
@@ -50,6 +51,19 @@ LINES = {
     "read ahead": [(True, "executor/read_ahead.py", "future.set_result(function())")],
     "helper threads": [(True, "base/threads.py", "number, task = left.popleft()")],
     "lazy": [(False, "executor/engine.py", "self._leave_stage(iteration)")],
+    "loader": [
+        (True, _LOADER, "while not self.is_closed:"),
+        (True, _LOADER, "del task"),
+        (False, _LOADER, "self._put(task)"),
+    ],
+    "loader, own collate": [
+        (True, _LOADER, "return self.fetcher.fetch(task.indices, self.draws)"),
+        (False, _LOADER, "task.is_collated.set()"),
+    ],
+    "persistent loader": [
+        (True, _LOADER, "waits = self.fetcher.collate is not None and self.fetcher.is_random"),
+        (False, _LOADER, "self._put(task)"),
+    ],
 }
 PROGRAM = """
     import json, sys

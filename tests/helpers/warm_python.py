@@ -6,9 +6,12 @@ Several times faster than a new process for each. For programs that do not depen
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from subprocess import CompletedProcess
+
+from tests.helpers.orphans import MARK
 
 __all__ = ["WarmPython"]
 
@@ -64,8 +67,9 @@ class WarmPython:
 
     def __init__(self, preparation: str, environment: dict[str, str]) -> None:
         command = [sys.executable, "-c", _SERVER, preparation]
+        mark = {MARK: os.environ[MARK]} if MARK in os.environ else {}
         self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, env={**environment, **mark}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def run(self, program: str, environment: dict[str, str], paths: list[str]) -> CompletedProcess[str]:

@@ -32,6 +32,7 @@ from dalify.base.errors import (
 )
 from dalify.pipeline import Pipeline, pipeline_def
 from dalify.pipeline.pipeline import parts_of
+from tests.helpers.endless_programs import session_of
 from tests.helpers.photo_pipelines import (
     BATCH_SIZE,
     EPOCH,
@@ -822,6 +823,50 @@ def test_a_program_that_is_killed_leaves_nothing(tmp_path: Path, method: str) ->
             time.sleep(0.02)
     left = (set(shared.iterdir()) if shared.is_dir() else set()) - before
     assert not [path for path in left if "dalify" in path.name or "psm" in path.name]
+
+
+STARTING = """
+import os, sys, time
+
+if __name__ != "__main__":  # a worker imports the program
+    os.write(1, b"imports\\n")
+    time.sleep(0.5)
+
+from dalify import fn, pipeline_def
+
+@pipeline_def(batch_size=2, num_threads=1, processes=2, py_start_method=sys.argv[1])
+def pipeline():
+    return fn.random.uniform(range=[0.0, 1.0], shape=[3]) + 0
+
+if __name__ == "__main__":
+    os.write(1, b"starts\\n")
+    pipe = pipeline()
+    pipe.build()
+    pipe.run()
+    os.write(1, b"is idle\\n")
+    time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("moment", ["starts", "imports", "is idle"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_end_with_a_program_that_is_killed_at_any_moment(tmp_path: Path, method: str, moment: str) -> None:
+    """A worker that imports the program ends after the import."""
+    if (method, moment) == ("fork", "imports"):
+        pytest.skip("forked workers import nothing")
+    program = tmp_path / "program.py"
+    program.write_text(STARTING)
+    with running(program, method) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != f"{moment}\n":
+            assert process.poll() is None
+        time.sleep(0.1 if moment == "starts" else 0.0)
+        process.kill()
+        process.wait(LIMIT_S)
+        deadline = time.monotonic() + LIMIT_S
+        while session_of(process.pid):
+            assert time.monotonic() < deadline, "workers stayed behind"
+            time.sleep(0.02)
 
 
 def test_a_forked_child_has_its_own_workers(photo_folder: Path, expected: list[Samples]) -> None:

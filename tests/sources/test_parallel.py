@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -644,5 +645,6 @@ def test_instances_of_local_classes_are_sent(make_pool):
 
 def test_many_tasks_do_not_block(make_pool):
     source = parallel_source(make_pool(3), lambda i: np.array([i]), batch_size=4, prefetch_queue_depth=700)
-    for iteration in itertools.islice(itertools.count(), 50):
-        assert source.next_batch()[0][0] == iteration
+    with closing(source):  # it has a file for each batch in advance
+        for iteration in itertools.islice(itertools.count(), 50):
+            assert source.next_batch()[0][0] == iteration

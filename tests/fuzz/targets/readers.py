@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import random
 import re
+import resource
 import shutil
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,12 @@ from tests.operators.readers.datasets import DATASETS
 __all__ = ["TARGETS"]
 
 _COUNT = 4
+_BATCH_SIZE = 3
 _RUNS = 3
+# So many samples are read one by one, for comparison; videos have more.
+_MAX_SINGLE = 24
+# To start worker processes takes longer than an input.
+_SHARE_WITH_PROCESSES = 0.05
 # Each call of a library in a helper process may take six seconds of processor time before it is an error.
 _SECONDS_OF_HELPERS = 90.0
 _POLICIES = (b"raise", b"skip", b"replace")
@@ -132,10 +139,22 @@ class ReaderTarget(Target):
         changed[":on_error"] = rng.choice(_POLICIES)
         if rng.random() < 0.3:
             changed[":way"] = rng.choice(list(self._ways)).encode()
+        changed.pop(":processes", None)
+        if rng.random() < _SHARE_WITH_PROCESSES:
+            changed[":processes"] = b"2"
         return changed
 
-    def _read(self, given: Input) -> list[Any]:
-        """Read some batches; returns the outputs, and raises the first error unless later ones are worse."""
+    def _read(self, given: Input, *, is_single: bool = False, processes: int = 0) -> list[Any]:
+        """Read some batches.
+
+        Args:
+            given: the input.
+            is_single: read each sample once, in a batch of its own.
+            processes: number of worker processes.
+
+        Returns:
+            the outputs or the error of each batch.
+        """
         self._count += 1
         folder = self._folder / f"{self._count}"
         for name, data in given.items():
@@ -144,12 +163,13 @@ class ReaderTarget(Target):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data.replace(_HERE, bytes(folder)))
         pipe = dalify.Pipeline(
-            batch_size=3,
+            batch_size=1 if is_single else _BATCH_SIZE,
             num_threads=1,
             prefetch_queue_depth=1,
             seed=1,
-            on_error=given[":on_error"].decode(),
+            on_error="raise" if is_single else given[":on_error"].decode(),
             device_id=None,
+            processes=processes,
         )
         found: list[Any] = []
         try:
@@ -159,7 +179,8 @@ class ReaderTarget(Target):
                 made = list(made.values()) if isinstance(made, dict) else made
                 pipe.set_outputs(*(made if isinstance(made, (tuple, list)) else (made,)))
             pipe.build()
-            for _ in range(_RUNS):
+            size: Any = pipe.epoch_size("reader")
+            for _ in range(min(size, _MAX_SINGLE) if is_single else _RUNS):
                 try:
                     found.append(bytes_of(pipe.run()))
                 except Exception as error:
@@ -178,7 +199,61 @@ class ReaderTarget(Target):
             return of_error(error, _is_named(error, names))
         outcomes = [of_error(item, _is_named(item, names)) for item in found if isinstance(item, Exception)]
         worst = [item for item in outcomes if item.is_finding]
-        return worst[0] if worst else outcomes[0] if outcomes else OK
+        if worst:
+            return worst[0]
+        wrong = self._cost(given, found) if given[":on_error"] != b"raise" else ""
+        if not wrong and given.get(":processes"):
+            wrong = self._in_processes(given, found)
+        if wrong:
+            return Outcome("wrong", "Different", wrong)
+        return outcomes[0] if outcomes else OK
+
+    def _cost(self, given: Input, found: list[Any]) -> str:
+        """Return what a damaged sample costs besides itself, in a run that skips or replaces it; "" if nothing."""
+        policy = given[":on_error"].decode()
+        failed = [item for item in found if isinstance(item, Exception)]
+        try:
+            single = self._read(given, is_single=True)
+        except DalifyError:  # a video that cannot be opened
+            changed = [name for name, data in self._good.items() if given.get(name) != data]
+            is_one = len(changed) == 1 and not changed[0].endswith(".txt")
+            return f"on_error='{policy}' raises an error: {failed[0]}" if failed and is_one else ""
+        if len(single) >= _MAX_SINGLE:
+            return ""
+        good = [item for item in single if not isinstance(item, Exception)]
+        kinds = {tuple((output[0].dtype.str, output[0].ndim) for output in item) for item in good}
+        if (
+            not good or len(kinds) > 1
+        ):  # all are bad, or samples make no batch: those that differ from the first are bad
+            return ""
+        if failed:
+            return (
+                f"on_error='{policy}' raises an error although {len(good)} of {len(single)} samples can be read: "
+                + (f"{type(failed[0]).__name__}: {failed[0]}")
+            )
+        is_in_order = not any("shuffle" in name for name in self._ways[given[":way"].decode()])
+        for place in range(_BATCH_SIZE * len(found)):
+            number = place % len(single)
+            sample = [[output[place % _BATCH_SIZE]] for output in found[place // _BATCH_SIZE]]
+            if policy == "skip" and not any(same_outputs(sample, item) for item in good):
+                return f"on_error='skip': sample {place} is none of the samples that can be read"
+            if policy == "skip" or not is_in_order or isinstance(single[number], Exception):
+                continue
+            if not same_outputs(sample, single[number]):
+                return f"on_error='replace': sample {place} can be read, and was changed"
+        return ""
+
+    def _in_processes(self, given: Input, found: list[Any]) -> str:
+        """Return how worker processes change the result; "" if they do not."""
+        with _any_address_space():  # the input has been read with the limit already
+            again = self._read(given, processes=int(given[":processes"]))
+        for number, (one, other) in enumerate(zip(found, again, strict=True)):
+            if isinstance(one, Exception) or isinstance(other, Exception):
+                if _described(one) != _described(other):
+                    return f"batch {number} of processes is {_described(other)}, and {_described(one)} of threads"
+            elif not same_outputs(one, other):
+                return f"batch {number} of processes is another one"
+        return ""
 
     def check(self) -> Outcome:
         """Read the good data again."""
@@ -190,6 +265,24 @@ class ReaderTarget(Target):
                 if not isinstance(other, Exception) and not same_outputs(one, other):
                     return Outcome("wrong", "Different", f"good files give another result: {way.decode()}")
         return OK
+
+
+@contextmanager
+def _any_address_space() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _described(item: Any) -> str:
+    """Return class and message of an error, without folders."""
+    if not isinstance(item, Exception):
+        return "a batch"
+    message = item.message if isinstance(item, DalifyError) else str(item)
+    return f"{type(item).__name__}: {re.sub(r'/[^ ]*/', '', message)}"
 
 
 def _is_named(error: Exception, names: list[str]) -> bool:
@@ -225,7 +318,7 @@ def _numpy_list(folder: Path, count: int) -> Arguments:
 
 def _videos(folder: Path, count: int, parts: tuple[str, str] = ("0 0.2", "0.04 0.24")) -> Arguments:
     for number, (suffix, (_, make)) in enumerate(list(VIDEOS.items())[:count]):
-        (folder / f"{number}.{suffix}").write_bytes(make()[0])
+        (folder / f"{number}.{suffix}").write_bytes(make()[-1])
     lines = [f"{folder}/0.mp4 3", f"{folder}/1.mkv 1 {parts[0]}", f"{folder}/2.avi 2 {parts[1]}", f"{folder}/3.webm 0"]
     (folder / "list.txt").write_text("\n".join(lines) + "\n")
     return {"file_list": str(folder / "list.txt"), "sequence_length": 3}

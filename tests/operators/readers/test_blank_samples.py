@@ -150,6 +150,30 @@ def test_where_nothing_can_be_read_no_blank_sample_is_made(tmp_path: Path) -> No
     for number in range(COUNT):
         (tmp_path / f"{number}.npy").write_bytes(b"no array")
     pipe = _pipeline("readers.numpy", {"file_root": str(tmp_path)})
-    with pytest.raises(ReaderError, match=r"none of 20 other samples can be read either") as caught:
+    with pytest.raises(ReaderError, match=rf"none of {COUNT - 1} other samples can be read either") as caught:
         pipe.run()
     assert "0.npy" in str(caught.value)
+
+
+@pytest.mark.parametrize("good", range(8))
+def test_any_good_sample_of_a_small_dataset_is_found(tmp_path: Path, good: int) -> None:
+    """Also at a distance that is not a power of two."""
+    for number in range(8):
+        (tmp_path / f"{number}.npy").write_bytes(b"no array")
+    np.save(tmp_path / f"{good}.npy", np.arange(3))
+    pipe = dalify.Pipeline(batch_size=8, num_threads=1, prefetch_queue_depth=1, on_error="replace")
+    with pipe:
+        pipe.set_outputs(dalify.fn.readers.numpy(file_root=str(tmp_path)))
+    pipe.build()
+    (output,) = pipe.run()
+    found = [np.array(output.at(number)).tolist() for number in range(8)]
+    assert found == [[0, 1, 2] if number == good else [0, 0, 0] for number in range(8)]
+    pipe.close()
+
+
+def test_the_only_sample_has_no_blank(tmp_path: Path) -> None:
+    (tmp_path / "0.npy").write_bytes(b"no array")
+    pipe = _pipeline("readers.numpy", {"file_root": str(tmp_path)})
+    with pytest.raises(ReaderError, match=r"there is no other sample, so the type of a blank sample is unknown"):
+        pipe.run()
+    pipe.close()

@@ -11,6 +11,7 @@ import torch
 
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from dalify.plugin.pytorch.dropin.iterators import _Worker
 from tests.helpers.programs import finished
 from tests.helpers.torchvision_import import import_torchvision
 from tests.plugin.dropin.torch_reference import TorchLoader, cifar, datasets, photos, same, seed
@@ -132,3 +133,31 @@ def test_a_program_ends_while_batches_are_computed(persistent):
     next(batches)
     """
     assert finished(program) == (0, "", "")
+
+
+@pytest.mark.parametrize("is_persistent", [False, True])
+def test_a_thread_that_fails_between_batches(is_persistent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its batches are errors, those of other threads are not, and the next epoch has new threads."""
+    original = _Worker._run
+    failures = [MemoryError("no memory")]
+
+    def fails_once(worker: _Worker) -> None:
+        if worker.number == 1 and failures:
+            raise failures.pop()
+        original(worker)
+
+    monkeypatch.setattr(_Worker, "_run", fails_once)
+    data = cifar(v1.ToTensor())
+    loader = DataLoader(data, 4, num_workers=2, persistent_workers=is_persistent)
+    batches = iter(loader)
+    found: list[Any] = []
+    for _ in range(4):
+        try:
+            found.append(next(batches)[1].tolist())
+        except RuntimeError as error:
+            found.append(str(error))
+    failed = "a thread of the DataLoader failed: MemoryError('no memory')"
+    labels = [data.targets[4 * number : 4 * number + 4] for number in range(4)]
+    assert found == [labels[0], failed, labels[2], failed]
+    del batches
+    assert [batch[1].tolist() for batch in loader][:4] == labels

@@ -12,8 +12,8 @@ import random
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from dalify.base.fork_gate import working
 from dalify.base.fork_hook import Owner
-from dalify.base.interrupts import Completion, kept_interrupts
+from dalify.base.interrupts import Completion, deferred_interrupts, kept_interrupts
 from dalify.base.threads import ends_with_program, start_thread
 from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -53,6 +53,17 @@ class CallerIterator(_BaseDataLoaderIter):
         return _utils.pin_memory.pin_memory(data, self._pin_memory_device) if self._pin_memory else data
 
 
+class _Failure(NamedTuple):
+    """Stands for a batch that a thread could not compute, not even to an error."""
+
+    error: BaseException | None
+
+    def reraise(self) -> None:
+        """Raise the error in the caller's thread."""
+        reason = "it has ended" if self.error is None else repr(self.error)
+        raise RuntimeError(f"a thread of the DataLoader failed: {reason}") from self.error
+
+
 class _Task:
     """One batch: computed by a thread, collected by the caller."""
 
@@ -61,6 +72,7 @@ class _Task:
         self.worker = worker
         self.data: Any = None
         self.failure: BaseException | None = None  # an error that could not be stored as data
+        self.is_sent = False
         self.is_computed = Completion()
         self.is_collated = Completion()
 
@@ -73,6 +85,8 @@ class _Worker:
         self.fetcher = fetcher
         self.tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self.is_closed = False
+        self.has_ended = False
+        self.failure: BaseException | None = None  # why the thread has ended
         generator = torch.Generator()
         generator.manual_seed(base_seed + number)
         self.draws = TorchDraws(generator, random.Random(base_seed + number))
@@ -84,6 +98,16 @@ class _Worker:
 
     def run(self) -> None:
         """Compute batches until the queue contains None; runs in the thread."""
+        try:
+            self._run()
+        except BaseException as error:  # no memory between two batches, for example
+            self.failure = error
+        finally:
+            # Before the queue is emptied: who puts a batch into it later, sees this.
+            self.has_ended = True
+            self._fail_rest()
+
+    def _run(self) -> None:
         # A collate function may draw from the generators, so the samples of the next batch must wait for it.
         waits = self.fetcher.collate is not None and self.fetcher.is_random
         while not self.is_closed:
@@ -101,6 +125,14 @@ class _Worker:
                     task.failure = error
                     task.is_computed.set()
             del task
+
+    def _fail_rest(self) -> None:
+        """Wake who waits for batches that are not computed."""
+        with suppress(queue.Empty):
+            while True:
+                task = self.tasks.get_nowait()
+                if task is not None:
+                    task.is_computed.set()
 
     def _computed(self, task: _Task) -> Any:
         try:
@@ -166,7 +198,8 @@ class ThreadIterator(_BaseDataLoaderIter):
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
-        if not self._owner.is_this_process:  # a forked child begins an epoch of a loader with persistent workers
+        # A loader with persistent workers begins an epoch in a forked child, or after one of its threads has failed.
+        if not first_iter and (not self._owner.is_this_process or any(worker.has_ended for worker in self._workers)):
             loader._iterator = ThreadIterator(loader, self._fetcher)
             return
         # Batches in progress are finished first, as by torch's persistent workers: they may draw random numbers.
@@ -182,11 +215,16 @@ class ThreadIterator(_BaseDataLoaderIter):
             indices = self._next_index()
         except StopIteration:
             return
-        worker = self._workers[self._sent % self._num_workers]
-        task = _Task(indices, worker)
-        self._tasks[self._sent] = task
-        self._sent += 1
-        worker.tasks.put(task)
+        task = _Task(indices, self._workers[self._sent % self._num_workers])
+        with deferred_interrupts():
+            self._tasks[self._sent] = task
+            self._sent += 1
+            self._put(task)
+
+    @staticmethod
+    def _put(task: _Task) -> None:
+        task.worker.tasks.put(task)
+        task.is_sent = True
 
     def _collect(self, task: _Task) -> Any:
         """Wait for a batch and call the user's collate function."""
@@ -194,13 +232,14 @@ class ThreadIterator(_BaseDataLoaderIter):
             raise RuntimeError(
                 "this iterator of the DataLoader was created in another process; create one in this process"
             )
-        if not task.is_computed.wait(self._timeout or None):
+        if not task.is_sent:  # an error came between
+            self._put(task)
+        if not task.worker.has_ended and not task.is_computed.wait(self._timeout or None):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
-        data = task.data
-        if task.failure is not None:
-            task.is_collated.set()
-            raise RuntimeError(f"a thread of the DataLoader failed: {task.failure!r}") from task.failure
-        if self._fetcher.collate is not None and not isinstance(data, ExceptionWrapper):
+        data: Any = task.data
+        if task.failure is not None or data is None:
+            data = _Failure(task.failure or task.worker.failure)
+        if self._fetcher.collate is not None and not isinstance(data, (ExceptionWrapper, _Failure)):
             try:
                 with task.worker.active_generators():
                     data = self._fetcher.collate(data)
@@ -218,6 +257,6 @@ class ThreadIterator(_BaseDataLoaderIter):
         del self._tasks[self._received]
         self._received += 1
         self._send_next()
-        if isinstance(data, ExceptionWrapper):
+        if isinstance(data, (ExceptionWrapper, _Failure)):
             data.reraise()
         return _utils.pin_memory.pin_memory(data, self._pin_memory_device) if self._pin_memory else data
