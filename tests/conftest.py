@@ -22,6 +22,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # Where torch's CPU device emulates a GPU, tests run the kernels of the GPU.
 os.environ.setdefault("DALIFY_EMULATED_KERNELS", "torch")
+# While they wait for work, threads of torch would otherwise occupy processors that other processes of pytest need.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 PROJECT = Path(__file__).parent.parent
 
