@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,7 +34,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """End the processes that a test has started when it fails, and so did not end itself."""
     report = yield
     if report.failed and call.when == "call":
-        end_children_since(call.start)
+        with suppress(OSError):  # a fixture may still limit the number of open files; an error would end pytest
+            end_children_since(call.start)
     return report
 
 
