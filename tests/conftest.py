@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # Where torch's CPU device emulates a GPU, tests run the kernels of the GPU.
 os.environ.setdefault("DALIFY_EMULATED_KERNELS", "torch")
+# While they wait for work, threads of torch would otherwise occupy processors that other processes of pytest need.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 PROJECT = Path(__file__).parent.parent
 
@@ -37,7 +40,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """End the processes that a test has started when it fails, and so did not end itself."""
     report = yield
     if report.failed and call.when == "call":
-        end_children_since(call.start)
+        with suppress(OSError):  # a fixture may still limit the number of open files; an error would end pytest
+            end_children_since(call.start)
     return report
 
 

@@ -17,7 +17,7 @@ import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["PROJECT", "main", "put_below", "run_in_project"]
+__all__ = ["PROJECT", "main", "pip_install", "put_below", "run_in_project"]
 
 PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / ".venv-frameworks"
@@ -46,12 +46,13 @@ def install(name: str) -> str | None:
     wanted = CONSTRAINTS.read_text() + sysconfig.get_paths()["purelib"]
     if mark.is_file() and mark.read_text() == wanted:
         return None
-    venv.create(FOLDER / name, with_pip=True, clear=True)
+    venv.create(FOLDER / name, clear=True)
     put_below(python_of(name))
-    command = [python_of(name), "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--retries", "1"]
+    # Processes of Ray start at the same time: each would compile the same modules.
+    pip = pip_install(python_of(name), is_compiled=name == "ray")
     try:
         done = subprocess.run(
-            [*command, "--no-warn-conflicts", "-c", CONSTRAINTS, *PACKAGES[name]],
+            [*pip, "-c", CONSTRAINTS, *PACKAGES[name]],
             capture_output=True,
             text=True,
             timeout=INSTALL_SECONDS,
@@ -63,6 +64,18 @@ def install(name: str) -> str | None:
         return (errors or done.stderr.splitlines() or ["pip failed"])[-1]
     mark.write_text(wanted)
     return None
+
+
+def pip_install(python: Path, *, is_compiled: bool = False) -> list[str | Path]:
+    """Return the command that installs in an environment of this Python, which needs no pip of its own.
+
+    Args:
+        python: interpreter of the environment.
+        is_compiled: compile all modules now. Otherwise they are compiled when they are first imported; most never are.
+    """
+    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--quiet"]
+    options = ["--no-warn-conflicts", "--retries", "1", *([] if is_compiled else ["--no-compile"])]
+    return [*pip, "install", *options]
 
 
 def put_below(python: Path) -> None:

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import time
 import tomllib
+import venv
 from pathlib import Path
 
-from tests.helpers.framework_environments import PROJECT, put_below, run_in_project
+from tests.helpers.framework_environments import PROJECT, pip_install, put_below, run_in_project
 
 __all__ = ["main"]
 
@@ -58,41 +59,42 @@ def newest_python() -> str | None:
     return None
 
 
-def create(name: str, python: str, packages: list[str], *options: str) -> Path:
-    """Return the interpreter of a new environment with packages.
+def python_of(name: str) -> Path:
+    """Return the interpreter of an environment."""
+    return FOLDER / name / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
-    Args:
-        name: name of the environment.
-        python: interpreter to create it with.
-        packages: requirements.
-        options: options of pip.
+
+def lowest() -> Path:
+    """Return an interpreter with the lowest versions; other packages are those of ``.venv``.
 
     Raises:
         CalledProcessError: the environment cannot be created.
     """
-    folder = FOLDER / name
-    created = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    subprocess.run([python, "-m", "venv", "--clear", folder], check=True, capture_output=True, text=True)
-    pip = [created, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--retries", "1"]
-    subprocess.run([*pip, *options, *packages], check=True, capture_output=True, text=True)
-    return created
-
-
-def lowest() -> Path:
-    """Return an interpreter with the lowest versions; other packages are those of ``.venv``."""
     packages = [f"{name}=={version}" for name, version in dependencies().items() if name != "torch"]
-    created = create("lowest", sys.executable, packages, "--no-warn-conflicts")
+    created = python_of("lowest")
+    venv.create(FOLDER / "lowest", clear=True)
+    subprocess.run([*pip_install(created), *packages], check=True, capture_output=True, text=True)
     put_below(created)
     return created
 
 
 def newest() -> Path | None:
-    """Return an interpreter of the newest Python with the dependencies except for torch; None if this one is newest."""
+    """Return an interpreter of the newest Python with the dependencies except for torch; None if this one is newest.
+
+    Raises:
+        CalledProcessError: the environment cannot be created.
+    """
     python = newest_python()
     if python is None:
         return None
     packages = [name for name in dependencies() if name != "torch"]
-    return create("newest", python, [*packages, *NEWEST_PACKAGES, *TEST_PACKAGES], "-c", str(CONSTRAINTS))
+    created = python_of("newest")
+    # With its own pip: that of another Python may not run with a newer one.
+    subprocess.run([python, "-m", "venv", "--clear", FOLDER / "newest"], check=True, capture_output=True, text=True)
+    pip = [created, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--retries", "1"]
+    packages += [*NEWEST_PACKAGES, *TEST_PACKAGES]
+    subprocess.run([*pip, "-c", CONSTRAINTS, *packages], check=True, capture_output=True, text=True)
+    return created
 
 
 def check(name: str, python: Path, tests: list[str]) -> bool:
