@@ -64,13 +64,16 @@ class _Failure(NamedTuple):
         raise RuntimeError(f"a thread of the DataLoader failed: {reason}") from self.error
 
 
+_NOT_COMPUTED = object()  # a dataset may return None
+
+
 class _Task:
     """One batch: computed by a thread, collected by the caller."""
 
     def __init__(self, indices: Any, worker: _Worker) -> None:
         self.indices = indices
         self.worker = worker
-        self.data: Any = None
+        self.data: Any = _NOT_COMPUTED
         self.failure: BaseException | None = None  # an error that could not be stored as data
         self.is_sent = False
         self.is_computed = Completion()
@@ -237,7 +240,7 @@ class ThreadIterator(_BaseDataLoaderIter):
         if not task.worker.has_ended and not task.is_computed.wait(self._timeout or None):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         data: Any = task.data
-        if task.failure is not None or data is None:
+        if task.failure is not None or data is _NOT_COMPUTED:
             data = _Failure(task.failure or task.worker.failure)
         if self._fetcher.collate is not None and not isinstance(data, (ExceptionWrapper, _Failure)):
             try:
