@@ -21,7 +21,7 @@ from dalify.executor.step_call import StepCall
 from dalify.executor.step_function import StepFunction
 from dalify.executor.steps import note_sample
 from dalify.executor.values import constant_array
-from dalify.graph import Node
+from dalify.graph import Node, Role
 from dalify.kernels.random.scalar_draws import ScalarDraw
 from dalify.registry import RANDOM_STATE
 
@@ -63,9 +63,16 @@ class SamplesStep(KernelStep):
         # If `prepare` depends only on shapes and constants, its result is cached for chunks of equal shapes.
         prepare = operator.prepare_function
         varying = {name for name, argument in self._arguments.items() if argument.slot is not None}
+        # Inputs with values that may differ between chunks.
+        varying_inputs = {
+            item.name
+            for item, edge in zip(operator.inputs, node.inputs, strict=False)
+            if edge is not None and edge.node.role is not Role.LITERAL
+        }
         self._prepares_once = (
             prepare is not None
-            and not prepare.reads_values
+            and prepare.value_inputs is not None
+            and not varying_inputs & {*prepare.value_inputs}
             and "draws" not in prepare.names
             and not varying & {*prepare.names}
         )

@@ -122,7 +122,7 @@ def _repeated(axes: tuple[int, ...], count: int) -> np.ndarray:
     return np.tile(axes, (count, 1))
 
 
-@slice.prepare
+@slice.geometry_unless("anchor", "shape_input")
 def slice_windows(
     data: Batch,
     anchor: Batch | None,

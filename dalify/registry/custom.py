@@ -87,11 +87,11 @@ class CustomOperator(KernelOperator):
         return function
 
     def _attach_prepare(
-        self, function: Callable[..., dict[str, Any]], reads_values: bool
+        self, function: Callable[..., dict[str, Any]], value_inputs: tuple[str, ...] | None
     ) -> Callable[..., dict[str, Any]]:
         if self.kernels:
             raise _invalid(f"attach the prepare function of {self.public_name} before its kernels.", _line(function))
-        return super()._attach_prepare(function, reads_values)
+        return super()._attach_prepare(function, value_inputs)
 
     def apply_rule(self, specs: Sequence[Spec | None], arguments: Mapping[str, Any]) -> tuple[Spec, ...]:
         """Return the specs of the outputs; see `Operator.apply_rule`.
@@ -266,7 +266,7 @@ class CustomOperator(KernelOperator):
             return _imported, (self.__module__, self.__name__)
         options = {"outputs": self.outputs, "allocating": self.is_allocating, "random": self.is_random}
         kernels = {device: inspect.unwrap(kernel.function) for device, kernel in self.kernels.items()}
-        prepare = self.prepare_function and (self.prepare_function.function, self.prepare_function.reads_values)
+        prepare = self.prepare_function and (self.prepare_function.function, self.prepare_function.value_inputs)
         # Evaluated: a function that is pickled by value has no names that only its annotations use.
         hints = typing.get_type_hints(self.rule, include_extras=True)
         return _rebuilt, (self.rule, hints, self.name, options, prepare, kernels)
@@ -281,7 +281,7 @@ def _rebuilt(
     hints: dict[str, Any],
     name: str,
     options: dict[str, Any],
-    prepare: tuple[Callable[..., dict[str, Any]], bool] | None,
+    prepare: tuple[Callable[..., dict[str, Any]], tuple[str, ...] | None] | None,
     kernels: dict[str, Callable[..., Any]],
 ) -> CustomOperator:
     """Return the registered operator if it is the same, otherwise an unregistered copy."""
@@ -291,7 +291,7 @@ def _rebuilt(
     rule.__annotations__ = hints
     made = CustomOperator(rule, name, **options)
     if prepare is not None:
-        attach = made.prepare if prepare[1] else made.geometry
+        attach = made.prepare if prepare[1] is None else made.geometry_unless(*prepare[1])
         attach(prepare[0])
     for device, function in kernels.items():
         (made.cpu if device == "cpu" else made.gpu)(function)

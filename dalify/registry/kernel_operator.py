@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import Any, Unpack
 
 import numpy as np
@@ -116,16 +116,19 @@ class PrepareFunction(OperatorFunction):
     """A function that runs before a kernel; see ``KernelOperator.prepare``.
 
     Attributes:
-        reads_values: whether its result depends on values; if not, it is attached by ``geometry``.
+        value_inputs: names of the inputs whose values it reads; None for all. See ``geometry``.
     """
 
-    __slots__ = ("reads_values",)
+    __slots__ = ("value_inputs",)
 
     def __init__(
-        self, function: Callable[..., Any], groups: Mapping[str, type[Parameters]], reads_values: bool
+        self,
+        function: Callable[..., Any],
+        groups: Mapping[str, type[Parameters]],
+        value_inputs: tuple[str, ...] | None,
     ) -> None:
         super().__init__(function, groups)
-        self.reads_values = reads_values
+        self.value_inputs = value_inputs
 
 
 class KernelOperator(Operator):
@@ -285,19 +288,28 @@ class KernelOperator(Operator):
         ``[N, ndim]``, a list of N shapes, or a tuple: one shape for all) replaces the shapes from the rule, except for
         outputs that are scalars. The key ``out_layout`` (a string) replaces the layout.
         """
-        return self._attach_prepare(function, reads_values=True)
+        return self._attach_prepare(function, None)
 
     def geometry(self, function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         """Attach a `prepare` function that depends only on shapes, types and arguments, not on values.
 
         Its result is cached for chunks of one shape with constant arguments.
         """
-        return self._attach_prepare(function, reads_values=False)
+        return self._attach_prepare(function, ())
+
+    def geometry_unless(
+        self, *value_inputs: str
+    ) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
+        """Attach a `prepare` function that reads values of the named inputs.
+
+        Without these inputs, or if they are constants, it is a `geometry`.
+        """
+        return partial(self._attach_prepare, value_inputs=value_inputs)
 
     def _attach_prepare(
-        self, function: Callable[..., dict[str, Any]], reads_values: bool
+        self, function: Callable[..., dict[str, Any]], value_inputs: tuple[str, ...] | None
     ) -> Callable[..., dict[str, Any]]:
-        self.prepare_function = PrepareFunction(function, self.groups, reads_values)
+        self.prepare_function = PrepareFunction(function, self.groups, value_inputs)
         return function
 
     def scalar_draw(self, function: Callable[..., Any]) -> Callable[..., Any]:

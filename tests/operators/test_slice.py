@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dalify import fn, pipeline_def, types
 from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError
 from tests.helpers.one_operator import assert_equals_dali, run_dalify
 from tests.helpers.real_dali import Each
@@ -94,3 +95,30 @@ def test_repeated_axes(names):
         run_dalify("slice", IMAGES, layouts="HWC", start=[1, 1], **names)
     with pytest.raises(ArgumentValueError, match="axes must not be repeated"):
         run_dalify("slice", IMAGES, coordinates, coordinates, layouts=["HWC", "", ""], **names)
+
+
+@pytest.mark.parametrize("how", ["arguments", "constant inputs", "inputs", "varying argument"])
+def test_windows_follow_shapes_and_values_of_each_batch(how: str) -> None:
+    """Windows are cached only for the same shapes, and not if they depend on values."""
+    shapes = [(8, 6), (8, 6), (5, 7), (8, 6), (4, 4)]
+    batches = [[RANDOM.integers(0, 256, (*shape, 3), dtype=np.uint8) for _ in range(4)] for shape in shapes]
+    is_constant = how in ("arguments", "constant inputs")
+    firsts = [np.int64([1, 1, 1, 1]) if is_constant else (np.arange(4) + n) % 3 for n in range(len(shapes))]
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def pipeline():
+        images = fn.external_source(batches, batch=True, cycle="quiet", layout="HWC")
+        starts = fn.external_source([list(first[:, None]) for first in firsts], batch=True, cycle="quiet")
+        if how == "arguments":
+            return fn.slice(images, start=[1], shape=[2], axes=[0])
+        if how == "constant inputs":
+            return fn.slice(images, 1, 2, axes=[0])
+        if how == "inputs":
+            return fn.slice(images, starts, np.int64([2]), axes=[0])
+        return fn.slice(images, start=fn.cast(starts, dtype=types.INT32), shape=[2], axes=[0])
+
+    pipe = pipeline()
+    for images, first in zip(batches * 2, firsts * 2, strict=True):
+        (sliced,) = pipe.run()
+        for sample, (image, row) in enumerate(zip(images, first, strict=True)):
+            np.testing.assert_array_equal(sliced.at(sample), image[row : row + 2])
