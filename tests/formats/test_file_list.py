@@ -209,8 +209,14 @@ def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     path.write_text("a.jpg 3\r\n", encoding="utf-8-sig", newline="")
     (entry,) = files_of_list(str(path))
     assert (Path(entry.path).name, entry.label) == ("a.jpg", 3)
-    path.write_text("a.jpg 3\n", encoding="utf-16")
-    with pytest.raises(ReaderError, match=r"(?s)list\.txt' is encoded in UTF-16.*Save it in UTF-8"):
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16-BE", "UTF-32", "UTF-32-BE"])
+def test_other_encodings_are_refused_by_name(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("\ufeffa.jpg 3\n" if encoding.endswith("BE") else "a.jpg 3\n", encoding=encoding)
+    name = encoding.removesuffix("-BE")
+    with pytest.raises(ReaderError, match=rf"(?s)list\.txt' is encoded in {name}.*Save it in UTF-8"):
         files_of_list(str(path))
 
 

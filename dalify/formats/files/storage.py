@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import os
 import random
@@ -146,11 +147,12 @@ def read_text(path: str, what: str) -> str:
     """Return the contents of a text file, UTF-8, local or remote. A byte order mark at its start is omitted.
 
     Raises:
-        ReaderError: the file is absent, cannot be read, or is encoded in UTF-16.
+        ReaderError: the file is absent, cannot be read, or is encoded in UTF-16 or UTF-32.
     """
     contents = read(path).tobytes() if is_remote(path) else read_copy(path, what)
-    if contents.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ReaderError(f"{what} {path!r} is encoded in UTF-16.", hint="Save it in UTF-8.")
+    if contents.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        encoding = "UTF-32" if contents.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) else "UTF-16"
+        raise ReaderError(f"{what} {path!r} is encoded in {encoding}.", hint="Save it in UTF-8.")
     return contents.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -68,7 +68,8 @@ def check_crop_arguments(
         )
     if separate[1] != separate[2]:
         raise ArgumentValueError(
-            "crop_h and crop_w must be used together.", hint="Or use crop=[height, width], where 0 is the whole extent."
+            "crop_h and crop_w must be used together; 0 is the same as no value.",
+            hint="Or use crop=[height, width], where 0 is the whole extent.",
         )
     if isinstance(crop, (tuple, list)) and len(crop) not in (2, 3):
         raise ArgumentValueError(f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint=_EXAMPLE)
