@@ -182,7 +182,7 @@ class ArgumentValueError(DalifyError, ValueError, RuntimeError, TypeError):
 
 
 class ArgumentRangeError(ArgumentValueError, OverflowError):
-    """An argument that does not fit the integers of an operator, such as infinity."""
+    """A number that the integer type of an argument cannot represent, such as infinity."""
 
 
 class MissingKeyError(ArgumentValueError, KeyError):

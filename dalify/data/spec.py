@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.base.errors import LayoutError
+from dalify.base.errors import DTypeError, LayoutError
 from dalify.data.dtypes import DALIDataType
 
 __all__ = ["Spec"]
@@ -70,6 +70,14 @@ class Spec:
     def is_known(self) -> bool:
         """Whether type, dimensions and layout are all known."""
         return self.dtype is not None and self.ndim is not None and self.layout is not None
+
+    def check_dtype(self, wanted: DALIDataType) -> None:
+        """Raise a DTypeError if the element type is known and not the wanted one."""
+        if self.dtype not in (None, wanted):
+            raise DTypeError(
+                f"the input must have {wanted.numpy.name} elements; got {self.dtype!s}.",
+                hint=f"Convert it: fn.cast(x, dtype=types.{wanted.name}).",
+            )
 
     def axis(self, letter: str) -> int:
         """Return the position of a dimension by its letter.

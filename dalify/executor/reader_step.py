@@ -28,7 +28,7 @@ from dalify.registry import Reader
 __all__ = ["ReaderStep"]
 
 _SMALL_BYTES = 1024
-# A blank sample has the dtype of a good one, which is searched in so many samples.
+# Maximum number of samples that are read to find one whose dtype a blank sample can have.
 _MAX_OTHERS = 20
 
 
@@ -215,7 +215,10 @@ class ReaderStep(Step):
 
 
 def _others(number: int, count: int) -> list[int]:
-    """Return samples to try instead of a bad one: at doubling distances, because a row group may be damaged; others."""
+    """Return the samples whose dtype a blank sample may have, in the order in which to read them.
+
+    First at doubling distances from the bad sample, because a whole row group may be damaged, then its neighbors.
+    """
     doubling = [1 << power for power in range(min(_MAX_OTHERS, (count - 1).bit_length()))]
     distances = dict.fromkeys([*doubling, *range(1, min(count, _MAX_OTHERS + 1))])
     return [(number + distance) % count for distance in list(distances)[:_MAX_OTHERS]]

@@ -61,7 +61,7 @@ def to_json(graph: Graph) -> dict[str, Any]:
                     line=node.line,
                     operator=node.operator.public_name,
                     hint="Only graphs of operators with plain arguments can be serialized; feed data with "
-                    "feed_input instead of a callback. A source with a name is left out.",
+                    "feed_input instead of a callback. If the source has a name, its callback is left out.",
                 ) from None
         return {
             "operator": node.operator.name,

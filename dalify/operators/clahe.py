@@ -8,7 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import columns_at
 from dalify.data import DALIDataType, DeviceSamples, Samples
@@ -62,8 +62,7 @@ def clahe(
         >>> images = fn.clahe(images, tiles_x=8, tiles_y=8, clip_limit=2.0)  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, ("HWC",)))
-    if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
+    x.check_dtype(DALIDataType.UINT8)
     if x.shape is not None and x.shape[-1] not in (1, 3):
         raise ShapeError(f"the input must have 1 or 3 channels; got {x.shape[-1]}.")
     if tiles_x < 1 or tiles_y < 1 or not clip_limit > 0:

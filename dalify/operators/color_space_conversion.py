@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, DALIImageType, DeviceSamples, Samples
 from dalify.kernels.arrays.joined import copy_samples
@@ -91,8 +91,7 @@ def color_space_conversion(x: Spec, /, *, image_type: DALIImageType, output_type
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     if image_type not in _CHANNELS or output_type not in _CHANNELS:
         raise ArgumentValueError("image_type and output_type must be RGB, BGR, GRAY or YCbCr, not ANY_DATA.")
-    if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
+    x.check_dtype(DALIDataType.UINT8)
     if x.shape is None:
         return x
     if x.shape[-1] != _CHANNELS[image_type]:

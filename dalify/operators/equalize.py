@@ -7,7 +7,6 @@ import numpy as np
 
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
-from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.padding_torch import inside_torch, on_padded
@@ -39,8 +38,7 @@ def equalize(x: Spec, /) -> Spec:
         >>> images = fn.equalize(images)  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
-    if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
+    x.check_dtype(DALIDataType.UINT8)
     return x
 
 

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import simplejpeg
 
-from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
@@ -40,8 +40,7 @@ def jpeg_compression_distortion(x: Spec, /, *, quality: PerSampleOrFrame[int] = 
         >>> images = fn.jpeg_compression_distortion(images, quality=20)  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
-    if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
+    x.check_dtype(DALIDataType.UINT8)
     if x.shape is not None and x.shape[-1] != 3:
         raise ShapeError(f"the input must have 3 channels; got {x.shape[-1]}.")
     return x

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.gather import channel_fill, copy_windows
@@ -50,8 +50,7 @@ def paste(
         >>> images = fn.paste(images, ratio=1.5, fill_value=[104, 117, 123])  # doctest: +SKIP
     """
     x = x.replace(layout=visual_layout(x, ("HWC",)))
-    if x.dtype is not None and x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
+    x.check_dtype(DALIDataType.UINT8)
     if len(fill_value) not in (1, n_channels):
         raise ArgumentValueError(
             f"fill_value must be one number or one for each of the {n_channels} channels; got {len(fill_value)}."

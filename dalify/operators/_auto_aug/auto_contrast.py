@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
@@ -33,8 +32,7 @@ def auto_contrast(x: Spec, /) -> Spec:
         DTypeError: elements are not uint8.
     """
     visual_layout(x, _LAYOUTS)
-    if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
+    x.check_dtype(DALIDataType.UINT8)
     return x
 
 

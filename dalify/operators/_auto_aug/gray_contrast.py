@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.errors import DTypeError, ShapeError
+from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.convert import saturate_cast_torch
@@ -42,8 +42,7 @@ def gray_contrast(x: Spec, /, *, contrast: PerSample[float] = 1.0) -> Spec:
         ShapeError: neither 1 nor 3 channels.
     """
     visual_layout(x, _LAYOUTS)
-    if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
+    x.check_dtype(DALIDataType.UINT8)
     if x.shape is not None and x.shape[-1] not in _WEIGHTS:
         raise ShapeError(f"the input must have 1 or 3 channels; got {x.shape[-1]}.")
     return x

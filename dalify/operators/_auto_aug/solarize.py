@@ -6,7 +6,6 @@ import numpy as np
 
 from dalify.base.array_at import flat_at
 from dalify.base.compiling import njit
-from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
@@ -28,8 +27,7 @@ def solarize(x: Spec, /, *, threshold: PerSample[float] = 256.0) -> Spec:
     Raises:
         DTypeError: elements are not uint8.
     """
-    if x.dtype != DALIDataType.UINT8:
-        raise DTypeError(f"the input must have uint8 elements; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.UINT8)")
+    x.check_dtype(DALIDataType.UINT8)
     return x
 
 

@@ -30,9 +30,9 @@ __all__ = ["TARGETS"]
 _COUNT = 4
 _BATCH_SIZE = 3
 _RUNS = 3
-# So many samples are read one by one, for comparison; videos have more.
+# Maximum number of samples that are read one by one, for comparison; videos have more.
 _MAX_SINGLE = 24
-# To start worker processes takes longer than an input.
+# Few inputs, because starting worker processes takes longer than reading an input.
 _SHARE_WITH_PROCESSES = 0.05
 # Each call of a library in a helper process may take six seconds of processor time before it is an error.
 _SECONDS_OF_HELPERS = 90.0
@@ -222,14 +222,12 @@ class ReaderTarget(Target):
             return ""
         good = [item for item in single if not isinstance(item, Exception)]
         kinds = {tuple((output[0].dtype.str, output[0].ndim) for output in item) for item in good}
-        if (
-            not good or len(kinds) > 1
-        ):  # all are bad, or samples make no batch: those that differ from the first are bad
+        if len(kinds) != 1:  # no sample can be read, or they cannot form a batch, so that some are bad
             return ""
         if failed:
             return (
                 f"on_error='{policy}' raises an error although {len(good)} of {len(single)} samples can be read: "
-                + (f"{type(failed[0]).__name__}: {failed[0]}")
+                f"{type(failed[0]).__name__}: {failed[0]}"
             )
         is_in_order = not any("shuffle" in name for name in self._ways[given[":way"].decode()])
         for place in range(_BATCH_SIZE * len(found)):
@@ -252,7 +250,7 @@ class ReaderTarget(Target):
                 if _described(one) != _described(other):
                     return f"batch {number} of processes is {_described(other)}, and {_described(one)} of threads"
             elif not same_outputs(one, other):
-                return f"batch {number} of processes is another one"
+                return f"batch {number} of processes differs from that of threads"
         return ""
 
     def check(self) -> Outcome:

@@ -54,7 +54,7 @@ class CallerIterator(_BaseDataLoaderIter):
 
 
 class _Failure(NamedTuple):
-    """Stands for a batch that a thread could not compute, not even to an error."""
+    """A batch that a thread neither computed nor replaced by the error of a sample."""
 
     error: BaseException | None
 
@@ -106,7 +106,7 @@ class _Worker:
         except BaseException as error:  # no memory between two batches, for example
             self.failure = error
         finally:
-            # Before the queue is emptied: who puts a batch into it later, sees this.
+            # Set before the queue is emptied: a thread that adds a batch afterwards reads it and does not wait.
             self.has_ended = True
             self._fail_rest()
 
@@ -130,7 +130,7 @@ class _Worker:
             del task
 
     def _fail_rest(self) -> None:
-        """Wake who waits for batches that are not computed."""
+        """Wake up threads that wait for batches that will not be computed."""
         with suppress(queue.Empty):
             while True:
                 task = self.tasks.get_nowait()
@@ -235,7 +235,7 @@ class ThreadIterator(_BaseDataLoaderIter):
             raise RuntimeError(
                 "this iterator of the DataLoader was created in another process; create one in this process"
             )
-        if not task.is_sent:  # an error came between
+        if not task.is_sent:  # an error interrupted `_send_next` after the batch was numbered
             self._put(task)
         if not task.worker.has_ended and not task.is_computed.wait(self._timeout or None):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
