@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from torch.utils.data.dataloader import _DatasetKind
 
+from dalify.plugin.pytorch.dropin.collating import collates_as_torch
 from dalify.plugin.pytorch.dropin.datasets import find_sources
+from dalify.plugin.pytorch.dropin.gathering import samples_in_memory
 from dalify.plugin.pytorch.dropin.lowering import Lowered, check_settings, lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Reason
 from dalify.plugin.pytorch.dropin.sources import Source
@@ -18,6 +20,7 @@ __all__ = ["Choice", "choose"]
 # With torchvision's transforms of Pillow images, a thread holds the GIL for 40 % of its time (py-spy,
 # TrivialAugmentWide on photographs), so more threads would wait for each other.
 _THREADS_FOR_PYTHON = 4
+_NO_IMAGES = ("DS02", "DS03")
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,15 @@ class Choice:
     Attributes:
         mode: ``"full"``: dalify, in threads instead of workers; ``"hybrid"``: torch's loader with its workers, where
             dalify computes the supported part of each sample; ``"torch"``: torch's loader, unchanged.
-        sources: the sources of the samples; empty if torch reads them.
+        sources: the sources of the samples; empty if torch reads them, or they are in memory.
         reasons: the reasons against the mode ``"full"``.
+        in_memory: samples in arrays, see `samples_in_memory`; otherwise None.
     """
 
     mode: Literal["full", "hybrid", "torch"]
     sources: Mapping[int, Source] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
+    in_memory: Any = None
 
 
 def choose(loader: Any) -> Choice:
@@ -47,6 +52,13 @@ def choose(loader: Any) -> Choice:
         sources = find_sources(loader.dataset)
     except NotRecognizedError as error:
         reason = error.reason
+        samples = samples_in_memory(loader.dataset) if reason.code in _NO_IMAGES else None
+        if samples is not None:
+            reasons = _reasons_for_processes(loader, {})
+            if not collates_as_torch(loader):
+                hint = "Omit collate_fn to select whole batches."
+                reasons.append(Reason("the samples are in memory, and collate_fn needs them one by one", hint, "CO01"))
+            return Choice("torch", {}, tuple(reasons)) if reasons else Choice("full", {}, (), samples)
         hint = " ".join(filter(None, (reason.hint, _hint_for_transform(reason.code, loader.dataset))))
         return Choice("torch", {}, (reason._replace(hint=hint),))
     reasons = [source.plan.reason for source in sources.values() if source.plan.reason is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import operator
+from collections import UserDict
 from collections.abc import Collection, Mapping
 from copy import deepcopy
 from typing import Any
@@ -96,9 +97,15 @@ def copied_lists(dataset: Any, sources: Mapping[int, Source]) -> tuple[Any, dict
 
 
 class ChangeMonitor:
-    """Detects that the user has assigned other parts, transforms, parameters of transforms, or data."""
+    """Detects that the user has assigned other parts, transforms, parameters of transforms, or data.
 
-    def __init__(self, dataset: Any) -> None:
+    Args:
+        dataset: the dataset.
+        watches_all: whether to watch all attributes of the datasets, not only those of torchvision's datasets.
+    """
+
+    def __init__(self, dataset: Any, *, watches_all: bool = False) -> None:
+        self._watches_all = watches_all
         self._attributes: list[tuple[dict[str, Any], str, Any]] = []
         self._collections: list[tuple[Collection[Any], tuple[Any, ...]]] = []
         self._add_dataset(dataset)
@@ -111,14 +118,20 @@ class ChangeMonitor:
 
     def _add_dataset(self, dataset: Any) -> None:
         values = getattr(dataset, "__dict__", {})  # not getattr: a property may return another object each time
-        self._attributes += [(values, name, values.get(name)) for name in _WATCHED]
+        watched = tuple(values) if self._watches_all else _WATCHED
+        self._attributes += [(values, name, values.get(name)) for name in watched]
+        if self._watches_all:
+            self._collections.append((values, watched))
+            inner = [value.values() for value in values.values() if isinstance(value, dict | UserDict)]
+            self._collections += [(each, tuple(each)) for each in inner]
         self._add_transform(values.get("transform"))
         if isinstance(dataset, torch.utils.data.Subset):
             self._attributes.append((values, "dataset", dataset.dataset))
             self._add_dataset(dataset.dataset)
-        elif isinstance(dataset, torch.utils.data.ConcatDataset):
-            self._collections.append((dataset.datasets, tuple(dataset.datasets)))
-            for part in dataset.datasets:
+        elif isinstance(dataset, torch.utils.data.ConcatDataset | torch.utils.data.StackDataset):
+            parts: Any = dataset.datasets.values() if isinstance(dataset.datasets, dict) else dataset.datasets
+            self._collections.append((parts, tuple(parts)))
+            for part in parts:
                 self._add_dataset(part)
 
     def _add_transform(self, value: Any) -> None:

@@ -13,8 +13,10 @@ import torch.utils.data
 from dalify.base.errors import ArgumentValueError, NotAcceleratedError, option_error_text
 from dalify.plugin.pytorch.dropin.choice import Choice, choose
 from dalify.plugin.pytorch.dropin.collating import collates_as_torch
+from dalify.plugin.pytorch.dropin.columns import copied
 from dalify.plugin.pytorch.dropin.datasets import copied_lists
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
+from dalify.plugin.pytorch.dropin.gathering import ColumnFetcher, describe_columns
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset, torch_iterator
 from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterator
@@ -90,7 +92,11 @@ def explain(loader: Any) -> LoaderReport:
         loader: a ``torch.utils.data.DataLoader`` or an instance of a subclass.
     """
     choice = _choose(loader)
-    lines = [] if choice.sources else ["torch's DataLoader computes the batches"]
+    lines: list[str] = []
+    if choice.in_memory is not None:
+        lines.append(describe_columns(loader.dataset))
+    elif not choice.sources:
+        lines.append("torch's DataLoader computes the batches")
     lines += [f"{source.description}: {source.plan.describe()}" for source in choice.sources.values()]
     for reason in choice.reasons:
         lines.append(f"[{reason.code}] {reason.text}")
@@ -126,15 +132,25 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
     """
     choice = _choose(loader)
     if choice.mode == "full":
-        collate = None if collates_as_torch(loader) else NotedCollate(loader.collate_fn)
         if loader.num_workers == 0:
-            return CallerIterator(loader, Fetcher(loader.dataset, dict(choice.sources), collate))
+            return CallerIterator(loader, _fetcher(loader, choice))
         loader.check_worker_number_rationality()
-        return ThreadIterator(loader, Fetcher(*copied_lists(loader.dataset, choice.sources), collate))
+        return ThreadIterator(loader, _fetcher(loader, choice))
     if choice.mode == "hybrid":
         return torch_iterator(loader, get_iterator, AcceleratedDataset(loader.dataset))
     _report_fallback(loader, choice.reasons[0])
     return torch_iterator(loader, get_iterator, None)
+
+
+def _fetcher(loader: Any, choice: Choice) -> Fetcher:
+    """Return the fetcher of a loader in the mode ``"full"``; that of threads has copies of lists."""
+    has_copies = loader.num_workers > 0
+    if choice.in_memory is not None:
+        return ColumnFetcher(loader.dataset, copied(choice.in_memory) if has_copies else choice.in_memory)
+    collate = None if collates_as_torch(loader) else NotedCollate(loader.collate_fn)
+    if has_copies:
+        return Fetcher(*copied_lists(loader.dataset, choice.sources), collate)
+    return Fetcher(loader.dataset, dict(choice.sources), collate)
 
 
 def _report_fallback(loader: Any, reason: Reason) -> None:

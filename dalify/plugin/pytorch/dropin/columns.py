@@ -1,0 +1,143 @@
+"""The values of datasets in memory: a batch is one selection of rows for each array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import default_collate
+
+from dalify.plugin.pytorch.dropin.collating import image_pool
+
+__all__ = ["INDEX", "Column", "Picked", "collated", "copied", "is_column"]
+
+Positions = NDArray[np.int64]
+
+INDEX = object()
+"""In the place of a column: the index of the sample."""
+
+
+class _NoColumnError(Exception):
+    """The samples must be computed one by one."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One value of each sample.
+
+    Attributes:
+        values: tensor or array ``[samples, ...]``, or a list with a value for each sample.
+        functions: applied to the selected rows ``[batch, ...]`` one after the other. The first one for a list receives
+            a list.
+    """
+
+    values: Any
+    functions: tuple[Callable[[Any], Any], ...] = ()
+
+    def select(self, positions: Positions, group: Callable[[list[Any]], Any]) -> Any:
+        """Return the values of a batch in the form in which torch collates them; see `collated`."""
+        count = len(self.values)
+        if positions.min() < 0:
+            positions = np.where(positions < 0, positions + count, positions)
+        if positions.min() < 0 or positions.max() >= count:
+            raise _NoColumnError
+        rows: Any
+        if isinstance(self.values, list):
+            rows = list(map(self.values.__getitem__, positions.tolist()))
+        elif isinstance(self.values, torch.Tensor):
+            rows = _rows_of_tensor(self.values, positions)
+        else:
+            rows = _rows_of_array(self.values, positions)
+        for function in self.functions:
+            rows = function(rows)
+        if isinstance(rows, list):
+            return default_collate(group(rows))
+        return torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows.contiguous()
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The samples of a Subset.
+
+    Attributes:
+        indices: position of each sample in `samples`.
+        samples: the samples of the whole dataset: a column, `INDEX`, another `Picked`, or a tuple, list or dictionary
+            of these.
+    """
+
+    indices: Sequence[int]
+    samples: Any
+
+
+def _rows_of_array(values: NDArray[Any], positions: Positions) -> NDArray[Any]:
+    if not (values.flags.c_contiguous and values.flags.aligned):  # `take` would copy all values
+        return values[positions]
+    rows = image_pool.empty((len(positions), *values.shape[1:]), values.dtype)
+    return values.take(positions, 0, rows, "clip")  # the positions are valid; the other modes copy `rows` first
+
+
+def _rows_of_tensor(values: torch.Tensor, positions: Positions) -> torch.Tensor:
+    # NumPy uses one thread: torch would start a team of threads for each thread of the loader.
+    if values.dtype is torch.bfloat16:
+        return torch.from_numpy(_rows_of_array(values.view(torch.int16).numpy(), positions)).view(torch.bfloat16)
+    return torch.from_numpy(_rows_of_array(values.numpy(), positions))
+
+
+def is_column(values: Any) -> bool:
+    """Return whether rows of a value can be selected for a whole batch, with torch's results."""
+    if type(values) is torch.Tensor:
+        is_plain = values.layout is torch.strided and values.device.type == "cpu" and not values.is_quantized
+        if not is_plain or values.requires_grad or values.is_conj() or values.is_neg() or not values.ndim:
+            return False
+        try:
+            _rows_of_tensor(values[:0], np.empty(0, np.int64))
+        except TypeError:  # NumPy has no such dtype
+            return False
+        return True
+    if type(values) in (np.ndarray, np.memmap):
+        try:
+            torch.from_numpy(np.empty(0, values.dtype))
+        except (TypeError, ValueError):  # torch has no such dtype or byte order
+            return False
+        return values.ndim > 1 or (values.ndim == 1 and values.dtype != np.uint64)  # torch cannot collate such scalars
+    return type(values) is list
+
+
+def collated(samples: Any, positions: Positions, group: Callable[[list[Any]], Any] = list) -> Any:
+    """Return what torch's collate function returns for samples.
+
+    Args:
+        samples: see ``Picked.samples``.
+        positions: indices of the samples in the dataset, ``[batch]``, at least one.
+        group: tuple if the samples are elements of a tuple or a list: torch then returns their strings as a tuple.
+
+    Raises:
+        Exception: the samples must be computed one by one, for instance to raise the error of an index.
+    """
+    if isinstance(samples, Column):
+        return samples.select(positions, group)
+    if isinstance(samples, Picked):
+        picked = [samples.indices[position] for position in positions.tolist()]
+        if set(map(type, picked)) != {int}:
+            raise _NoColumnError
+        return collated(samples.samples, np.array(picked, np.int64), group)
+    if samples is INDEX:
+        return torch.from_numpy(positions.copy())
+    if isinstance(samples, dict):
+        return {name: collated(part, positions) for name, part in samples.items()}
+    return [collated(part, positions, tuple) for part in samples]
+
+
+def copied(samples: Any) -> Any:
+    """Return samples with copies of their lists, so that later changes by the user have no effect."""
+    if isinstance(samples, Column):
+        return Column(list(samples.values), samples.functions) if isinstance(samples.values, list) else samples
+    if isinstance(samples, Picked):
+        return Picked(list(samples.indices), copied(samples.samples))
+    if isinstance(samples, dict):
+        return {name: copied(part) for name, part in samples.items()}
+    return samples if samples is INDEX else type(samples)(map(copied, samples))

@@ -1,0 +1,380 @@
+"""Evaluates the ``__getitem__`` of a user's dataset for all samples of a batch at once.
+
+This is possible if it only returns rows of arrays, tensors and lists that are attributes of the dataset, for example::
+
+    def __getitem__(self, index):
+        image = torch.from_numpy(self.images[index]).float() / 255
+        if self.transform is not None:
+            image = self.transform(image)
+        return image, self.labels[index]
+
+for a dataset without a transform. The syntax tree is evaluated with symbols for the index and the rows; any statement
+or function that is not listed here ends the evaluation.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import operator
+from collections import UserDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import default_collate
+
+from dalify.plugin.pytorch.dropin.columns import INDEX, Column, is_column
+
+__all__ = ["samples_of_getitem"]
+
+_CASTS = frozenset({"bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short"})
+_FUNCTIONS = (isinstance, torch.as_tensor, torch.from_numpy, torch.is_tensor, torch.tensor)
+_OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+}  # fmt: skip
+
+
+class _NotEvaluatedError(Exception):
+    """The samples of a batch must be computed one by one."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A value that is the same for all samples."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A row of each sample.
+
+    Attributes:
+        column: the rows.
+        kind: ``torch.Tensor`` or ``np.ndarray``; list if each row is an element of a list.
+        ndim: number of dimensions of a row.
+    """
+
+    column: Column
+    kind: type
+    ndim: int
+
+    def then(self, function: Callable[[Any], Any], **changes: Any) -> _Rows:
+        """Return the results of a function of all rows of a batch, with other attributes."""
+        return replace(self, column=Column(self.column.values, (*self.column.functions, function)), **changes)
+
+
+def samples_of_getitem(dataset: Any) -> Any:
+    """Return the samples of a dataset in the form of ``Picked.samples``; None without a supported ``__getitem__``."""
+    kind = type(dataset)
+    function = inspect.getattr_static(kind, "__getitem__", None)
+    if not isinstance(function, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
+        return None
+    definition = _definition_of(function)
+    if definition is None:
+        return None
+    try:
+        return _finished(_Evaluation(dataset, function, definition.args.args).run(definition.body))
+    except _NotEvaluatedError:
+        return None
+
+
+@lru_cache(256)  # loaders need it for each epoch
+def _definition_of(function: FunctionType) -> ast.FunctionDef | None:
+    """Return the syntax tree of a method with an index; None without source code, and for other forms."""
+    code = function.__code__
+    if hasattr(function, "__wrapped__") or function.__closure__:
+        return None
+    try:
+        source = "".join(inspect.findsource(function)[0])
+        module = ast.parse(source)
+        # The file may have changed since it was imported.
+        if not any(_is_same(each, code) for each in _codes_in(compile(source, "", "exec", dont_inherit=True))):
+            return None
+    except (OSError, SyntaxError):
+        return None
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef) and (node.name, node.lineno) == (code.co_name, code.co_firstlineno):
+            return None if node.decorator_list or _is_long(node.args) else node
+    return None
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes_in(constant)
+
+
+def _is_same(first: CodeType, second: CodeType) -> bool:
+    if len(first.co_consts) != len(second.co_consts):
+        return False
+    for one, other in zip(first.co_consts, second.co_consts, strict=True):
+        are_codes = isinstance(one, CodeType) and isinstance(other, CodeType)
+        if not (_is_same(one, other) if are_codes else repr(one) == repr(other)):
+            return False
+    names = "co_qualname", "co_firstlineno", "co_code", "co_names", "co_varnames"
+    return all(getattr(first, name) == getattr(second, name) for name in names)
+
+
+def _is_long(arguments: ast.arguments) -> bool:
+    """Return whether a method has other parameters than itself and the index."""
+    others = arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg or arguments.defaults
+    return bool(others) or len(arguments.args) != 2
+
+
+def _finished(value: Any) -> Any:
+    """Return the samples of a value that ``__getitem__`` returns."""
+    if isinstance(value, _Rows):
+        return value.column
+    if isinstance(value, dict):
+        return {name: _finished(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(map(_finished, value))
+    if value is INDEX:
+        return INDEX
+    raise _NotEvaluatedError
+
+
+class _Evaluation:
+    """Evaluates the body of ``__getitem__``.
+
+    Values are `_Known`, `_Rows`, `INDEX`, and tuples, lists and dictionaries of these.
+
+    Args:
+        dataset: the dataset.
+        function: its method.
+        parameters: the names of the dataset and of the index.
+    """
+
+    def __init__(self, dataset: Any, function: FunctionType, parameters: list[ast.arg]) -> None:
+        self._dataset = dataset
+        self._globals = function.__globals__
+        self._names: dict[str, Any] = {parameters[0].arg: _Known(dataset), parameters[1].arg: INDEX}
+
+    def run(self, statements: list[ast.stmt]) -> Any:
+        """Return the value that the statements return; None if they return nothing."""
+        for statement in statements:
+            match statement:
+                case ast.Return(value=ast.expr() as value):
+                    return self._value(value)
+                case ast.Assign(targets=[target]):
+                    self._assign(target, self._value(statement.value))
+                case ast.AnnAssign(target=target, value=ast.expr() as value):
+                    self._assign(target, self._value(value))
+                case ast.If():
+                    test = self._value(statement.test)
+                    if not isinstance(test, _Known):
+                        raise _NotEvaluatedError
+                    found = self.run(statement.body if _truth(test.value) else statement.orelse)
+                    if found is not None:
+                        return found
+                case ast.Expr(value=ast.Constant()) | ast.Pass():
+                    pass
+                case _:
+                    raise _NotEvaluatedError
+        return None
+
+    def _assign(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            self._names[target.id] = value
+        elif isinstance(target, ast.Subscript):
+            owner, key = self._value(target.value), self._value(target.slice)
+            if not (isinstance(owner, dict) and isinstance(key, _Known) and isinstance(key.value, str)):
+                raise _NotEvaluatedError
+            owner[key.value] = value
+        elif isinstance(target, ast.Tuple) and isinstance(value, tuple) and len(target.elts) == len(value):
+            for part, each in zip(target.elts, value, strict=True):
+                self._assign(part, each)
+        else:
+            raise _NotEvaluatedError
+
+    def _value(self, expression: ast.expr) -> Any:
+        match expression:
+            case ast.Constant(value=value):
+                return _Known(value)
+            case ast.Name(id=name):
+                return self._named(name)
+            case ast.Tuple(elts=parts):
+                return tuple(map(self._value, parts))
+            case ast.List(elts=parts):
+                return list(map(self._value, parts))
+            case ast.Dict(keys=keys, values=values):
+                names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
+                if not all(isinstance(name, str) for name in names):
+                    raise _NotEvaluatedError
+                return dict(zip(names, map(self._value, values), strict=True))
+            case ast.DictComp(key=ast.Name(id=name), value=value, generators=[ast.comprehension(ifs=[]) as part]):
+                return self._dictionary(name, value, part)
+            case ast.Attribute(value=owner, attr=name):
+                return self._attribute(self._value(owner), name)
+            case ast.Subscript(value=owner, slice=key):
+                return _item(self._value(owner), self._value(key))
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as kind], comparators=[right]):
+                first, second = self._value(left), self._value(right)
+                if not (isinstance(second, _Known) and second.value is None):
+                    raise _NotEvaluatedError
+                is_none = isinstance(first, _Known) and first.value is None
+                return _Known(is_none if isinstance(kind, ast.Is) else not is_none)
+            case ast.UnaryOp(op=ast.Not()):
+                operand = self._value(expression.operand)
+                if isinstance(operand, _Known):
+                    return _Known(not _truth(operand.value))
+            case ast.BinOp(left=left, op=kind, right=right) if type(kind) in _OPERATIONS:
+                return _computed(_OPERATIONS[type(kind)], self._value(left), self._value(right))
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                return self._called(function, list(map(self._value, arguments)), keywords)
+            case _:
+                pass
+        raise _NotEvaluatedError
+
+    def _dictionary(self, key: str, value: ast.expr, part: ast.comprehension) -> dict[str, Any]:
+        """Return ``{key: value for key, each in dictionary.items()}``."""
+        match part:
+            case ast.comprehension(
+                target=ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]),
+                iter=ast.Call(func=ast.Attribute(value=owner, attr="items"), args=[], keywords=[]),
+            ) if first == key:
+                known = self._value(owner)
+            case _:
+                raise _NotEvaluatedError
+        # Tokenizers of transformers return a UserDict.
+        items = known.value if isinstance(known, _Known) else None
+        items = items.data if isinstance(items, UserDict) else items
+        if type(items) is not dict or not all(isinstance(name, str) for name in items):
+            raise _NotEvaluatedError
+        outer, found = self._names, dict[str, Any]()
+        for name, each in items.items():
+            self._names = {**outer, first: _Known(name), second: _Known(each)}
+            found[name] = self._value(value)
+        self._names = outer
+        return found
+
+    def _named(self, name: str) -> Any:
+        if name in self._names:
+            return self._names[name]
+        value = self._globals.get(name, getattr(builtins, name, None))
+        # Other globals may change.
+        if isinstance(value, ModuleType | type) or any(value is each for each in _FUNCTIONS):
+            return _Known(value)
+        raise _NotEvaluatedError
+
+    def _attribute(self, owner: Any, name: str) -> Any:
+        """Return an attribute of the dataset, without calling a property, or of the modules torch and numpy."""
+        if not isinstance(owner, _Known):
+            raise _NotEvaluatedError
+        if owner.value is self._dataset:
+            values = vars(self._dataset)
+            if name in values:
+                return _Known(values[name])
+            found = inspect.getattr_static(type(self._dataset), name, self)
+            if found is self or hasattr(found, "__get__"):
+                raise _NotEvaluatedError
+            return _Known(found)
+        if isinstance(owner.value, ModuleType) and owner.value in (torch, np) and hasattr(owner.value, name):
+            return _Known(getattr(owner.value, name))
+        raise _NotEvaluatedError
+
+    def _called(self, function: ast.expr, arguments: list[Any], keywords: list[ast.keyword]) -> Any:
+        named = {keyword.arg: self._value(keyword.value) for keyword in keywords}
+        if isinstance(function, ast.Attribute):
+            owner = self._value(function.value)
+            if isinstance(owner, _Rows):
+                return _method(owner, function.attr, arguments, named)
+        called = self._value(function)
+        if not isinstance(called, _Known) or not arguments:
+            raise _NotEvaluatedError
+        first = arguments[0]
+        if first is INDEX and not named:
+            if called.value is torch.is_tensor and len(arguments) == 1:
+                return _Known(False)
+            if called.value is isinstance and len(arguments) == 2 and isinstance(arguments[1], _Known):
+                return _Known(isinstance(0, arguments[1].value))
+            if called.value is int and len(arguments) == 1:
+                return INDEX
+        if isinstance(first, _Rows) and len(arguments) == 1 and set(named) <= {"dtype"}:
+            return _as_tensor(called.value, first, _constant(named.get("dtype", _Known(None)), torch.dtype))
+        raise _NotEvaluatedError
+
+
+def _truth(value: Any) -> bool:
+    """Return the truth of a constant; only of those whose truth cannot depend on code of the user."""
+    if value is None or type(value) in (bool, int, float, str):
+        return bool(value)
+    raise _NotEvaluatedError
+
+
+def _constant(value: Any, kind: type | tuple[type, ...]) -> Any:
+    """Return a constant of a type or one of several types, or None."""
+    if isinstance(value, _Known) and (value.value is None or isinstance(value.value, kind)):
+        return value.value
+    raise _NotEvaluatedError
+
+
+def _item(owner: Any, key: Any) -> Any:
+    if not (isinstance(owner, _Known) and key is INDEX and is_column(owner.value)):
+        raise _NotEvaluatedError
+    values = owner.value
+    kind = type(values)
+    if kind is list:
+        return _Rows(Column(values), list, 0)
+    return _Rows(Column(values), torch.Tensor if kind is torch.Tensor else np.ndarray, values.ndim - 1)
+
+
+def _computed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """Return the result of rows and a number; the type of the result of scalars follows other rules."""
+    rows, number = (left, right) if isinstance(left, _Rows) else (right, left)
+    if not (isinstance(rows, _Rows) and rows.ndim and isinstance(number, _Known)):
+        raise _NotEvaluatedError
+    value = number.value
+    if type(value) not in (int, float):
+        raise _NotEvaluatedError
+    if rows is left:
+        return rows.then(lambda batch: operation(batch, value))
+    return rows.then(lambda batch: operation(value, batch))
+
+
+def _method(rows: _Rows, name: str, arguments: list[Any], named: dict[str | None, Any]) -> _Rows:
+    """Return the result of a method of a row."""
+    if named or rows.kind is list:
+        raise _NotEvaluatedError
+    is_tensor = rows.kind is torch.Tensor
+    if not arguments and (name in _CASTS or name in ("clone", "detach") if is_tensor else name == "copy" and rows.ndim):
+        return rows.then(operator.methodcaller(name))
+    if len(arguments) == 1 and name in (("to", "type") if is_tensor else ("astype",)):
+        dtype = _constant(arguments[0], torch.dtype if is_tensor else (type, np.dtype))
+        if dtype is None or not (is_tensor or issubclass(np.dtype(dtype).type, np.number | np.bool_)):
+            raise _NotEvaluatedError
+        return rows.then(operator.methodcaller(name, dtype))
+    axes = [_constant(axis, int) for axis in arguments]
+    if name == "unsqueeze" and is_tensor and len(axes) == 1 and 0 <= axes[0] <= rows.ndim:
+        return rows.then(operator.methodcaller(name, axes[0] + 1), ndim=rows.ndim + 1)
+    if name == "permute" and is_tensor and sorted(axes) == list(range(rows.ndim)):
+        return rows.then(operator.methodcaller(name, 0, *[axis + 1 for axis in axes]))
+    raise _NotEvaluatedError
+
+
+def _as_tensor(function: Any, rows: _Rows, dtype: torch.dtype | None) -> _Rows:
+    """Return the result of a function that converts a row to a tensor."""
+    is_copy = function is torch.tensor or function is torch.as_tensor
+    if rows.kind is list and is_copy:
+        return rows.then(lambda values: _numbers(values, dtype), kind=torch.Tensor)
+    if rows.kind is torch.Tensor and is_copy:
+        return rows.then(lambda batch: batch if dtype is None else batch.to(dtype))
+    if rows.kind is np.ndarray and (is_copy or (function is torch.from_numpy and rows.ndim and dtype is None)):
+        return rows.then(lambda batch: torch.as_tensor(batch, dtype=dtype), kind=torch.Tensor)
+    raise _NotEvaluatedError
+
+
+def _numbers(values: list[Any], dtype: torch.dtype | None) -> torch.Tensor:
+    """Return Python numbers as a tensor."""
+    kinds = set(map(type, values))
+    if len(kinds) > 1 or not kinds <= {bool, int, float}:
+        return default_collate([torch.tensor(value, dtype=dtype) for value in values])
+    return torch.tensor(values, dtype=dtype)
