@@ -19,6 +19,7 @@ __all__ = ["main"]
 PHOTO_BATCH = 32
 SMALL_BATCH = 128
 SMALL_IMAGES = 10_000
+ROWS, COLUMNS = 10_000, 64
 
 
 def small_images() -> Any:
@@ -38,6 +39,13 @@ def small_images() -> Any:
         ]
     )
     return dataset
+
+
+def rows() -> Any:
+    """Return a dataset of tensors in memory."""
+    import torch  # imported only for its rows
+
+    return torch.utils.data.TensorDataset(torch.randn(ROWS, COLUMNS), torch.arange(ROWS))
 
 
 class Dim:
@@ -99,3 +107,4 @@ def main(options: Options) -> None:
         dataset = datasets.ImageFolder(str(folder), transform)
         compare(f"DataLoader of an ImageFolder, {title}", contenders(dataset, PHOTO_BATCH), options)
     compare("DataLoader of CIFAR10, training", contenders(small_images(), SMALL_BATCH), options)
+    compare("DataLoader of a TensorDataset", contenders(rows(), SMALL_BATCH), options)

@@ -283,9 +283,17 @@ assert all(same)
 message as on Gaudi. With the environment variable `DATALOADER_FALLBACK_EN=false`, an error is raised instead.
 """
 
+
 # %%
-numbers = torch.utils.data.TensorDataset(torch.arange(10.0))
-loader = HabanaDataLoader(numbers, batch_size=5)
+class Squares(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 10
+
+    def __getitem__(self, index):
+        return index * index
+
+
+loader = HabanaDataLoader(Squares(), batch_size=5)
 print("accelerated:", loader.accelerated, "- batches:", len(list(loader)))
 
 # %%

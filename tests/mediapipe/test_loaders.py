@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, Subset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, RandomSampler, Subset
 
 from dalify.base.errors import ArgumentValueError
 from dalify.mediapipe.habana_dataloader import HabanaDataLoader, falls_back
@@ -29,6 +29,19 @@ from tests.plugin.dropin.torch_reference import same
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 MESSAGE = r"(?s)Failed to initialize Habana Dataloader, error: .*\nRunning with PyTorch Dataloader"
+
+
+class Squares(Dataset[Any]):
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Any:
+        if index >= self.count:
+            raise IndexError
+        return torch.tensor(float(index)), index * index
 
 
 @pytest.fixture
@@ -120,7 +133,7 @@ def test_a_distributed_sampler_is_followed(folder: Callable[..., Any]) -> None:
 
 
 def test_unknown_items_are_left_to_torch(caplog: pytest.LogCaptureFixture) -> None:
-    dataset = TensorDataset(torch.arange(10.0), torch.arange(10))
+    dataset = Squares(10)
     loader = HabanaDataLoader(dataset, batch_size=4)
     assert not loader.accelerated
     assert loader.fallback_reason
@@ -134,7 +147,7 @@ def test_the_fallback_can_be_switched_off(text: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("DATALOADER_FALLBACK_EN", text)
     assert not falls_back()
     with pytest.raises(ArgumentValueError, match=r"register_dataset\. Set DATALOADER_FALLBACK_EN=true") as caught:
-        HabanaDataLoader(TensorDataset(torch.arange(10.0)), batch_size=4)
+        HabanaDataLoader(Squares(10), batch_size=4)
     assert "test_loaders.py" in str(caught.value.line)
 
 
@@ -214,7 +227,7 @@ def test_the_chain(
     loader = build_data_loader(False, "HABANA", dataset=folder(False, gray), **options)
     assert isinstance(loader, HabanaDataLoader)
     assert loader.accelerated
-    loader = build_data_loader(True, dataset=TensorDataset(torch.arange(8)), **options)
+    loader = build_data_loader(True, dataset=Squares(8), **options)
     assert isinstance(loader, HabanaDataLoader)
     assert not loader.accelerated
     assert len(list(loader)) == 2

@@ -41,7 +41,7 @@ class Numbers(torch.utils.data.Dataset[int]):
         return 3
 
     def __getitem__(self, index: int) -> int:
-        return index
+        return 2 * index
 
 
 class OtherSubset(torch.utils.data.Subset[Any]):
@@ -54,8 +54,8 @@ def own_loader(root: Any) -> Any:
 
 
 KNOWN_DATASETS = (
-    "Hint: Torchvision's datasets of images with one label, and subclasses that keep their __getitem__, are supported; "
-    "add others with dalify.plugin.pytorch.register_dataset."
+    "Hint: Torchvision's datasets of images with one label, subclasses that keep their __getitem__, and datasets whose "
+    "__getitem__ only returns rows of arrays are supported; add others with dalify.plugin.pytorch.register_dataset."
 )
 MODULE = Numbers.__module__
 # name: dataset of a folder, arguments of the loader, and what is logged
@@ -266,7 +266,7 @@ class Both:
 register_dataset(Images)(lambda dataset: (dataset.pixels, list(range(4))))
 register_transform(Invert)(lambda transform, pixels, generator: 255 - pixels)
 
-for dataset, mode in ((Images(Both()), "torch"), (torch.utils.data.TensorDataset(torch.arange(4)), "torch")):
+for dataset, mode in ((Images(Both()), "torch"), (torch.utils.data.TensorDataset(torch.arange(4)), "full")):
     loader = DataLoader(dataset, batch_size=2, on_fallback="silent")
     assert loader.explain().mode == mode, loader.explain()
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=2))

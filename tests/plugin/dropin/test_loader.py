@@ -266,11 +266,19 @@ class Doubled(transforms.ToTensor):
         return 2 * super().__call__(picture)
 
 
+class Squares(torch.utils.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 9
+
+    def __getitem__(self, index: int) -> Any:
+        return (torch.tensor(index * index),)
+
+
 REFUSED = {
     "no transform": (lambda folder: datasets.ImageFolder(folder), {}, "no transform"),
     "a subclass": (lambda folder: cifar(Doubled()), {}, "not supported"),
     "a function": (lambda folder: cifar(transforms.Lambda(lambda image: torch.zeros(3))), {}, "not supported"),
-    "another dataset": (lambda folder: torch.utils.data.TensorDataset(torch.arange(9)), {}, "not supported"),
+    "another dataset": (lambda folder: Squares(), {}, "not supported"),
     "a loader": (
         lambda folder: datasets.ImageFolder(folder, EVALUATION, loader=lambda path: Image.new("RGB", (50, 50))),
         {},

@@ -8,5 +8,6 @@ The modules, in the order of processing:
 - `known`: files and labels of torchvision's datasets; `sources`: reads and decodes them.
 - `lowering`: converts transforms to a `plan`; `steps` and `torchvision_steps`: the transforms; `lazy_image`: their
   images; `draws`: their random numbers; `registration`: transforms and datasets of users.
+- `gathering`: batches of datasets in memory; `getitem`: evaluates ``__getitem__`` of classes; `columns`: their values.
 - `hints`: notes on errors; `resuming`: the state of a loader; `ssd`: COCO with the transforms of SSD.
 """

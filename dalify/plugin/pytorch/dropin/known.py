@@ -227,8 +227,9 @@ def source_of(dataset: Any) -> Source:
             return _array_source(dataset, *_ARRAYS[module, name](dataset))
     raise NotRecognizedError(
         f"the dataset is {type(dataset).__module__}.{type(dataset).__name__}, which is not supported",
-        "Torchvision's datasets of images with one label, and subclasses that keep their __getitem__, are supported; "
-        "add others with dalify.plugin.pytorch.register_dataset.",
+        "Torchvision's datasets of images with one label, subclasses that keep their __getitem__, and datasets whose "
+        "__getitem__ only returns rows of arrays are supported; add others with "
+        "dalify.plugin.pytorch.register_dataset.",
         "DS02",
     )
 
