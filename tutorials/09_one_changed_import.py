@@ -158,7 +158,7 @@ assert torch.equal(next(iter(torch.utils.data.DataLoader(quicker, batch_size=8))
 """## 5. A dataset in memory
 
 If `__getitem__` only returns rows of tensors, arrays and lists, converted or scaled, a whole batch is selected at once.
-This includes torch's `TensorDataset`, `StackDataset` and `Subset`.
+This includes torch's `TensorDataset`, `StackDataset`, `ConcatDataset` and `Subset`.
 """
 
 

@@ -12,7 +12,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils.data import Dataset, StackDataset, Subset, TensorDataset, WeightedRandomSampler, random_split
+from torch.utils.data import (
+    ConcatDataset,
+    Dataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+    random_split,
+)
 
 from dalify.plugin.pytorch import DataLoader
 from tests.plugin.dropin.torch_reference import TorchLoader, same, seed
@@ -125,6 +133,9 @@ SELECTED: dict[str, Callable[[], Any]] = {
     "subset": lambda: Subset(Usual(), [3, 1, 4, 1, 5, -2]),
     "split": lambda: random_split(tensors(), [9, 14], torch.Generator().manual_seed(1))[1],
     "subset of a subset": lambda: Subset(Subset(Pairs(), range(2, 20)), [0, 5, 17]),
+    "joined": lambda: ConcatDataset([tensors(), tensors()]),
+    "joined subsets": lambda: ConcatDataset([Usual(), Subset(Usual(), [4, 2]), Usual()]),
+    "joined strings": lambda: ConcatDataset([Converted(), Converted()]),
     "stack": lambda: StackDataset(Pairs(), torch.arange(COUNT), tensors()),
     "named stack": lambda: StackDataset(a=Usual(), b=list(range(COUNT)), c=np.arange(COUNT)),
 }
@@ -221,7 +232,6 @@ NOT_SELECTED: dict[str, Callable[[], Any]] = {
     },
     "needs a gradient": lambda: TensorDataset(torch.arange(float(COUNT), requires_grad=True)),
     "indices of a tensor": lambda: Subset(Pairs(), torch.arange(5)),  # pyright: ignore[reportArgumentType]
-    "concatenated": lambda: torch.utils.data.ConcatDataset([tensors(), tensors()]),
 }  # fmt: skip
 
 
@@ -281,7 +291,10 @@ def test_options_that_need_single_samples_or_processes(options, code):
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("indices", [[0, 1, COUNT, 2], [0, 1, -COUNT - 1, 2], [1, "a"], [1.5]])
-@pytest.mark.parametrize("kind", [tensors, Usual, lambda: Subset(Pairs(), range(COUNT))])
+@pytest.mark.parametrize(
+    "kind",
+    [tensors, Usual, lambda: Subset(Pairs(), range(COUNT)), lambda: ConcatDataset([Usual(), Subset(Usual(), [])])],
+)
 def test_errors_are_those_of_torch_and_the_next_batch_comes(kind, indices, workers):
     def events(loader_kind: Any) -> list[Any]:
         batches = iter(loader_kind(kind(), batch_sampler=[[3], indices, [4, 5]], num_workers=workers))
@@ -306,6 +319,16 @@ def test_a_list_that_becomes_shorter_raises_the_error_of_its_sample():
     with pytest.raises(IndexError, match="list index out of range") as caught:
         next(batches)
     assert "raised while sample 6 was loaded" in caught.value.__notes__[0]
+
+
+def test_joined_datasets_of_other_shapes_or_types_raise_torchs_error():
+    parts = [TensorDataset(torch.zeros(3, 2)), TensorDataset(torch.zeros(3, 2))]
+    dataset = ConcatDataset(parts)
+    loader = DataLoader(dataset, batch_size=6, on_fallback="raise")
+    assert loader.explain().mode == "full"
+    parts[1].tensors = (torch.zeros(3, 4),)
+    with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
+        next(iter(DataLoader(dataset, batch_size=6, on_fallback="silent")))
 
 
 @pytest.mark.parametrize("values", [[1, 2.5, 3], [True, 2, 3], [[1, 2], [3, 4], [5, 6]]])

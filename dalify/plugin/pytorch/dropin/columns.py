@@ -13,7 +13,7 @@ from torch.utils.data import default_collate
 
 from dalify.plugin.pytorch.dropin.collating import image_pool
 
-__all__ = ["INDEX", "Column", "Picked", "collated", "copied", "is_column"]
+__all__ = ["INDEX", "Column", "Joined", "Picked", "collated", "copied", "is_column"]
 
 Positions = NDArray[np.int64]
 
@@ -65,12 +65,62 @@ class Picked:
 
     Attributes:
         indices: position of each sample in `samples`.
-        samples: the samples of the whole dataset: a column, `INDEX`, another `Picked`, or a tuple, list or dictionary
-            of these.
+        samples: the samples of the whole dataset: a column, `INDEX`, another `Picked`, `Joined`, or a tuple, list or
+            dictionary of these.
     """
 
     indices: Sequence[int]
     samples: Any
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The samples of a ConcatDataset.
+
+    Attributes:
+        stops: end of each dataset, as an index in all of them.
+        parts: the samples of each dataset; see `Picked`.
+    """
+
+    stops: Sequence[int]
+    parts: Sequence[Any]
+
+    def collated(self, positions: Positions, group: Callable[[list[Any]], Any]) -> Any:
+        """Return what torch's collate function returns; see `collated`."""
+        stops = np.array(self.stops, np.int64)
+        positions = np.where(positions < 0, positions + stops[-1], positions)
+        numbers = np.searchsorted(stops, positions, "right")
+        if positions.min() < 0 or numbers.max() >= len(stops):
+            raise _NoColumnError
+        found: list[Any] = []
+        for number in np.unique(numbers).tolist():
+            start = self.stops[number - 1] if number else 0
+            found.append(collated(self.parts[number], positions[numbers == number] - start, group))
+        places = np.empty(len(positions), np.int64)
+        places[np.argsort(numbers, kind="stable")] = np.arange(len(positions))
+        return found[0] if len(found) == 1 else _merged(found, places)
+
+
+def _merged(parts: list[Any], places: Positions) -> Any:
+    """Join batches.
+
+    Args:
+        parts: the batches, collated.
+        places: index of each sample in the joined batches.
+    """
+    first = parts[0]
+    if any(type(part) is not type(first) for part in parts):
+        raise _NoColumnError
+    if isinstance(first, torch.Tensor):
+        if any(part.dtype != first.dtype or part.shape[1:] != first.shape[1:] for part in parts):
+            raise _NoColumnError
+        return torch.cat(parts)[torch.from_numpy(places)]
+    if isinstance(first, dict):
+        return {name: _merged([part[name] for part in parts], places) for name in first}
+    if all(isinstance(value, str | bytes) for value in first):
+        values = [value for part in parts for value in part]
+        return type(first)(values[place] for place in places.tolist())
+    return [_merged(list(values), places) for values in zip(*parts, strict=True)]
 
 
 def _rows_of_array(values: NDArray[Any], positions: Positions) -> NDArray[Any]:
@@ -125,6 +175,8 @@ def collated(samples: Any, positions: Positions, group: Callable[[list[Any]], An
         if set(map(type, picked)) != {int}:
             raise _NoColumnError
         return collated(samples.samples, np.array(picked, np.int64), group)
+    if isinstance(samples, Joined):
+        return samples.collated(positions, group)
     if samples is INDEX:
         return torch.from_numpy(positions.copy())
     if isinstance(samples, dict):
@@ -138,6 +190,8 @@ def copied(samples: Any) -> Any:
         return Column(list(samples.values), samples.functions) if isinstance(samples.values, list) else samples
     if isinstance(samples, Picked):
         return Picked(list(samples.indices), copied(samples.samples))
+    if isinstance(samples, Joined):
+        return Joined(list(samples.stops), list(map(copied, samples.parts)))
     if isinstance(samples, dict):
         return {name: copied(part) for name, part in samples.items()}
     return samples if samples is INDEX else type(samples)(map(copied, samples))

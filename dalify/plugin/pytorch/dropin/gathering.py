@@ -1,7 +1,7 @@
 """Batches of datasets in memory, selected at once from their arrays.
 
-Supported are torch's TensorDataset, StackDataset and Subset, and classes with a ``__getitem__`` that `getitem` can
-evaluate for a whole batch.
+Supported are torch's TensorDataset, StackDataset, ConcatDataset and Subset, and classes with a ``__getitem__`` that
+`getitem` can evaluate for a whole batch.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import StackDataset, Subset, TensorDataset, default_collate
+from torch.utils.data import ConcatDataset, StackDataset, Subset, TensorDataset, default_collate
 
 from dalify.base.wording import counted
-from dalify.plugin.pytorch.dropin.columns import Column, Picked, collated, is_column
+from dalify.plugin.pytorch.dropin.columns import Column, Joined, Picked, collated, is_column
 from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -59,6 +59,9 @@ def _samples_of(dataset: Any) -> Any:
         return Column(dataset)
     if hasattr(dataset, "__getitems__"):
         return None
+    if reads is ConcatDataset.__getitem__:
+        found = list(map(_samples_of, dataset.datasets))
+        return None if any(part is None for part in found) else Joined(dataset.cumulative_sizes, found)
     if reads is TensorDataset.__getitem__:
         return tuple(map(Column, dataset.tensors)) if all(map(is_column, dataset.tensors)) else None
     return samples_of_getitem(dataset)
