@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import DalifyError
+from dalify.base.limits import current
 from dalify.base.narrow import is_array
 from dalify.base.optional import LazyModule
 from dalify.base.small_arrays import any_of
 from dalify.data import Array, Batch, Spec
-from dalify.data.batch import ALIGNMENT_BYTES, Ragged, block_offsets, packed
+from dalify.data.batch import ALIGNMENT_BYTES, block_offsets, packed
 from dalify.executor.frame import Frame
+from dalify.executor.kernel_step import MAX_DIMENSIONS
 from dalify.executor.samples_step import SamplesStep
 from dalify.executor.shape_table import ShapeTable
 from dalify.executor.step_call import StepCall
@@ -21,9 +23,11 @@ from dalify.graph import Node
 
 if TYPE_CHECKING:
     from dalify.kernels.arrays import joined
+    from dalify.kernels.arrays import shapes as compiled
 else:
-    # This imports numba, which pipelines without compiled kernels do not need.
+    # These import numba, which pipelines without compiled kernels do not need.
     joined = LazyModule("dalify.kernels.arrays.joined", "repeating vectors")
+    compiled = LazyModule("dalify.kernels.arrays.shapes", "shapes of samples")
 
 __all__ = ["ElementwiseStep"]
 
@@ -62,17 +66,16 @@ class ElementwiseStep(SamplesStep):
         self.overwrites, step._next = True, self
 
     def _compute(self, call: StepCall) -> list[Batch]:
-        inputs = call.inputs
-        if call.count > 1 and self._takes_rows and any(batch is not None and batch.dense is None for batch in inputs):
-            has_gaps = any(batch is not None and batch.dense is None and batch.rows is None for batch in inputs)
-            adjacent = [_in_block(batch, call.frame, has_gaps) for batch in inputs]
-            first = next((batch.ragged for batch in adjacent if batch is not None and batch.ragged), None)
-            rows = None if first is None else self._rows(adjacent, first)
-            if first is not None and rows is not None:
-                try:
-                    return [self._compute_rows(call, adjacent, first, rows)]
-                except DalifyError:  # an error is raised again for its sample
-                    pass
+        if call.count > 1 and self._takes_rows:
+            has_lists = has_gaps = False
+            for batch in call.inputs:
+                if batch is not None and batch.dense is None:
+                    has_lists = True
+                    has_gaps = has_gaps or batch.rows is None
+            if has_lists:
+                result = self._of_rows(call, has_gaps)
+                if result is not None:
+                    return [result]
         results = super()._compute(call)
         dense = results[0].dense
         self._result = (dense.shape[1:], dense.dtype) if is_array(dense) else None
@@ -96,56 +99,93 @@ class ElementwiseStep(SamplesStep):
             return super()._allocate(frame, output, start, count, spec, shape)
         return last._allocate(frame, output, start, count, spec, shape)
 
-    def _rows(self, inputs: list[Batch | None], first: Ragged) -> list[np.ndarray[Any, Any]] | None:
-        """Return each input as ``[1, elements]`` or ``[1]``; None if the samples differ in shape or position."""
-        shapes = first[2]
-        sizes = np.multiply.reduce(shapes, 1)
-        starts: np.ndarray[Any, Any] | None = None
-        for batch in inputs:
+    def _of_rows(self, call: StepCall, has_gaps: bool) -> Batch | None:
+        """Return the result of one call for all samples.
+
+        None if the samples differ in shape or position, or if the call raises an error, which then has no sample.
+        """
+        inputs: list[Batch] = []
+        first: Batch | None = None
+        for batch in call.inputs:
             if batch is None:
                 return None
-            if batch.ragged is not None:
-                own = (batch.ragged[1] - batch.ragged[1][0]) // batch.dtype.numpy.itemsize
-                if starts is None:
-                    starts = own
-                other = batch.ragged[2]
-                if other.shape != shapes.shape:
-                    return None
-                if batch.ragged is not first and (any_of(other != shapes, None) or any_of(own != starts, None)):
-                    return None
-            elif not is_array(batch.dense) or (batch.ndim and not _fits_last_axis(batch.dense, shapes)):
+            own = batch if batch.dense is not None else _in_block(batch, call.frame, has_gaps)
+            inputs.append(own)
+            if first is None and own.ragged is not None:
+                first = own
+        if first is None or first.ragged is None:
+            return None
+        _, offsets, shapes = first.ragged
+        if not (shapes.flags.carray and offsets.flags.carray):  # the function is compiled for one type of arguments
+            offsets, shapes = offsets.copy(), shapes.copy()
+        starts, spans = np.empty((2, len(offsets)), np.int64)
+        item_bytes = first.dtype.numpy.itemsize
+        size, elements, largest = compiled.find_spans(offsets, shapes, item_bytes, starts, spans)
+        if not 0 < size <= _MAX_SPAN * elements + len(spans) * ALIGNMENT_BYTES:
+            return None
+        rows: list[np.ndarray[Any, Any]] = []
+        for batch in inputs:
+            if batch is not first and not self._fits(batch, starts, shapes, size):
                 return None
-        assert starts is not None, "dalify bug: a ragged chunk without ragged inputs"
-        spans = sizes.copy()
-        np.subtract(starts[1:], starts[:-1], out=spans[:-1])
-        size = int(starts[-1] + sizes[-1])
-        if any_of(spans < sizes, None):
+            rows.append(_row(batch, spans, size))
+        try:
+            return self._compute_rows(call, inputs, first, rows, starts, largest)
+        except DalifyError:  # an error is raised again for its sample
             return None
-        if not 0 < size <= _MAX_SPAN * np.add.reduce(sizes) + len(sizes) * ALIGNMENT_BYTES:
-            return None
-        if size > _MAX_REPEATED and any(_differs(batch) for batch in inputs):
-            return None
-        return [_row(batch, spans, size) for batch in inputs if batch is not None]
+
+    @staticmethod
+    def _fits(batch: Batch, starts: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any], size: int) -> bool:
+        """Return whether an input is a scalar, vectors along the last axis, or has samples of the same positions."""
+        if batch.ragged is None:
+            if size > _MAX_REPEATED and _differs(batch):
+                return False
+            return is_array(batch.dense) and (not batch.ndim or _fits_last_axis(batch.dense, shapes))
+        _, offsets, other = batch.ragged
+        if other.shape != shapes.shape or (other is not shapes and any_of(other != shapes, None)):
+            return False
+        return not any_of((offsets - offsets[0]) // batch.dtype.numpy.itemsize != starts, None)
 
     def _compute_rows(
-        self, call: StepCall, inputs: list[Batch | None], first: Ragged, rows: list[np.ndarray[Any, Any]]
+        self,
+        call: StepCall,
+        inputs: list[Batch],
+        first: Batch,
+        rows: list[np.ndarray[Any, Any]],
+        starts: np.ndarray[Any, Any],
+        largest: int,
     ) -> Batch:
-        shapes = first[2]
-        spec = self._open_specs(inputs)[0]
+        """Return the result for rows of all samples.
+
+        Args:
+            call: the samples.
+            inputs: the inputs.
+            first: the first of them with samples of different shapes.
+            rows: each input as ``[1, elements]`` or ``[1]``.
+            starts: index of the first element of each sample in a row.
+            largest: number of elements of the largest sample, -1 if one is empty.
+        """
+        assert first.ragged is not None, "dalify bug: rows of a batch of equal shapes"
+        shapes: np.ndarray[Any, Any] = first.ragged[2]
+        spec = self._open_specs([*inputs])[0]
         assert spec.dtype is not None, "dalify bug: an element-wise operator without an element type"
-        self._check_sizes(ShapeTable(shapes), spec)
-        size, item_bytes = max(row.shape[-1] for row in rows), spec.dtype.numpy.itemsize
+        item_bytes = spec.dtype.numpy.itemsize
+        if largest < 0 or largest * item_bytes > current().max_sample_bytes or shapes.shape[1] > MAX_DIMENSIONS:
+            self._check_sizes(ShapeTable(shapes), spec)
         given = inputs[0]
         block: np.ndarray[Any, Any]
-        can_overwrite = self.overwrites and self.outputs[0] not in call.frame.collectors
         is_lasting = False
-        if can_overwrite and given is not None and given.ragged and given.dtype == spec.dtype:
+        if (
+            self.overwrites
+            and self.outputs[0] not in call.frame.collectors
+            and given.ragged is not None
+            and given.dtype == spec.dtype
+        ):
             block, offsets, _ = given.ragged
             row = rows[0]
         else:
+            size = max(row.shape[-1] for row in rows)
             block, is_lasting = self._block(call.frame, 0, size * item_bytes)
-            source = next(batch for batch in inputs if batch is not None and batch.ragged is first)
-            offsets = (first[1] - first[1][0]) // source.dtype.numpy.itemsize * item_bytes
+            offsets = starts * item_bytes
             row = block.view(spec.dtype.numpy)[None]
         self._on_arrays(row, *rows, **self._constants)
         ragged = block, offsets, shapes
@@ -154,16 +194,12 @@ class ElementwiseStep(SamplesStep):
         return batch
 
 
-def _in_block(batch: Batch | None, frame: Frame, has_gaps: bool) -> Batch | None:
-    """Return a batch with small samples copied to one block; other batches are returned unchanged.
+def _in_block(batch: Batch, frame: Frame, has_gaps: bool) -> Batch:
+    """Return samples in one block, copied if they are small; larger ones are returned unchanged.
 
     Rows, which have no gaps between samples, are copied, too, if another input has gaps.
     """
-    if (
-        batch is None
-        or batch.dense is not None
-        or (batch.ragged is not None and not (has_gaps and batch.rows is not None))
-    ):
+    if batch.ragged is not None and not (has_gaps and batch.rows is not None):
         return batch
     if block_offsets(batch.shape_array(), batch.dtype.numpy.itemsize)[1] > _MAX_COPIED_BYTES:
         return batch
@@ -177,9 +213,9 @@ def _fits_last_axis(dense: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any]) -
     return is_vector and bool((shapes[:, -1] == extent).all())
 
 
-def _differs(batch: Batch | None) -> bool:
+def _differs(batch: Batch) -> bool:
     """Return whether a batch has vectors, or a scalar for each sample other than a constant."""
-    return batch is not None and is_array(batch.dense) and bool(batch.ndim or batch.dense.strides[0])
+    return is_array(batch.dense) and bool(batch.ndim or batch.dense.strides[0])
 
 
 def _row(batch: Batch, spans: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:

@@ -27,7 +27,7 @@ from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Form, Kernel, KernelOperator, OperatorFunction
 
-__all__ = ["KernelStep", "with_layout"]
+__all__ = ["MAX_DIMENSIONS", "KernelStep", "with_layout"]
 
 if TYPE_CHECKING:
     from dalify.kernels.random import philox
@@ -37,7 +37,7 @@ else:
     philox = LazyModule("dalify.kernels.random.philox", "drawing random numbers")
 
 _CACHE_LIMIT = 4096
-_MAX_DIMENSIONS = 32  # of a sample: the limit of many NumPy functions
+MAX_DIMENSIONS = 32  # of a sample: the limit of many NumPy functions
 _BYTES = np.dtype(np.uint8)
 # Arguments that kernels may declare in addition to the parameters of the operator.
 _CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
@@ -378,14 +378,14 @@ class KernelStep(Step):
         """Check the size of the largest of samples of different shapes."""
         # The exact check is also needed for empty samples, for instance, because other extents may be too large.
         most_bytes = table.most_elements * (1 if spec.dtype is None else spec.dtype.numpy.itemsize)
-        if not table.is_full or most_bytes > current().max_sample_bytes or table.shapes.shape[1] > _MAX_DIMENSIONS:
+        if not table.is_full or most_bytes > current().max_sample_bytes or table.shapes.shape[1] > MAX_DIMENSIONS:
             self._check_size(table.shape(table.largest), spec, table.largest)
 
     def _check_size(self, shape: tuple[int, ...] | None, spec: Spec, start: int) -> None:
         if shape is None:
             return
-        if len(shape) > _MAX_DIMENSIONS:
-            raise ShapeError(f"a result has {counted(len(shape), 'dimension')}; the maximum is {_MAX_DIMENSIONS}.")
+        if len(shape) > MAX_DIMENSIONS:
+            raise ShapeError(f"a result has {counted(len(shape), 'dimension')}; the maximum is {MAX_DIMENSIONS}.")
         try:
             check_shape(shape, 1 if spec.dtype is None else spec.dtype.numpy.itemsize, "a result")
         except LimitError as error:

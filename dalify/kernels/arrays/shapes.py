@@ -6,7 +6,7 @@ from typing import Any
 
 from dalify.base.compiling import njit
 
-__all__ = ["copy_extents", "describe_shapes"]
+__all__ = ["copy_extents", "describe_shapes", "find_spans"]
 
 
 @njit(cache=True)
@@ -41,6 +41,36 @@ def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets:
         end += size_bytes + -size_bytes % alignment_bytes
     found[ndim], found[ndim + 1] = largest, min(largest_size, 2.0**62)
     found[ndim + 2], found[ndim + 3] = is_full, end
+
+
+@njit(cache=True)
+def find_spans(offsets: Any, shapes: Any, item_bytes: int, starts: Any, spans: Any) -> tuple[int, int, int]:
+    """Compute the positions of samples in a row of elements that includes the gaps between them.
+
+    Args:
+        offsets: offsets of the samples in bytes, int64 ``[N]``, N at least 1.
+        shapes: int64 ``[N, ndim]``.
+        item_bytes: size of one element.
+        starts: output: index of the first element of each sample in the row, int64 ``[N]``.
+        spans: output: elements from the start of a sample to the next one, int64 ``[N]``; the last one has no gap.
+
+    Returns:
+        number of elements of the row, -1 if samples overlap or are not in order; number of elements of all samples;
+        number of elements of the largest sample, -1 if one is empty.
+    """
+    total, largest, is_full, count = 0, 0, True, shapes.shape[0]
+    for n in range(count):
+        size = 1
+        for axis in range(shapes.shape[1]):
+            size *= shapes[n, axis]
+        starts[n], spans[n] = (offsets[n] - offsets[0]) // item_bytes, size
+        total, largest, is_full = total + size, max(largest, size), is_full and size > 0
+    for n in range(count - 1):
+        step = starts[n + 1] - starts[n]
+        if step < spans[n]:
+            return -1, total, -1
+        spans[n] = step
+    return starts[count - 1] + spans[count - 1], total, largest if is_full else -1
 
 
 @njit(cache=True)
