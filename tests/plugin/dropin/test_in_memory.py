@@ -23,6 +23,7 @@ from torch.utils.data import (
 )
 
 from dalify.plugin.pytorch import DataLoader
+from dalify.plugin.pytorch.dropin import columns
 from tests.plugin.dropin.torch_reference import TorchLoader, same, seed
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -249,6 +250,15 @@ def test_batches_equal_torchs(name, workers):
     assert loader.explain().mode == "full"
     assert "in memory" in str(loader.explain())
     same(batches_of(DataLoader, dataset, num_workers=workers), batches_of(TorchLoader, dataset, num_workers=workers))
+
+
+@pytest.mark.parametrize("part_bytes", [1, 20, 500])
+@pytest.mark.parametrize("kind", [Usual, Computed, Converted])
+def test_functions_of_large_rows_compute_a_few_at_a_time(kind, part_bytes, monkeypatch):
+    monkeypatch.setattr(columns, "_PART_BYTES", part_bytes)
+    dataset = kind()
+    assert DataLoader(dataset).explain().mode == "full"
+    same(batches_of(DataLoader, dataset), batches_of(TorchLoader, dataset))
 
 
 @pytest.mark.parametrize("name", NOT_SELECTED)
