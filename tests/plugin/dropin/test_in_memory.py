@@ -131,6 +131,11 @@ SELECTED: dict[str, Callable[[], Any]] = {
         kind.__name__: kind
         for kind in (Pairs, OneValue, Usual, Computed, Converted, Tokenized, TokenizedByTransformers)
     },
+    "a tensor": lambda: torch.arange(COUNT * 2).reshape(COUNT, 2),
+    "an array": lambda: np.arange(COUNT),
+    "a list": lambda: [
+        {"number": number, "values": (torch.full((2,), number), str(number))} for number in range(COUNT)
+    ],
     "subset": lambda: Subset(Usual(), [3, 1, 4, 1, 5, -2]),
     "split": lambda: random_split(tensors(), [9, 14], torch.Generator().manual_seed(1))[1],
     "subset of a subset": lambda: Subset(Subset(Pairs(), range(2, 20)), [0, 5, 17]),
