@@ -11,7 +11,7 @@ from dalify.base.errors import (
     PipelineStateError,
     ShapeError,
 )
-from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
+from dalify.data import Batch, DALIDataType, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
 from dalify.graph import DataNode
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
@@ -255,4 +255,4 @@ _API_NAMES = {
 
 
 def _format_value(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(value)
+    return value.text if isinstance(value, DALIDataType) else repr(value)

@@ -283,7 +283,7 @@ MISTAKES = [
     (lambda fn, x: fn.expand_dims(x, axes=[0], new_axis_names="AB"), "must have 1 letter"),
     (lambda fn, x: fn.transpose(x, perm=[0, 2]), "must be a permutation of the axes 0 to 2"),
     (lambda fn, x: fn.transpose(x, output_layout="A"), "does not match"),
-    (lambda fn, x: fn.cat(x, fn.cast(x, dtype=5)), "input 0 is UINT8, input 1 is INT16"),
+    (lambda fn, x: fn.cat(x, fn.cast(x, dtype=5)), "input 0 is uint8, input 1 is int16"),
     (lambda fn, x: fn.cat(x, x, axis=3), "axis 3 is out of range"),
     (lambda fn, x: fn.cat(x, x[:2], axis=1), "axis 0 differs"),
     (lambda fn, x: fn.cat(x, x[0]), "the same number of dimensions"),

@@ -178,7 +178,7 @@ class Augmentation:
             check_bin(bin_only, count)
         elif bin_only.dtype is not None and not bin_only.dtype.is_integer:
             raise ArgumentTypeError.here(
-                f"magnitude_bin must have integer elements; the graph value has elements of type {bin_only.dtype!s}.",
+                f"magnitude_bin must have integer elements; the graph value has {bin_only.dtype.text} elements.",
                 hint="Draw it as integers: fn.random.uniform(range=[0, 10], dtype=types.INT32).",
             )
         if self.randomly_negate:
