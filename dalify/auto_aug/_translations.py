@@ -133,7 +133,9 @@ def remaining(suite: list[Augmentation], excluded: Sequence[str] | None, scheme:
     if excluded is None:
         return suite
     if isinstance(excluded, str):
-        raise ArgumentTypeError.here(f"excluded must be a list of names; got {excluded!r}.", hint=f"[{excluded!r}]")
+        raise ArgumentTypeError.here(
+            f"excluded must be a list of names; got {excluded!r}.", hint=f"Write excluded=[{excluded!r}]."
+        )
     names = [item.name for item in suite]
     for name in excluded:
         if name not in names:

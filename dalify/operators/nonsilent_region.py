@@ -74,7 +74,7 @@ def nonsilent_region(x: Spec, /, *, silence: Silence) -> tuple[Spec, Spec]:
         )
     if x.dtype in _OTHER_TYPES:
         raise DTypeError(
-            f"audio must be float32 or integers; got {x.dtype_text}.", hint="fn.cast(x, dtype=types.FLOAT)"
+            f"audio must be float32 or integers; got {x.dtype_text}.", hint="Convert it: fn.cast(x, dtype=types.FLOAT)."
         )
     if x.ndim not in (None, 1):
         raise ShapeError(

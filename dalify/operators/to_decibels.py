@@ -33,7 +33,9 @@ def to_decibels(x: Spec, /, *, cutoff_db: float = -200.0, multiplier: float = 10
         >>> decibels = fn.to_decibels(mel, cutoff_db=-80.0)  # doctest: +SKIP
     """
     if x.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"magnitudes must be float32; got {x.dtype_text}.", hint="fn.cast(x, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"magnitudes must be float32; got {x.dtype_text}.", hint="Convert it: fn.cast(x, dtype=types.FLOAT)."
+        )
     if not 0 <= reference < math.inf:
         raise ArgumentValueError(f"reference must be positive, or 0 for the maximum; got {reference:g}.")
     if not (math.isfinite(cutoff_db) and math.isfinite(multiplier)):

@@ -286,7 +286,7 @@ MISTAKES = [
     (lambda fn, x: fn.cat(x, fn.cast(x, dtype=5)), "input 0 is uint8, input 1 is int16"),
     (lambda fn, x: fn.cat(x, x, axis=3), "axis 3 is out of range"),
     (lambda fn, x: fn.cat(x, x[:2], axis=1), "axis 0 differs"),
-    (lambda fn, x: fn.cat(x, x[0]), "the same number of dimensions"),
+    (lambda fn, x: fn.cat(x, x[0]), r"the same number of dimensions: input 0 has \d, input 1 has \d\."),
     (lambda fn, x: fn.stack(x, x, axis_name="AB"), "one letter"),
     (lambda fn, x: fn.stack(fn.reshape(x, layout=""), axis_name="A"), "requires inputs with a layout"),
     (lambda fn, x: fn.one_hot(x, axis=5), "axis 5 is out of range"),

@@ -36,7 +36,8 @@ def check_joinable(parts: Sequence[Spec], free_axis: int | None = None, *, takes
             )
         if part.ndim != first.ndim:
             raise ShapeError(
-                f"inputs must have the same number of dimensions: input 0 has {first.ndim}, input {number} {part.ndim}."
+                f"inputs must have the same number of dimensions: input 0 has {first.ndim}, input {number} has "
+                f"{part.ndim}."
             )
         if part.shape is None or first.shape is None or (takes_empty and is_empty(part)):
             continue
