@@ -12,7 +12,7 @@ from typing import Any
 from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.axes import chosen_axes
 from dalify.kernels.arrays.normalize import normalize
-from dalify.kernels.audio.decibels import to_decibels
+from dalify.kernels.audio.decibels import check, to_decibels
 from dalify.kernels.audio.spectrum import spectrogram
 from dalify.parameter_groups.normalization import Standardization
 from dalify.parameter_groups.spectra import MelFilters, Windows
@@ -47,7 +47,10 @@ def _mel_spectrogram(
     Returns:
         float32, bands and windows in the order of `layout`.
     """
-    return filters.bands(windows.spectra(x))
+    result = filters.bands(windows.spectra(x))
+    if decibels.multiplier is not None:
+        check(decibels.multiplier, decibels.cutoff_db, decibels.reference)
+    return result
 
 
 @_mel_spectrogram.geometry

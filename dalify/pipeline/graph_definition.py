@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
+from types import MethodType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -209,4 +209,6 @@ def _output_hint(value: object) -> str:
         return "Return a tuple of its values. The iterators of dalify.plugin name them: output_map=['image', 'label']."
     if inspect.iscoroutine(value) or inspect.isgenerator(value):
         return "Define the function with `def` and `return`, without `async` and `yield`."
+    if isinstance(value, MethodType) and isinstance(value.__self__, DataNode):
+        return f"Call the method: x.{value.__name__}()."
     return "Return the results of operators of dalify.fn."

@@ -195,3 +195,24 @@ def test_a_damaged_file_is_an_error_of_the_decoder(photo_folder: Path) -> None:
     pipe = joined_pipeline("cpu", images, randomly_cropped, normalized)
     assert "_decode_for_crop" in names_in(pipe)
     check(pipe, DalifyError, "fn.decoders.image", None)
+
+
+@pytest.mark.parametrize(
+    ("filters", "options", "operator"),
+    [({"nfilter": -1}, {}, "fn.mel_filter_bank"), ({}, {"reference": -1.0}, "fn.to_decibels")],
+)
+def test_the_argument_at_the_beginning_of_a_message_names_its_call(
+    filters: dict[str, Any], options: dict[str, Any], operator: str
+) -> None:
+    """The type of the data is not declared, so the arguments are checked by the operator that replaces all three."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipeline() -> Any:
+        audio = fn.external_source(lambda: [np.zeros(2000, np.float32)] * 2)
+        spectrum = fn.spectrogram(audio)
+        bands = fn.mel_filter_bank(spectrum, **filters)
+        return fn.to_decibels(bands, **options)
+
+    with pytest.raises(ArgumentValueError) as caught:
+        pipeline().run()
+    assert caught.value.operator == operator

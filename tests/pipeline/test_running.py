@@ -15,6 +15,7 @@ import dalify
 import dalify.math
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import (
+    ArgumentTypeError,
     BatchSizeError,
     DTypeError,
     LayoutError,
@@ -184,6 +185,11 @@ def test_methods_of_arrays_are_explained(use: Callable[[Any], Any], note: str) -
     with pytest.raises(AttributeError) as caught:
         pipeline_def(lambda: use(fn.external_source(lambda: np.zeros((2, 4)))), batch_size=2, num_threads=1)()
     assert re.search(note, caught.value.__notes__[0])
+
+
+def test_a_method_that_is_not_called_is_no_output() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"of type method(?s:.*)Call the method: x\.shape\(\)\."):
+        pipeline_def(lambda: fn.external_source(lambda: np.zeros((2, 4))).shape, batch_size=2, num_threads=1)()
 
 
 @pytest.mark.parametrize("name", sorted(_INSTEAD))
