@@ -5,10 +5,12 @@ The pass ``fuse`` inserts it; users do not call it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dalify.base.errors import DalifyError
 from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.axes import chosen_axes
 from dalify.kernels.arrays.normalize import normalize
@@ -93,4 +95,6 @@ def _(mel: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device
         return False
     if normalize.get("mean") is not None or normalize.get("stddev") is not None:
         return False
-    return 1 in chosen_axes(Spec(layout=mel.get("layout", "ft"), ndim=2), axes, axis_names)
+    with contextlib.suppress(DalifyError):  # normalize raises it, with its line
+        return 1 in chosen_axes(Spec(layout=mel.get("layout", "ft"), ndim=2), axes, axis_names)
+    return False

@@ -40,8 +40,9 @@ def check(multiplier: float, cutoff_db: float, reference: float) -> None:
     """
     if not 0 <= reference < math.inf:
         raise ArgumentValueError(f"reference must be positive, or 0 for the maximum; got {reference:g}.")
-    if not (math.isfinite(cutoff_db) and math.isfinite(multiplier)):
-        raise ArgumentValueError(f"cutoff_db and multiplier must be finite; got {cutoff_db:g} and {multiplier:g}.")
+    for name, value in (("cutoff_db", cutoff_db), ("multiplier", multiplier)):
+        if not math.isfinite(value):
+            raise ArgumentValueError(f"{name} must be finite; got {value:g}.")
 
 
 @njit(nogil=True, inline="always")
