@@ -346,8 +346,8 @@ def _batch_of(source: Any, layout: str, device: str, convert: Callable[[Any], Ar
         for index, sample in enumerate(samples):
             if sample.dtype != samples[0].dtype:
                 raise DTypeError(
-                    f"all samples must have the same element type; sample 0 has {samples[0].dtype.text}, "
-                    f"sample {index} has {sample.dtype.text}."
+                    f"all samples must have the same element type; sample 0 has {samples[0].dtype}, "
+                    f"sample {index} has {sample.dtype}."
                 )
             if sample.ndim != samples[0].ndim:
                 raise ShapeError(

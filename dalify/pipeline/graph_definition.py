@@ -143,7 +143,10 @@ def _explain(error: BaseException, traceback: TracebackType | None) -> None:
     ):
         error.add_note("The shape of a graph value is a method: write x.shape()[0], which is a graph value, too.")
     if isinstance(error, AttributeError) and isinstance(error.obj, DataNode) and error.name in _INSTEAD:
-        error.add_note(f"A DataNode is a graph value. Instead of x.{error.name}, write {_INSTEAD[error.name]}.")
+        error.add_note(
+            f"A DataNode is a graph value. Instead of x.{error.name}, write {_INSTEAD[error.name]}. fn.python_function "
+            "calls a function with the data of each sample."
+        )
     elif "DataNode" in str(error) or (
         frame is not None
         and frontend.is_foreign_code(frame.f_code)
