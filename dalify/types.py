@@ -247,7 +247,7 @@ class ScalarConstant(Expression[DataNode]):
 
     def _value_of(self, kind: str, fits: builtins.bool) -> float:
         if not fits:
-            raise ArgumentTypeError.here(f"a constant of type {self.dtype!s} cannot be converted to {kind}.")
+            raise ArgumentTypeError.here(f"a constant of type {self.dtype.text} cannot be converted to {kind}.")
         return self.value
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""Shared by the schemes: ranges of magnitudes, translations in pixels or fractions, and excluded augmentations."""
+"""Parts of AutoAugment, RandAugment and TrivialAugment: ranges of magnitudes, translations, excluded augmentations.
+
+Sources of the ranges: arXiv:1805.09501, appendix; arXiv:1909.13719; arXiv:2103.10158.
+"""
 
 from __future__ import annotations
 
@@ -53,15 +56,15 @@ def translations(
 
 def paper_augmentations() -> list[Augmentation]:
     """Return the augmentations of AutoAugment and RandAugment with the ranges of the papers, without translations."""
-    straight: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
+    factor: dict[str, Any] = {"mag_range": (0.1, 1.9), "randomly_negate": False, "mag_to_param": None}
     return [
         a.shear_x.augmentation(mag_range=(0, 0.3)),
         a.shear_y.augmentation(mag_range=(0, 0.3)),
         a.rotate.augmentation(mag_range=(0, 30)),
-        a.brightness.augmentation(**straight),
-        a.contrast.augmentation(**straight),
-        a.color.augmentation(**straight),
-        a.sharpness.augmentation(**{**straight, "mag_to_param": a.sharpness_kernel_shifted}),
+        a.brightness.augmentation(**factor),
+        a.contrast.augmentation(**factor),
+        a.color.augmentation(**factor),
+        a.sharpness.augmentation(**{**factor, "mag_to_param": a.sharpness_kernel_shifted}),
         a.posterize.augmentation(mag_range=(0, 4)),
         a.solarize.augmentation(mag_range=(0, 256)),
         a.equalize,
@@ -75,10 +78,10 @@ def monotonic_augmentations(
     """Return augmentations with ranges in which higher bins are stronger, without translations.
 
     Args:
-        shear: maximum shear.
+        shear: maximum shear, in pixels per pixel.
         rotation: maximum rotation in degrees.
-        enhancement: range of the changes of brightness, contrast, color and sharpness.
-        bits: bits that the strongest posterize keeps.
+        enhancement: range of the distance of the factors of brightness, contrast, color and sharpness from 1.
+        bits: number of bits that posterize keeps at the last bin.
     """
     return [
         a.shear_x.augmentation(mag_range=(0, shear)),
@@ -133,7 +136,9 @@ def remaining(suite: list[Augmentation], excluded: Sequence[str] | None, scheme:
     if excluded is None:
         return suite
     if isinstance(excluded, str):
-        raise ArgumentTypeError.here(f"excluded must be a list of names; got {excluded!r}.", hint=f"[{excluded!r}]")
+        raise ArgumentTypeError.here(
+            f"excluded must be a list of names; got {excluded!r}.", hint=f"Write excluded=[{excluded!r}]."
+        )
     names = [item.name for item in suite]
     for name in excluded:
         if name not in names:

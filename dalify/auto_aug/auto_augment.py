@@ -60,8 +60,12 @@ def auto_augment(
 ) -> DataNode:
     """Apply one of the policies of the AutoAugment paper.
 
+    Magnitudes have 11 bins, from the first to the last: shear 0 to 0.3; rotation 0 to 30 degrees; brightness, contrast,
+    color and sharpness: factor 0.1 to 1.9; posterize: 0 (as 1) to 4 bits; solarize: threshold 0 to 256; solarize_add:
+    0 to 110. Shear, rotation and translation are negated with probability one half.
+
     Args:
-        data: uint8 images HWC or sequences FHWC.
+        data: uint8 images HWC or sequences FHWC; all frames get the same augmentations.
         policy_name: "image_net", "reduced_image_net", "svhn" or "reduced_cifar10".
         shape: height and width of the images, as a graph value (further extents are ignored) or two numbers;
             translations are then relative to it.

@@ -51,10 +51,15 @@ def rand_augment(
     monotonic_mag: bool = True,
     excluded: Sequence[str] | None = None,
 ) -> DataNode:
-    """Apply `n` of 14 random augmentations in sequence to each sample, with magnitude `m`.
+    """Apply `n` augmentations, drawn from 14, to each sample in sequence, with magnitude `m`.
+
+    The augmentations are identity, auto_contrast, equalize, and, from the first bin to the last: shear_x and shear_y
+    0 to 0.3; translate_x and translate_y 0 to the maximum; rotate 0 to 30 degrees; brightness, contrast, color and
+    sharpness: factor 1 ± 0 to 0.9; posterize 8 to 4 bits; solarize: threshold 256 to 0. Shears, translations, rotations
+    and factors are changed in either direction with equal probability.
 
     Args:
-        data: uint8 images HWC or sequences FHWC.
+        data: uint8 images HWC or sequences FHWC; all frames get the same augmentations.
         n: number of augmentations, drawn with repetition; 0 returns the data unchanged, with a warning.
         m: bin of the magnitude, 0 to `num_magnitude_bins` - 1.
         num_magnitude_bins: number of bins of the magnitude ranges.
@@ -68,7 +73,7 @@ def rand_augment(
             `shape`.
         seed: seed of all random draws; by default the seed of the pipeline.
         monotonic_mag: higher bins are always stronger. False: the ranges of the paper, in which posterize and solarize
-            become weaker, and brightness, contrast, color and sharpness range from 0.1 to 1.9.
+            become weaker with higher bins (0 to 4 bits, threshold 0 to 256), and the factors range from 0.1 to 1.9.
         excluded: names of augmentations to omit.
 
     Returns:

@@ -32,8 +32,14 @@ def trivial_augment_wide(
 ) -> DataNode:
     """Apply one of 14 augmentations to each sample, drawn uniformly, with a random magnitude.
 
+    The augmentations and ranges are those of the wide search space of the paper: identity, auto_contrast, equalize,
+    and, from the first bin to the last: shear_x and shear_y 0 to 0.99; translate_x and translate_y 0 to the maximum;
+    rotate 0 to 135 degrees; brightness, contrast, color and sharpness: factor 1 ± 0.01 to 0.99; posterize 8 to 2 bits;
+    solarize: threshold 256 to 0. Shears, translations, rotations and factors are changed in either direction with equal
+    probability.
+
     Args:
-        data: uint8 images HWC or sequences FHWC.
+        data: uint8 images HWC or sequences FHWC; all frames get the same augmentation.
         num_magnitude_bins: number of magnitudes to draw from.
         shape: height and width of the images, as a graph value (further extents are ignored) or two numbers;
             translations are then relative to it.

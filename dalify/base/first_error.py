@@ -35,6 +35,8 @@ class FirstError:
         """Raise the stored error, if any, and drop it."""
         error, self.error = self.error, None
         if error is not None:
+            if getattr(error, "line", None) is not None:
+                error.__traceback__ = None  # the message has the user's line; frames of the engine do not help
             try:
                 raise error
             finally:

@@ -64,8 +64,8 @@ def check_dtype(dtype: DALIDataType) -> None:
         DTypeError: booleans and 64-bit integers.
     """
     if dtype not in SUPPORTED_DTYPES:
-        names = ", ".join(kind.name for kind in SUPPORTED_DTYPES)
-        raise DTypeError(f"images cannot be decoded to {dtype.name}; dtype must be one of {names}.")
+        names = ", ".join(f"types.{kind.name}" for kind in SUPPORTED_DTYPES)
+        raise DTypeError(f"images cannot be decoded to {dtype.text}; dtype must be one of {names}.")
 
 
 def convert_color(pixels: np.ndarray[Any, Any], output_type: DALIImageType, *, kind: str = "") -> np.ndarray[Any, Any]:

@@ -42,7 +42,7 @@ def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
     """
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
         raise DTypeError(
-            f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {encoded!r}.",
+            f"a decoder needs encoded files: one-dimensional samples of type uint8; got {encoded!r}.",
             hint="Pass only the first output of a reader: encoded, labels = fn.readers.file(...). "
             "If the data is already decoded, omit the decoder.",
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from dalify.base.errors import DivergentBranchesError, DTypeError, ShapeError
 from dalify.base.wording import counted
+from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
 __all__ = ["check_agreement", "check_index"]
@@ -84,8 +85,10 @@ def check_index(index: Spec) -> None:
             f"the index of a branch must be a scalar integer; the value has {counted(index.ndim, 'dimension')}."
         )
     if index.dtype is not None and not index.dtype.is_integer:
-        raise DTypeError(f"the index of a branch must be an integer; the value has elements of type {index.dtype!s}.")
+        raise DTypeError(
+            f"the index of a branch must be an integer; the value has elements of type {index.dtype.text}."
+        )
 
 
 def _text(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(value)
+    return value.text if isinstance(value, DALIDataType) else repr(value)

@@ -359,7 +359,7 @@ class Batch:
     def __repr__(self) -> str:
         """Return counts and types without data."""
         form = f"dense {tuple(self.dense.shape)}" if self.dense is not None else counted(len(self), "sample")
-        return f"Batch({self.device} {self.dtype.name} {self.layout!r} {form})"
+        return f"Batch({self.device} {self.dtype.text} {self.layout!r} {form})"
 
 
 @lru_cache(1024)  # steps need it for each chunk

@@ -86,6 +86,11 @@ class DALIDataType(_Named):
         return to_numpy(self)
 
     @property
+    def text(self) -> str:
+        """The name in messages: NumPy's for types of array elements, and the member's for others."""
+        return self.name if (dtype := _TO_NUMPY.get(self)) is None else dtype.name
+
+    @property
     def is_enum(self) -> bool:
         """Whether elements are members of an enumeration: stored as INT32 with metadata in the NumPy dtype."""
         return DALIDataType.IMAGE_TYPE <= self <= DALIDataType.INTERP_TYPE

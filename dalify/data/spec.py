@@ -71,11 +71,16 @@ class Spec:
         """Whether type, dimensions and layout are all known."""
         return self.dtype is not None and self.ndim is not None and self.layout is not None
 
+    @property
+    def dtype_text(self) -> str:
+        """The element type in messages; ``?`` if it is not known."""
+        return "?" if self.dtype is None else self.dtype.text
+
     def check_dtype(self, wanted: DALIDataType) -> None:
         """Raise a DTypeError if the element type is known and not the wanted one."""
         if self.dtype not in (None, wanted):
             raise DTypeError(
-                f"the input must have {wanted.numpy.name} elements; got {self.dtype!s}.",
+                f"the input must have {wanted.text} elements; got {self.dtype_text}.",
                 hint=f"Convert it: fn.cast(x, dtype=types.{wanted.name}).",
             )
 
@@ -114,7 +119,6 @@ class Spec:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        """Return e.g. ``cpu UINT8 HWC (480, 640, 3)``."""
-        dtype = "?" if self.dtype is None else self.dtype.name
+        """Return e.g. ``cpu uint8 HWC (480, 640, 3)``."""
         form = self.layout or ("?-D" if self.ndim is None else f"{self.ndim}-D")
-        return f"{self.device} {dtype} {form}" + ("" if self.shape is None else f" {self.shape}")
+        return f"{self.device} {self.dtype_text} {form}" + ("" if self.shape is None else f" {self.shape}")

@@ -15,7 +15,6 @@ import numpy as np
 from dalify.base.errors import MixedBatchError
 from dalify.base.failure_context import failure_context
 from dalify.data import Array
-from dalify.data.dtypes import from_numpy
 
 __all__ = ["Agreement", "Kind", "NotDecided", "agreed_samples"]
 
@@ -138,10 +137,8 @@ def agreed_samples(
 def _error(sample: Array, kind: Kind, conversion_hint: str) -> MixedBatchError:
     dtype, ndim = kind.dtype, len(kind.shape)
     if sample.dtype != dtype:
-        found, others = from_numpy(sample.dtype).name, from_numpy(dtype).name
         return MixedBatchError(
-            f"the sample has the element type {found}, but the first sample of the batch has {others} "
-            f"({sample.dtype} and {dtype}).",
+            f"the sample has the element type {sample.dtype}, but the first sample of the batch has {dtype}.",
             hint=f"All samples of a batch must have the same element type. {conversion_hint}on_error='skip' skips such "
             "samples.",
         )

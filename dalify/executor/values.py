@@ -57,12 +57,12 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
     dtype = batch.dtype
     if dtype.is_float and wanted != np.float32:
         raise ArgumentTypeError(
-            f"the argument {parameter.name} needs integers; the graph value has elements of type {dtype!s}.",
+            f"the argument {parameter.name} needs integers; the graph value has elements of type {dtype.text}.",
             hint="Convert it: fn.cast(value, dtype=types.INT32).",
         )
     if wanted == np.bool_ and dtype != DALIDataType.BOOL and not dtype.is_integer:
         raise ArgumentTypeError(
-            f"the argument {parameter.name} needs booleans; the graph value has elements of type {dtype!s}."
+            f"the argument {parameter.name} needs booleans; the graph value has elements of type {dtype.text}."
         )
     _check_range(parameter, batch, wanted)
     frame_axes = int(parameter.accepts_frames and batch.layout.startswith("F"))

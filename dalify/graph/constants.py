@@ -36,7 +36,7 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
         if array.dtype.kind == "i" and not isinstance(value, bool):
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
                 raise IntegerRangeError.here(
-                    f"the constant {value} does not fit INT32.",
+                    f"the constant {value} does not fit int32.",
                     hint=f"Write types.Constant({value}, dtype=types.INT64).",
                 )
             array = array.astype(np.int32)

@@ -167,7 +167,8 @@ class Node:
 
     def locate(self, error: DalifyError, *, sample: int | None = None, origin: str | None = None) -> None:
         """Set line and operator of an error, and sample and origin, unless they are known."""
-        call = self.call_of(error.argument)
+        # Messages about an argument begin with its name.
+        call = self.call_of(error.argument or error.message.partition(" ")[0])
         error.locate(line=call.line, operator=call.operator, sample=sample, origin=origin)
 
     @property

@@ -145,7 +145,7 @@ class MediaPipe:
         raise GraphError(
             f"{type(self).__name__} does not define definegraph().",
             line=self.__dict__.get("_line"),  # the user's class may not have called our __init__
-            hint="def definegraph(self): … return images, labels",
+            hint="Define def definegraph(self), which returns the outputs: return images, labels.",
         )
 
     def build(self) -> None:

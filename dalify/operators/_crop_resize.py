@@ -45,6 +45,8 @@ def _crop_resize(
     """
     layout = visual_layout(x, _LAYOUTS)
     x = x.replace(layout=layout, dtype=result_type(x, dtype))
+    window.check()
+    target.check()
     if x.shape is None:
         return x
     letters = layout.replace("C", "")

@@ -5,14 +5,16 @@ The pass ``fuse`` inserts it; users do not call it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dalify.base.errors import DalifyError
 from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.axes import chosen_axes
 from dalify.kernels.arrays.normalize import normalize
-from dalify.kernels.audio.decibels import to_decibels
+from dalify.kernels.audio.decibels import check, to_decibels
 from dalify.kernels.audio.spectrum import spectrogram
 from dalify.parameter_groups.normalization import Standardization
 from dalify.parameter_groups.spectra import MelFilters, Windows
@@ -47,7 +49,10 @@ def _mel_spectrogram(
     Returns:
         float32, bands and windows in the order of `layout`.
     """
-    return filters.bands(windows.spectra(x))
+    result = filters.bands(windows.spectra(x))
+    if decibels.multiplier is not None:
+        check(decibels.multiplier, decibels.cutoff_db, decibels.reference)
+    return result
 
 
 @_mel_spectrogram.geometry
@@ -90,4 +95,6 @@ def _(mel: Mapping[str, Any], normalize: Mapping[str, Any], source: Spec, device
         return False
     if normalize.get("mean") is not None or normalize.get("stddev") is not None:
         return False
-    return 1 in chosen_axes(Spec(layout=mel.get("layout", "ft"), ndim=2), axes, axis_names)
+    with contextlib.suppress(DalifyError):  # normalize raises it, with its line
+        return 1 in chosen_axes(Spec(layout=mel.get("layout", "ft"), ndim=2), axes, axis_names)
+    return False

@@ -36,7 +36,9 @@ def bb_flip(x: Spec, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, v
         >>> boxes = fn.bb_flip(boxes, ltrb=True, horizontal=fn.random.coin_flip())  # doctest: +SKIP
     """
     if x.dtype != DALIDataType.FLOAT:
-        raise DTypeError(f"boxes must be float32; got {x.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"boxes must be float32; got {x.dtype_text}.", hint="Convert them: fn.cast(boxes, dtype=types.FLOAT)."
+        )
     if x.ndim == 0 or (x.shape is not None and x.shape[-1] % 4):
         raise ShapeError(f"boxes must have four numbers in the last axis; got the shape {x.shape}.")
     return x

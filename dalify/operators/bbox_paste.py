@@ -46,7 +46,9 @@ def bbox_paste(
         >>> boxes = fn.bbox_paste(boxes, ratio=2.0, paste_x=0.1, paste_y=0.6)  # doctest: +SKIP
     """
     if x.dtype != DALIDataType.FLOAT:
-        raise DTypeError(f"boxes must be float32; got {x.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"boxes must be float32; got {x.dtype_text}.", hint="Convert them: fn.cast(boxes, dtype=types.FLOAT)."
+        )
     if x.ndim == 0 or (x.shape is not None and x.shape[-1] % 4):
         raise ShapeError(f"boxes must have four numbers in the last axis; got the shape {x.shape}.")
     return x

@@ -74,7 +74,9 @@ def bbox_rotate(
         ... )  # doctest: +SKIP
     """
     if bboxes.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"boxes must be float32; got {bboxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"boxes must be float32; got {bboxes.dtype_text}.", hint="Convert them: fn.cast(boxes, dtype=types.FLOAT)."
+        )
     if bboxes.shape is not None and (len(bboxes.shape) != 2 or bboxes.shape[1] != 4):
         raise ShapeError(f"boxes must be [n, 4]; got {bboxes.shape}.")
     for name, value, options in (("mode", mode, tuple(_MODES)), ("bbox_layout", bbox_layout, _LAYOUTS)):

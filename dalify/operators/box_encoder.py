@@ -65,7 +65,9 @@ def box_encoder(boxes: Spec, labels: Spec, /, *, encoding: Encoding) -> tuple[Sp
         >>> boxes, labels = fn.box_encoder(boxes, labels, anchors=anchors)  # doctest: +SKIP
     """
     if boxes.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"boxes must be float32; got {boxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"boxes must be float32; got {boxes.dtype_text}.", hint="Convert them: fn.cast(boxes, dtype=types.FLOAT)."
+        )
     if not encoding.anchors or len(encoding.anchors) % 4:
         raise ArgumentValueError(f"anchors must be boxes of 4 numbers; got {counted(len(encoding.anchors), 'number')}.")
     if not 0 <= encoding.criteria <= 1:

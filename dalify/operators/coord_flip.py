@@ -55,7 +55,9 @@ def coord_flip(
         >>> points = fn.coord_flip(points, flip_x=fn.random.coin_flip())  # doctest: +SKIP
     """
     if x.dtype != DALIDataType.FLOAT:
-        raise DTypeError(f"points must be float32; got {x.dtype!s}.", hint="fn.cast(points, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"points must be float32; got {x.dtype_text}.", hint="Convert them: fn.cast(points, dtype=types.FLOAT)."
+        )
     if x.ndim != 2:
         raise ShapeError(f"points must be [n, k]; got {counted(x.ndim, 'dimension')}.")
     if set(layout) - set("xyz"):

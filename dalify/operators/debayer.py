@@ -77,8 +77,8 @@ def debayer(
     if algorithm is not None and algorithm not in _ALGORITHMS:
         raise ArgumentValueError(option_error_text("algorithm", algorithm, _ALGORITHMS))
     if x.dtype not in _TYPES or (x.dtype != DALIDataType.UINT8 and algorithm == "vng_ocv"):
-        only = "UINT8" if algorithm == "vng_ocv" else "UINT8 or UINT16"
-        raise DTypeError(f"the input must have elements of type {only}; got {x.dtype!s}.")
+        only = "uint8" if algorithm == "vng_ocv" else "uint8 or uint16"
+        raise DTypeError(f"the input must have elements of type {only}; got {x.dtype_text}.")
     channels = 1 if algorithm == "gray_ocv" else 3
     result = x.replace(layout="FHWC" if layout.startswith("F") else "HWC", ndim=4 if layout.startswith("F") else 3)
     if x.shape is None:

@@ -45,7 +45,7 @@ def dump_image(x: Spec, /, *, input_layout: str = "HWC", suffix: str = "") -> Sp
     if "/" in suffix or "\\" in suffix or "\0" in suffix:
         raise ArgumentValueError(f"suffix must be part of a file name, without path separators; got {suffix!r}.")
     if x.dtype not in (None, DALIDataType.UINT8):
-        raise DTypeError(f"images must be of type UINT8; got {x!r}.", hint="Convert them with fn.cast.")
+        raise DTypeError(f"images must be of type uint8; got {x!r}.", hint="Convert them with fn.cast.")
     if x.layout not in (None, "", "HWC"):
         raise LayoutError(f"images must be HWC; got {x!r}.", hint="Use fn.transpose.")
     if x.ndim not in (None, 3):

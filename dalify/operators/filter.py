@@ -77,7 +77,9 @@ def filter(
         if value not in options:
             raise ArgumentValueError(option_error_text(name, value, options))
     if dtype not in (None, data.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"dtype must be the type of the input ({data.dtype!s}), FLOAT, or omitted; got {dtype!s}.")
+        raise DTypeError(
+            f"dtype must be types.FLOAT, the type of the input ({data.dtype_text}), or omitted; got {dtype.text}."
+        )
     result = data.replace(dtype=data.dtype if dtype is None else dtype)
     first, axes = data_axes(default_layout(data), data.ndim or 0)
     if axes < _IMAGE_AXES:

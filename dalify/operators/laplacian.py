@@ -59,7 +59,9 @@ def laplacian(
     """
     data_axes(x.layout or "", x.ndim or 0)
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"dtype must be the type of the input ({x.dtype!s}), FLOAT, or omitted; got {dtype!s}.")
+        raise DTypeError(
+            f"dtype must be types.FLOAT, the type of the input ({x.dtype_text}), or omitted; got {dtype.text}."
+        )
     if normalized_kernel and scale is not None:
         raise ArgumentValueError("specify either scale or normalized_kernel=True.")
     return x.replace(dtype=x.dtype if dtype is None else dtype)

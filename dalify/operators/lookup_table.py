@@ -48,7 +48,7 @@ def lookup_table(
         >>> classes = fn.lookup_table(labels, keys=[3, 5], values=[0, 1], dtype=types.INT32)  # doctest: +SKIP
     """
     if x.dtype is not None and not x.dtype.is_integer:
-        raise DTypeError(f"the input must have integer elements; got {x.dtype!s}.")
+        raise DTypeError(f"the input must have integer elements; got {x.dtype_text}.")
     if len(keys) != len(values):
         raise ArgumentValueError(f"keys and values must have the same length; got {len(keys)} and {len(values)}.")
     if any(not 0 <= key <= _MAX_KEY for key in keys):

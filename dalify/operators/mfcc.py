@@ -62,7 +62,9 @@ def mfcc(
     if axis < 0:
         raise ArgumentValueError(f"axis must not be negative; got {axis}.")
     if x.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"the spectrogram must be float32; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"the spectrogram must be float32; got {x.dtype_text}.", hint="Convert it: fn.cast(x, dtype=types.FLOAT)."
+        )
     if x.ndim is not None and axis >= x.ndim:
         raise IndexingError(f"axis {axis} does not exist: the data has {counted(x.ndim, 'dimension')}.")
     if x.shape is None:

@@ -73,7 +73,9 @@ def nonsilent_region(x: Spec, /, *, silence: Silence) -> tuple[Spec, Spec]:
             f"got {silence.reset_interval}."
         )
     if x.dtype in _OTHER_TYPES:
-        raise DTypeError(f"audio must be FLOAT or integers; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"audio must be float32 or integers; got {x.dtype_text}.", hint="Convert it: fn.cast(x, dtype=types.FLOAT)."
+        )
     if x.ndim not in (None, 1):
         raise ShapeError(
             f"audio must have one axis, of samples; got {counted(x.ndim, 'axis')}.",

@@ -79,11 +79,11 @@ def optical_flow(
     if enable_external_hints != (hints is not None):
         raise ArgumentValueError("enable_external_hints=True requires a second input, the hints, and vice versa.")
     if x.dtype not in (None, DALIDataType.UINT8):
-        raise DTypeError(f"frames must be of type UINT8; got {x!r}.")
+        raise DTypeError(f"frames must be of type uint8; got {x!r}.")
     if x.layout not in (None, "", "FHWC") or x.ndim not in (None, 4):
         raise LayoutError(f"the input must be sequences FHWC; got {x!r}.")
     if hints is not None and hints.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"hints must be of type FLOAT; got {hints!r}.")
+        raise DTypeError(f"hints must be of type float32; got {hints!r}.")
     result = Spec(DALIDataType.FLOAT, 4, "FHWC", None, x.device)
     if x.shape is None:
         return result

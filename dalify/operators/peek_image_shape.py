@@ -51,7 +51,7 @@ def peek_image_shape(
     """
     decoder_rule(encoded, DALIDataType.UINT8)
     if dtype not in _DTYPES:
-        raise ArgumentValueError(option_error_text("dtype", dtype.name, [option.name for option in _DTYPES]))
+        raise ArgumentValueError(option_error_text("dtype", dtype.text, [f"types.{option.name}" for option in _DTYPES]))
     return Spec(dtype, 1, "", (3,))
 
 

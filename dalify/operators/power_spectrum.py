@@ -42,7 +42,9 @@ def power_spectrum(x: Spec, /, *, axis: int = -1, nfft: int | None = None, power
     if axis < -1:
         raise ArgumentValueError(f"axis must be -1 (the last one) or not negative; got {axis}.")
     if x.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"signals must be float32; got {x.dtype!s}.", hint="fn.cast(signal, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"signals must be float32; got {x.dtype_text}.", hint="Convert it: fn.cast(signal, dtype=types.FLOAT)."
+        )
     if x.ndim is not None and axis >= x.ndim:
         raise IndexingError(f"axis {axis} does not exist: the data has {counted(x.ndim, 'dimension')}.")
     if x.ndim == 0:

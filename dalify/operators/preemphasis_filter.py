@@ -46,9 +46,9 @@ def preemphasis_filter(
     if border not in preemphasis.BORDERS:
         raise ArgumentValueError(option_error_text("border", border, preemphasis.BORDERS))
     for what, kind in (("dtype", dtype), ("the input type", x.dtype)):
-        if kind in _OTHER_TYPES:
+        if kind is not None and kind in _OTHER_TYPES:
             raise DTypeError(
-                f"{what} cannot be {kind!s}.", hint="Use types.FLOAT, for example fn.cast(x, dtype=types.FLOAT)."
+                f"{what} cannot be {kind.text}.", hint="Use types.FLOAT, for example fn.cast(x, dtype=types.FLOAT)."
             )
     return x.replace(dtype=dtype)
 

@@ -150,7 +150,9 @@ def random_bbox_crop(
         ... )  # doctest: +SKIP
     """
     if boxes.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"boxes must be float32; got {boxes.dtype!s}.", hint="fn.cast(boxes, dtype=types.FLOAT)")
+        raise DTypeError(
+            f"boxes must be float32; got {boxes.dtype_text}.", hint="Convert them: fn.cast(boxes, dtype=types.FLOAT)."
+        )
     if boxes.shape is not None and (len(boxes.shape) != 2 or boxes.shape[1] not in (4, 6)):
         raise ShapeError(f"boxes must be [n, 4] or [n, 6]; got {boxes.shape}.")
     candidates.check()

@@ -36,7 +36,7 @@ def random_crop_generator(shape: Spec, /, *, random_crop: RandomCrop) -> tuple[S
     """
     random_crop.check()
     if shape.dtype is None or not shape.dtype.is_integer:
-        raise DTypeError(f"an image shape must be integers; got {shape.dtype!s}.")
+        raise DTypeError(f"an image shape must be integers; got {shape.dtype_text}.")
     if shape.ndim != 1 or (shape.shape is not None and shape.shape[0] not in (2, 3)):
         form = "" if shape.shape is None else f" of shape {shape.shape}"
         raise ShapeError(

@@ -60,7 +60,7 @@ def reinterpret(
             )
         if bytes_now % item:
             raise ShapeError(
-                f"a sample of {bytes_now} bytes cannot be divided into {new.name} elements of {item} bytes."
+                f"a sample of {bytes_now} bytes cannot be divided into {new.text} elements of {item} bytes."
             )
         new_shape = filled_shape(extents, bytes_now // item, data.shape)
     return Spec(new, ndim, layout, new_shape, data.device)

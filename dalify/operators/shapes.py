@@ -38,7 +38,7 @@ def _(out: Samples, x: Samples) -> None:
         if len(too_large):
             first = int(too_large[0])
             text = f"the extents {tuple(x.shapes[first].tolist())} are out of the range of {out.dtype}."
-            raise IntegerRangeError(text, sample=first, hint="dtype=types.INT64")
+            raise IntegerRangeError(text, sample=first, hint="Write fn.shapes(x, dtype=types.INT64).")
     out.dense[...] = x.shapes.astype(out.dtype)
 
 

@@ -60,7 +60,7 @@ def tensor_subscript(x: Spec, /, *indices: Spec, items: object) -> Spec:
             )
         if index.dtype is not None and not index.dtype.is_integer:
             raise DTypeError(
-                f"an index must be an integer; got {index.dtype.name}.",
+                f"an index must be an integer; got {index.dtype_text}.",
                 hint="Use fn.cast(index, dtype=types.INT32).",
             )
     if not isinstance(items, tuple) or not all(_is_entry(item, len(indices)) for item in items):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from dalify.base.errors import ArgumentValueError, DTypeError
+from dalify.base.errors import DTypeError
 from dalify.base.optional import torch
 from dalify.data import DALIDataType, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
@@ -33,11 +31,10 @@ def to_decibels(x: Spec, /, *, cutoff_db: float = -200.0, multiplier: float = 10
         >>> decibels = fn.to_decibels(mel, cutoff_db=-80.0)  # doctest: +SKIP
     """
     if x.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"magnitudes must be float32; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.FLOAT)")
-    if not 0 <= reference < math.inf:
-        raise ArgumentValueError(f"reference must be positive, or 0 for the maximum; got {reference:g}.")
-    if not (math.isfinite(cutoff_db) and math.isfinite(multiplier)):
-        raise ArgumentValueError(f"cutoff_db and multiplier must be finite; got {cutoff_db:g} and {multiplier:g}.")
+        raise DTypeError(
+            f"magnitudes must be float32; got {x.dtype_text}.", hint="Convert it: fn.cast(x, dtype=types.FLOAT)."
+        )
+    decibels.check(multiplier, cutoff_db, reference)
     return x
 
 

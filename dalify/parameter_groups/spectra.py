@@ -101,7 +101,9 @@ class Windows(Parameters):
                 f"window_fn must have window_length={counted(self.window_length, 'entry')}; got {len(self.window_fn)}.",
             )
         if x.dtype not in (None, DALIDataType.FLOAT):
-            raise DTypeError(f"audio must be float32; got {x.dtype!s}.", hint="fn.cast(audio, dtype=types.FLOAT)")
+            raise DTypeError(
+                f"audio must be float32; got {x.dtype_text}.", hint="Convert it: fn.cast(audio, dtype=types.FLOAT)."
+            )
         if x.ndim == 0:
             raise ShapeError("audio must have an axis of samples; got scalars.")
         result = Spec(DALIDataType.FLOAT, 2, self.layout, device=x.device)
@@ -170,7 +172,10 @@ class MelFilters(Parameters):
                 f"{self.sample_rate:g} Hz; got {high:g} Hz{' (half the sample rate)' if self.freq_high <= 0 else ''}."
             )
         if x.dtype not in (None, DALIDataType.FLOAT):
-            raise DTypeError(f"spectra must be float32; got {x.dtype!s}.", hint="fn.cast(spectrum, dtype=types.FLOAT)")
+            raise DTypeError(
+                f"spectra must be float32; got {x.dtype_text}.",
+                hint="Convert it: fn.cast(spectrum, dtype=types.FLOAT).",
+            )
         axis = frequency_axis(x)
         if x.shape is None:
             return x

@@ -146,7 +146,7 @@ class VideoClips(VideoSequences):
             DTypeError: the dtype is not supported.
         """
         if self.dtype not in (DALIDataType.UINT8, DALIDataType.FLOAT):
-            raise DTypeError(f"dtype must be UINT8 or FLOAT for videos; got {self.dtype!s}.")
+            raise DTypeError(f"dtype must be types.UINT8 or types.FLOAT for videos; got {self.dtype.text}.")
         if self.channels != 3:
             raise ArgumentValueError(
                 f"channels must be 3; got {self.channels}.", hint="Use fn.color_space_conversion to convert to gray."

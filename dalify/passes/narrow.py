@@ -35,13 +35,13 @@ def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Gra
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         if node.number not in direct:
             return node
-        report.note("narrow", f"{node!r} stores {dtype.name}")
+        report.note("narrow", f"{node!r} stores {dtype.text}")
         return replace(node, arguments={**node.arguments, "dtype": dtype})
 
     narrowed: dict[Edge, Edge] = {}
     for edge in last:
         if edge.node.number not in direct:
-            report.note("narrow", f"{edge.node!r} is stored as {dtype.name}, if it is an image")
+            report.note("narrow", f"{edge.node!r} is stored as {dtype.text}, if it is an image")
             narrowed[edge] = new_edge(
                 Role.NARROW, (edge,), {"dtype": dtype}, edge.device, branch=edge.node.branch, line=edge.node.line
             )

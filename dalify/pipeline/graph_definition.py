@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
+from types import MethodType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,27 @@ class GraphDefinition:
         return [node for node in self._nodes if node not in needed]
 
 
+# Methods of arrays and tensors, and what does the same with a graph value ``x``.
+_INSTEAD = {
+    "astype": "fn.cast(x, dtype=types.FLOAT)",
+    "clamp": "dalify.math.clamp(x, low, high)",
+    "clip": "dalify.math.clamp(x, low, high)",
+    "flatten": "fn.reshape(x, shape=[-1])",
+    "float": "fn.cast(x, dtype=types.FLOAT)",
+    "max": "fn.reductions.max(x)",
+    "mean": "fn.reductions.mean(x)",
+    "min": "fn.reductions.min(x)",
+    "permute": "fn.transpose(x, perm=[2, 0, 1])",
+    "reshape": "fn.reshape(x, shape=[-1, 3])",
+    "squeeze": "fn.squeeze(x, axes=[0])",
+    "std": "fn.reductions.std_dev(x, fn.reductions.mean(x))",
+    "sum": "fn.reductions.sum(x)",
+    "to": "fn.cast(x, dtype=types.FLOAT) or x.gpu()",
+    "transpose": "fn.transpose(x, perm=[2, 0, 1])",
+    "unsqueeze": "fn.expand_dims(x, axes=[0])",
+}
+
+
 def _explain(error: BaseException, traceback: TracebackType | None) -> None:
     """Add a note to an error of a library that was called with a graph value, or to the error of ``x.shape[0]``."""
     frame = None
@@ -121,7 +142,12 @@ def _explain(error: BaseException, traceback: TracebackType | None) -> None:
         and "method" in str(error)
     ):
         error.add_note("The shape of a graph value is a method: write x.shape()[0], which is a graph value, too.")
-    if "DataNode" in str(error) or (
+    if isinstance(error, AttributeError) and isinstance(error.obj, DataNode) and error.name in _INSTEAD:
+        error.add_note(
+            f"A DataNode is a graph value. Instead of x.{error.name}, write {_INSTEAD[error.name]}. fn.python_function "
+            "calls a function with the data of each sample."
+        )
+    elif "DataNode" in str(error) or (
         frame is not None
         and frontend.is_foreign_code(frame.f_code)
         and not is_own(frame.f_code.co_filename)
@@ -186,4 +212,6 @@ def _output_hint(value: object) -> str:
         return "Return a tuple of its values. The iterators of dalify.plugin name them: output_map=['image', 'label']."
     if inspect.iscoroutine(value) or inspect.isgenerator(value):
         return "Define the function with `def` and `return`, without `async` and `yield`."
+    if isinstance(value, MethodType) and isinstance(value.__self__, DataNode):
+        return f"Call the method: x.{value.__name__}()."
     return "Return the results of operators of dalify.fn."

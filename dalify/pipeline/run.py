@@ -11,7 +11,7 @@ from dalify.base.errors import (
     PipelineStateError,
     ShapeError,
 )
-from dalify.data import Batch, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
+from dalify.data import Batch, DALIDataType, PipelineAPIType, TensorListCPU, TensorListGPU, tensor_list
 from dalify.graph import DataNode
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
@@ -170,8 +170,9 @@ class Run:
         self.api = api
 
     def _feed_inputs(self, inputs: Mapping[str, Any]) -> None:
-        if self._builder.engine().scheduled:
-            # Data fed now would be returned several batches later.
+        known = [feed.name for feed in self._builder.externals()]
+        # An unknown name is an error of feed_input. Other data fed now would be returned several batches later.
+        if self._builder.engine().scheduled and all(name in known for name in inputs):
             raise PipelineStateError(
                 "run(name=data) is not possible while batches are prefetched.",
                 hint="Feed every external_source of the pipeline in run(), or set prefetch_queue_depth=1.",
@@ -255,4 +256,4 @@ _API_NAMES = {
 
 
 def _format_value(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(value)
+    return value.text if isinstance(value, DALIDataType) else repr(value)

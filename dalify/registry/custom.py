@@ -249,7 +249,7 @@ class CustomOperator(KernelOperator):
                         f"the rule returned {counted(spec.ndim, 'dimension')}; the result has {len(shape)}: {shape}."
                     )
                 if spec.dtype is not None and array_dtype(sample) is not spec.dtype:
-                    raise DTypeError(f"the rule returned {spec.dtype.name}; the result is {array_dtype(sample).name}.")
+                    raise DTypeError(f"the rule returned {spec.dtype.text}; the result is {array_dtype(sample).text}.")
         return results
 
     def functions(self) -> list[Callable[..., Any]]:

@@ -320,7 +320,7 @@ class BatchConverter:
             )
         if self.dtype is not None and batch.dtype != self.dtype:
             raise DTypeError(
-                f"the data has dtype {batch.dtype.name}, but {self._source_of_declaration()} {self.dtype.name}.",
+                f"the data has dtype {batch.dtype.text}, but {self._source_of_declaration()} {self.dtype.text}.",
                 hint="Convert the data; all batches of an output must have the same dtype.",
             )
         if self.ndim is not None and batch.ndim != self.ndim:

@@ -73,7 +73,7 @@ def _per_output(name: str, value: Any, count: int) -> list[Any]:
         return [value] * count
     if len(value) > count:
         outputs = counted(count, "output")
-        raise ArgumentValueError(f"{name} has {len(value)} items for {outputs}: {list(value)!r}.")
+        raise ArgumentValueError(f"{name} has {len(value)} items for {outputs}.")
     return [*value, *[None] * (count - len(value))]
 
 

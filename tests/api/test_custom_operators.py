@@ -608,7 +608,7 @@ def test_results_that_contradict_the_rule() -> None:
     with pytest.raises(ShapeError, match=r"the rule returned 3 dimensions; the result has 2"):
         eager.mylab.contradicting(IMAGES[0])
     define(lambda images: images.astype(np.float32))
-    with pytest.raises(DTypeError, match=r"the rule returned UINT8; the result is FLOAT"):
+    with pytest.raises(DTypeError, match=r"the rule returned uint8; the result is float32"):
         eager.mylab.contradicting(IMAGES[0])
     define(lambda images: list(images) * 2)
     with pytest.raises(ShapeError, match=r"the function returned 2 samples for a group of 1"):

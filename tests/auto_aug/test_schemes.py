@@ -279,6 +279,12 @@ def test_saved_and_loaded():
             "'foo', which RandAugment does not have; it has translate_x",
         ),
         (lambda x: rand_augment.rand_augment(x, 2, 3, excluded="rotate"), ArgumentTypeError, "a list of names"),
+        (
+            lambda x: rand_augment.rand_augment(x, 2, 3, excluded="rotate"),
+            ArgumentTypeError,
+            r"Write excluded=\['rotate'\]",
+        ),
+        (lambda x: auto_augment.auto_augment(np.zeros((4, 4, 3))), ArgumentTypeError, "graph values; got ndarray"),
         (lambda x: trivial_augment.trivial_augment_wide(x, 0), ArgumentValueError, "at least 1; got 0"),
         (
             lambda x: trivial_augment.trivial_augment_wide(

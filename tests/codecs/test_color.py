@@ -68,5 +68,5 @@ def test_full_range_becomes_full_range(dtype: DALIDataType, source: type) -> Non
 
 
 def test_types_that_images_do_not_have() -> None:
-    with pytest.raises(DTypeError, match="UINT8, UINT16"):
+    with pytest.raises(DTypeError, match=r"bool; dtype must be one of types\.UINT8, types\.UINT16"):
         check_dtype(DALIDataType.BOOL)

@@ -33,7 +33,7 @@ def test_a_dense_batch() -> None:
     assert taken.origins == ["d", "a", "d"]
     assert batch.with_layout("AB").layout == "AB"
     assert batch.spec_of(2) == Spec(DALIDataType.INT16, None, "HW", (3, 2))
-    assert repr(batch) == "Batch(cpu INT16 'HW' dense (4, 3, 2))"
+    assert repr(batch) == "Batch(cpu int16 'HW' dense (4, 3, 2))"
 
 
 def test_a_listed_batch() -> None:
@@ -44,7 +44,7 @@ def test_a_listed_batch() -> None:
     assert [sample.shape for sample in batch.take(np.array([3, 0])).samples] == [(4, 2), (1, 2)]
     assert batch.take(np.array([2])).samples[0] is RAGGED[2]
     assert batch.spec_of(2).shape == (3, 2)
-    assert repr(batch) == "Batch(cpu UINT8 'AB' 4 samples)"
+    assert repr(batch) == "Batch(cpu uint8 'AB' 4 samples)"
 
 
 def test_numbers_are_arrays_without_dimensions() -> None:
@@ -117,7 +117,7 @@ def test_specs() -> None:
     assert spec.replace(dtype=DALIDataType.FLOAT).shape == (4, 5, 3)
     assert spec == Spec(DALIDataType.UINT8, 3, "HWC", (4, 5, 3))
     assert len({spec, spec.replace(), spec.replace(device="gpu")}) == 2
-    assert repr(spec) == "cpu UINT8 HWC (4, 5, 3)"
+    assert repr(spec) == "cpu uint8 HWC (4, 5, 3)"
     assert repr(Spec()) == "cpu ? ?-D"
     assert repr(Spec(None, 2, "")) == "cpu ? 2-D"
     assert not Spec(DALIDataType.UINT8, 3).is_known

@@ -524,7 +524,7 @@ def check_mistake(
         (
             batch_of(1).astype(np.float32),
             DTypeError,
-            "the data has dtype FLOAT, but earlier batches had INT32",
+            "the data has dtype float32, but earlier batches had int32",
         ),
         (batch_of(1)[:, 0], ShapeError, r"the samples have 0 dimensions \(\), but earlier batches had 1"),
         (
@@ -554,7 +554,7 @@ def test_bad_data_fails_one_batch(bad: Any, error: type[Exception], message: str
 
 def test_declarations_hold_from_the_first_batch_on() -> None:
     for arguments, error, message in (
-        ({"dtype": types.FLOAT}, DTypeError, "dtype INT32, but the declared one is FLOAT"),
+        ({"dtype": types.FLOAT}, DTypeError, "dtype int32, but the declared one is float32"),
         ({"ndim": 2}, ShapeError, r"the samples have 1 dimension \(2,\), but the declared one is 2"),
         ({"layout": "HW"}, LayoutError, r"the layout 'HW' does not match samples with 1 dimension \(2,\)"),
     ):

@@ -67,7 +67,7 @@ def test_a_boolean_is_not_a_number(function: str) -> None:
 
 
 def test_bits_of_floats_are_refused() -> None:
-    with pytest.raises(DTypeError, match="integers or booleans; the operand dtypes are UINT8 and FLOAT"):
+    with pytest.raises(DTypeError, match="integers or booleans; the operand dtypes are uint8 and float32"):
         result_dtype("bitand", T.UINT8, T.FLOAT)
 
 

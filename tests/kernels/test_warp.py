@@ -84,6 +84,16 @@ def test_floats_equal_dali(matrix):
     np.testing.assert_allclose(warped(x, matrix), expected, atol=3e-5)
 
 
+@pytest.mark.parametrize("nearest", [True, False])
+def test_long_rows_equal_dali(nearest):
+    """Coordinates are accumulated in float32, which must not be done along a whole row."""
+    x = np.random.default_rng(1).integers(0, 256, (60, 2000, 1), np.uint8)
+    matrix = [[0.9, 0.2, 3], [-0.01, 1.1, 2]]
+    kind = {"interp_type": "INTERP_NN"} if nearest else {}
+    expected = run_dali("warp_affine", [x], layouts="HWC", matrix=np.ravel(matrix).tolist(), **kind)[0]
+    assert (warped(x, matrix, nearest=nearest) != expected).mean() < 1e-4
+
+
 def test_volume_equals_dali():
     x = np.random.default_rng(1).integers(0, 256, (7, 9, 11, 2), dtype=np.uint8)
     matrix = [[0.9, 0.1, -0.1, 0.7], [0.05, 1.1, 0.2, -0.4], [-0.2, 0.1, 0.8, 0.9]]

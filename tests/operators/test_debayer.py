@@ -107,9 +107,9 @@ def test_mistakes():
         run_dalify("debayer", [np.zeros((1, 1), np.uint8)], blue_position=[0, 0])
     with pytest.raises(ShapeError, match="one channel; got 3"):
         run_dalify("debayer", [np.zeros((4, 6, 3), np.uint8)], layouts="HWC", blue_position=[0, 0])
-    with pytest.raises(DTypeError, match="UINT8 or UINT16; got"):
+    with pytest.raises(DTypeError, match="uint8 or uint16; got"):
         run_dalify("debayer", [np.zeros((4, 6), np.int16)], blue_position=[0, 0])
-    with pytest.raises(DTypeError, match="UINT8; got"):
+    with pytest.raises(DTypeError, match="uint8; got"):
         run_dalify("debayer", [np.zeros((4, 6), np.uint16)], blue_position=[0, 0], algorithm="vng_ocv")
     with pytest.raises(LayoutError):
         run_dalify("debayer", [np.zeros((4, 6, 1), np.uint8)], layouts="CHW", blue_position=[0, 0])

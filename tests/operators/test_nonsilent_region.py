@@ -127,7 +127,7 @@ def test_wrong_arguments(arguments, message):
 
 
 def test_wrong_audio():
-    with pytest.raises(DTypeError, match="FLOAT or integers"):
+    with pytest.raises(DTypeError, match="float32 or integers"):
         regions([np.zeros(3000)])
     with pytest.raises(ShapeError, match="one axis"):
         regions([np.zeros((3000, 2), np.float32)])

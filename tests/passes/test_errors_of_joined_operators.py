@@ -195,3 +195,65 @@ def test_a_damaged_file_is_an_error_of_the_decoder(photo_folder: Path) -> None:
     pipe = joined_pipeline("cpu", images, randomly_cropped, normalized)
     assert "_decode_for_crop" in names_in(pipe)
     check(pipe, DalifyError, "fn.decoders.image", None)
+
+
+@pytest.mark.parametrize(
+    ("filters", "options", "operator"),
+    [
+        ({"nfilter": -1}, {}, "fn.mel_filter_bank"),
+        ({}, {"reference": -1.0}, "fn.to_decibels"),
+        ({}, {"multiplier": float("inf")}, "fn.to_decibels"),
+    ],
+)
+def test_the_argument_at_the_beginning_of_a_message_names_its_call(
+    filters: dict[str, Any], options: dict[str, Any], operator: str
+) -> None:
+    """The type of the data is not declared, so the arguments are checked by the operator that replaces all three."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipeline() -> Any:
+        audio = fn.external_source(lambda: [np.zeros(2000, np.float32)] * 2)
+        spectrum = fn.spectrogram(audio)
+        bands = fn.mel_filter_bank(spectrum, **filters)
+        return fn.to_decibels(bands, **options)
+
+    with pytest.raises(ArgumentValueError) as caught:
+        pipeline().run()
+    assert caught.value.operator == operator
+
+
+@pytest.mark.parametrize(
+    ("window", "size", "operator"),
+    [
+        ({"crop_h": 3}, {"size": [5, 5]}, "fn.crop"),
+        ({"crop": [30, 30], "rounding": "x"}, {"size": [5, 5]}, "fn.crop"),
+        ({"crop": [30, 30]}, {"size": [5, 5], "mode": "x"}, "fn.resize"),
+        ({"crop": [30, 30]}, {"resize_shorter": 4, "resize_longer": 5}, "fn.resize"),
+    ],
+)
+def test_a_crop_before_a_resize_is_checked(window: dict[str, Any], size: dict[str, Any], operator: str) -> None:
+    """Also if the type of the data is not declared, so that only the operator that replaces both checks it."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipeline() -> Any:
+        images = fn.external_source(lambda: [np.zeros((40, 50, 3), np.uint8)] * 2, layout="HWC")
+        return fn.resize(fn.crop(images, **window), **size)
+
+    with pytest.raises(ArgumentValueError) as caught:
+        pipeline().run()
+    assert caught.value.operator == operator
+
+
+@pytest.mark.parametrize(
+    "axes", [{"axes": [5]}, {"axis_names": "q"}, {"axes": [1, 1]}, {"axes": [1], "axis_names": "t"}]
+)
+def test_wrong_axes_after_decibels_are_errors_of_normalize(axes: dict[str, Any]) -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipeline() -> Any:
+        audio = fn.external_source(lambda: [np.ones(2000, np.float32)] * 2)
+        return fn.normalize(fn.to_decibels(fn.mel_filter_bank(fn.spectrogram(audio))), **axes)
+
+    with pytest.raises(DalifyError) as caught:
+        pipeline().run()
+    assert caught.value.operator == "fn.normalize"
+    assert "test_errors_of_joined_operators.py" in str(caught.value)

@@ -248,7 +248,7 @@ def test_a_pipeline_is_usable_after_an_error_while_building() -> None:
         (lambda: ops.ExternalSource(source, source=source)(), ArgumentTypeError, "source was specified twice"),
         (lambda: ops.ExternalSource(source, *range(20))(), ArgumentTypeError, "20|21"),
         (lambda: fn.random.uniform() + 2**40, IntegerRangeError, "types.INT64"),
-        (lambda: fn.random.uniform() + 2**40, OverflowError, "INT32"),  # which is what DALI raises
+        (lambda: fn.random.uniform() + 2**40, OverflowError, "int32"),  # which is what DALI raises
     ],
 )
 def test_errors_have_our_message_and_the_users_line(mistake: Any, error: type, text: str) -> None:

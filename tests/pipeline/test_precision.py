@@ -91,7 +91,7 @@ def test_views_of_numpy(photo_folder: Path, precision: str) -> None:
 def test_the_last_operator_stores_it(photo_folder: Path) -> None:
     pipe = made(photo_folder, "cpu", precision="fp16")
     assert "crop_mirror_normalize(cpu)" in next(
-        line for line in pipe.explain().splitlines() if "stores FLOAT16" in line
+        line for line in pipe.explain().splitlines() if "stores float16" in line
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,9 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dalify
+import dalify.math
 from dalify import fn, pipeline_def, types
-from dalify.base.errors import BatchSizeError, DTypeError, LayoutError, PipelineStateError, ShapeError
+from dalify.base.errors import (
+    ArgumentTypeError,
+    BatchSizeError,
+    DTypeError,
+    LayoutError,
+    PipelineStateError,
+    ShapeError,
+    UnknownInputError,
+)
 from dalify.pipeline import Pipeline
+from dalify.pipeline.graph_definition import _INSTEAD
 from dalify.types import SampleInfo
 
 
@@ -130,7 +142,66 @@ def test_run_with_data_is_refused_after_scheduled_batches() -> None:
     assert first(pipe.run()) == 0
     with pytest.raises(PipelineStateError, match="prefetched"):
         pipe.run(data=np.zeros((1, 1)), more=np.zeros((1, 1)))
+    with pytest.raises(UnknownInputError, match=r"no external_source 'dat'\. Did you mean 'data'"):
+        pipe.run(dat=np.zeros((1, 1)))
     assert [first(pipe.run()) for _ in range(2)] == [1, 2]
+
+
+def test_tracebacks_of_located_errors_end_where_they_are_raised_again() -> None:
+    """The message has the line of the user; the frames below are those of the engine and of an operator."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipe() -> Any:
+        return fn.reshape(fn.external_source(lambda: np.zeros((2, 4))), shape=[3])
+
+    with pytest.raises(ShapeError, match="cannot become") as caught:
+        pipe().run()
+    assert [Path(str(item.path)).name for item in caught.traceback][-2:] == ["engine.py", "first_error.py"]
+    assert len(caught.traceback) < 10
+
+
+def test_tracebacks_of_functions_of_the_user_are_complete() -> None:
+    def divide(x: np.ndarray) -> Any:
+        return x // 0 if x.ndim else 1 / 0
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipe() -> Any:
+        return fn.python_function(fn.external_source(lambda: np.zeros(2)), function=divide)
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        pipe().run()
+    assert caught.traceback[-1].name == "divide"
+
+
+@pytest.mark.parametrize(
+    ("use", "note"),
+    [
+        (lambda x: x.astype(np.float32), r"Instead of x\.astype, write fn\.cast\(x, dtype=types\.FLOAT\)"),
+        (lambda x: x.mean(), r"Instead of x\.mean, write fn\.reductions\.mean\(x\)"),
+        (lambda x: x.numpy(), r"it has no data while the pipeline is defined"),
+    ],
+)
+def test_methods_of_arrays_are_explained(use: Callable[[Any], Any], note: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        pipeline_def(lambda: use(fn.external_source(lambda: np.zeros((2, 4)))), batch_size=2, num_threads=1)()
+    assert re.search(note, caught.value.__notes__[0])
+
+
+def test_a_method_that_is_not_called_is_no_output() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"of type method(?s:.*)Call the method: x\.shape\(\)\."):
+        pipeline_def(lambda: fn.external_source(lambda: np.zeros((2, 4))).shape, batch_size=2, num_threads=1)()
+
+
+@pytest.mark.parametrize("name", sorted(_INSTEAD))
+def test_what_is_written_instead_works(name: str) -> None:
+    scope = {"fn": fn, "types": types, "dalify": dalify, "low": 1, "high": 2}
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        scope["x"] = fn.external_source(lambda: np.zeros((2, 1, 4, 3)))
+        return eval(_INSTEAD[name].partition(" or ")[0], scope)
+
+    assert len(pipe().run()[0]) == 2
 
 
 def test_feed_input_by_name_and_by_node() -> None:

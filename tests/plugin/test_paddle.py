@@ -33,7 +33,7 @@ def test_tensors_have_the_memory_of_the_pipeline() -> None:
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.uint64])
 def test_types_that_paddle_lacks(dtype: Any) -> None:
     loader = plugin.DALIGenericIterator(fed(np.ones((2, 3), dtype)), ["masks"])
-    with pytest.raises(DTypeError, match=r"Paddle does not support tensors of DALIDataType\.UINT") as caught:
+    with pytest.raises(DTypeError, match=r"Paddle does not support tensors of uint") as caught:
         next(loader)
     assert caught.value.__notes__ == ["This was the output 'masks' of the pipeline."]
 
@@ -91,7 +91,7 @@ def test_feed_ndarray() -> None:
     assert memory.sum() == 6
     with pytest.raises(ShapeError, match=r"\(2, 3\) cannot be copied into \(3, 2\)"):
         plugin.feed_ndarray(source, paddle.zeros([3, 2], "float32"))
-    with pytest.raises(DTypeError, match="FLOAT cannot be copied"):
+    with pytest.raises(DTypeError, match="float32 cannot be copied"):
         plugin.feed_ndarray(source, paddle.zeros([2, 3], "int32"))
     assert plugin.to_paddle_type(source) == paddle.float32
 

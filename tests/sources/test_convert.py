@@ -204,7 +204,7 @@ def test_type_and_dimensions_equal_those_of_the_first_batch():
     convert = converter()
     assert convert(np.zeros((4, 2))).ndim == 1
     convert(np.zeros((2, 5)))
-    with pytest.raises(DTypeError, match="dtype FLOAT, but earlier batches had FLOAT64"):
+    with pytest.raises(DTypeError, match="dtype float32, but earlier batches had float64"):
         convert(np.zeros((4, 2), np.float32))
     with pytest.raises(ShapeError, match=r"2 dimensions \(2, 1\), but earlier batches had 1"):
         convert(np.zeros((4, 2, 1)))
@@ -212,7 +212,7 @@ def test_type_and_dimensions_equal_those_of_the_first_batch():
 
 
 def test_declarations_are_checked():
-    with pytest.raises(DTypeError, match="dtype FLOAT64, but the declared one is UINT8"):
+    with pytest.raises(DTypeError, match="dtype float64, but the declared one is uint8"):
         converter(dtype=DALIDataType.UINT8)(np.zeros((4, 2)))
     with pytest.raises(ShapeError, match=r"1 dimension \(2,\), but the declared one is 3"):
         converter(ndim=3)(np.zeros((4, 2)))

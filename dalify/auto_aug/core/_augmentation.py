@@ -148,12 +148,17 @@ class Augmentation:
             ArgumentTypeError: a bin or an argument of the function is missing or has the wrong type.
             ArgumentValueError: a bin out of range, an invalid `mag_range`, or parameters of different shapes.
         """
+        if not isinstance(data, DataNode):
+            raise ArgumentTypeError.here(
+                f"augmentations are applied to graph values; got {type(data).__name__}.",
+                hint="Call them in a function decorated with @pipeline_def, or pass a graph value as the data.",
+            )
         missing = [name for name in self._required if name not in kwargs]
         if missing:
             plural = "s" if len(missing) > 1 else ""
             raise ArgumentTypeError.here(
                 f"the augmentation {self.name} requires the argument{plural} {', '.join(missing)}.",
-                hint=f"{self.name}(data, magnitude_bin=…, num_magnitude_bins=…, {missing[0]}=…)",
+                hint=f"Write {self.name}(data, magnitude_bin=…, num_magnitude_bins=…, {missing[0]}=…).",
             )
         parameter = self._parameter(data, magnitude_bin, num_magnitude_bins)
         result = self._traced(data, parameter, **{name: value for name, value in kwargs.items() if self.takes(name)})
@@ -170,7 +175,7 @@ class Augmentation:
             missing = "magnitude_bin" if magnitude_bin is None else "num_magnitude_bins"
             raise ArgumentTypeError.here(
                 f"the augmentation {self.name} has magnitudes and requires {missing}.",
-                hint=f"{self.name}(data, magnitude_bin=3, num_magnitude_bins=11)",
+                hint=f"For example {self.name}(data, magnitude_bin=3, num_magnitude_bins=11).",
             )
         check_bin_count(count)
         bin_only = magnitude_bin.bin if isinstance(magnitude_bin, SignedBin) else magnitude_bin
@@ -178,7 +183,7 @@ class Augmentation:
             check_bin(bin_only, count)
         elif bin_only.dtype is not None and not bin_only.dtype.is_integer:
             raise ArgumentTypeError.here(
-                f"magnitude_bin must have integer elements; the graph value has elements of type {bin_only.dtype!s}.",
+                f"magnitude_bin must have integer elements; the graph value has {bin_only.dtype.text} elements.",
                 hint="Draw it as integers: fn.random.uniform(range=[0, 10], dtype=types.INT32).",
             )
         if self.randomly_negate:
@@ -257,7 +262,7 @@ def _named_arguments(op: Any, name: str) -> tuple[frozenset[str], tuple[str, ...
         raise ArgumentTypeError.here(
             f"an augmentation must take at least two positional arguments, data and parameter; {name} takes "
             f"{len(positional)}.",
-            hint=f"def {name if name.isidentifier() else 'augment'}(data, parameter): …",
+            hint=f"Define def {name if name.isidentifier() else 'augment'}(data, parameter): …",
         )
     further = [parameter for parameter in parameters if parameter not in positional[:2]]
     named = [parameter for parameter in further if parameter.kind in _BY_NAME]

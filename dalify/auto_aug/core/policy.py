@@ -96,7 +96,7 @@ def _check_step(step: Any, count: int, policy: str) -> None:
     elif augmentation.mag_range is not None:
         raise ArgumentValueError.here(
             f"{augmentation.name} has magnitudes, but the policy {policy!r} specifies no magnitude bin for it.",
-            hint=f"({augmentation.name}, {probability}, 3)",
+            hint=f"For example ({augmentation.name}, {probability}, 3).",
         )
 
 

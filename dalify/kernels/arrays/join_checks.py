@@ -31,12 +31,13 @@ def check_joinable(parts: Sequence[Spec], free_axis: int | None = None, *, takes
     for number, part in enumerate(parts[1:], 1):
         if part.dtype != first.dtype:
             raise DTypeError(
-                f"inputs must have the same dtype: input 0 is {_name(first)}, input {number} is {_name(part)}.",
+                f"inputs must have the same dtype: input 0 is {first.dtype_text}, input {number} is {part.dtype_text}.",
                 hint="Convert one of them with fn.cast or fn.cast_like.",
             )
         if part.ndim != first.ndim:
             raise ShapeError(
-                f"inputs must have the same number of dimensions: input 0 has {first.ndim}, input {number} {part.ndim}."
+                f"inputs must have the same number of dimensions: input 0 has {first.ndim}, input {number} has "
+                f"{part.ndim}."
             )
         if part.shape is None or first.shape is None or (takes_empty and is_empty(part)):
             continue
@@ -49,10 +50,6 @@ def check_joinable(parts: Sequence[Spec], free_axis: int | None = None, *, takes
                     f"inputs with shapes {first.shape} (input 0) and {part.shape} (input {number}) cannot be joined: "
                     f"axis {axis} differs."
                 )
-
-
-def _name(spec: Spec) -> str:
-    return "?" if spec.dtype is None else spec.dtype.name
 
 
 def first_layout(parts: Sequence[Spec]) -> str:

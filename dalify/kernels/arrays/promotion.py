@@ -122,7 +122,7 @@ def result_dtype(function: str, *operands: DALIDataType) -> DALIDataType:
             hint="Use the bitwise operators & | ^ ~, or fn.cast one operand to a numeric type.",
         )
     if known.kind == "bits" and promoted.is_float:
-        names = " and ".join(operand.name for operand in operands)
+        names = " and ".join(operand.text for operand in operands)
         raise DTypeError(
             f"{known.symbol!r} needs integers or booleans; the operand dtypes are {names}.",
             hint="Use fn.cast(x, dtype=types.INT32), or a comparison.",

@@ -12,10 +12,11 @@ import numpy as np
 
 from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
+from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 
-__all__ = ["to_decibels", "to_decibels_torch"]
+__all__ = ["check", "to_decibels", "to_decibels_torch"]
 
 _BLOCK, _LANES = 512, 64
 _SINGLE, _INT32 = np.empty(0, np.float32), np.empty(0, np.int32)
@@ -29,6 +30,19 @@ _SERIES = tuple(
     )
 )  # fmt: skip
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7 = _SERIES
+
+
+def check(multiplier: float, cutoff_db: float, reference: float) -> None:
+    """Check the arguments of ``to_decibels``.
+
+    Raises:
+        ArgumentValueError: `reference` is negative, or an argument is not finite.
+    """
+    if not 0 <= reference < math.inf:
+        raise ArgumentValueError(f"reference must be positive, or 0 for the maximum; got {reference:g}.")
+    for name, value in (("cutoff_db", cutoff_db), ("multiplier", multiplier)):
+        if not math.isfinite(value):
+            raise ArgumentValueError(f"{name} must be finite; got {value:g}.")
 
 
 @njit(nogil=True, inline="always")

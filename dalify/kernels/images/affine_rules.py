@@ -33,7 +33,7 @@ def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = Fals
         shape = None if dimensions is None or is_sequence else (dimensions, dimensions + 1)
         return Spec(DALIDataType.FLOAT, 3, "F**") if is_sequence else Spec(DALIDataType.FLOAT, 2, "**", shape)
     if x.dtype not in (None, DALIDataType.FLOAT):
-        raise DTypeError(f"a transform must be float32; got {x.dtype!s}.", hint="Use fn.cast(x, dtype=types.FLOAT).")
+        raise DTypeError(f"a transform must be float32; got {x.dtype_text}.", hint="Use fn.cast(x, dtype=types.FLOAT).")
     if x.ndim not in (2, 3) or (x.shape is not None and x.shape[-1] != x.shape[-2] + 1):
         what = counted(x.ndim, "dimension") if x.shape is None else f"the shape {x.shape}"
         raise ShapeError(

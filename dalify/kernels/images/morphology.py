@@ -66,7 +66,7 @@ def morphology_spec(x: Spec, border_mode: str, iterations: int) -> Spec:
     if iterations < 0:
         raise ArgumentValueError(f"iterations must not be negative; got {iterations}.")
     if x.dtype in (DALIDataType.INT64, DALIDataType.UINT64):
-        raise DTypeError(f"the input has dtype {x.dtype!s}; 64-bit integers are not supported.")
+        raise DTypeError(f"the input has dtype {x.dtype_text}; 64-bit integers are not supported.")
     return x
 
 

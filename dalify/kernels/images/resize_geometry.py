@@ -89,11 +89,13 @@ def check_resize_arguments(
     if mode not in MODES:
         raise ArgumentValueError(option_error_text("mode", mode, MODES))
     separate = any(extent is not None for extent in (resize_x, resize_y, resize_z))
+    extents = {"size": size, "resize_shorter": resize_shorter, "resize_longer": resize_longer, "resize_x": resize_x}
     ways = separate + sum(extent is not None for extent in (size, resize_shorter, resize_longer))
     if ways != 1:
         raise ArgumentValueError(
             "specify the size in exactly one way: size, resize_shorter, resize_longer, or resize_x and resize_y.",
             hint="Example: resize(x, size=[224, 224]) or resize(x, resize_shorter=256).",
+            argument=next((name for name, extent in extents.items() if extent is not None), None),
         )
     if mode != "default" and (resize_shorter is not None or resize_longer is not None):
         raise ArgumentValueError("mode cannot be used with resize_shorter or resize_longer, which imply it.")

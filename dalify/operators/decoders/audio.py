@@ -62,7 +62,7 @@ def audio(
     check_options(dtype, quality)
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
         raise DTypeError(
-            f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {encoded!r}.",
+            f"a decoder needs encoded files: one-dimensional samples of type uint8; got {encoded!r}.",
             hint="Decoded arrays need no decoder.",
         )
     return Spec(dtype, 1 if downmix else 2, "", None), Spec(DALIDataType.FLOAT, 0, "", ())

@@ -71,7 +71,7 @@ def inflate(
     if algorithm not in _ALGORITHMS:
         raise ArgumentValueError(option_error_text("algorithm", algorithm, _ALGORITHMS))
     if compressed.dtype not in (None, DALIDataType.UINT8) or compressed.ndim not in (None, 1):
-        raise DTypeError(f"compressed data must be one-dimensional samples of type UINT8; got {compressed!r}.")
+        raise DTypeError(f"compressed data must be one-dimensional samples of type uint8; got {compressed!r}.")
     has_chunks = chunk_offsets is not None or chunk_sizes is not None
     if has_chunks and layout and len(sequence_axis_name) != 1:
         raise LayoutError(f"sequence_axis_name must be one letter; got {sequence_axis_name!r}.")

@@ -47,7 +47,7 @@ def numpy(data: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
         >>> arrays = fn.decoders.numpy(contents, dtype=types.FLOAT)  # doctest: +SKIP
     """
     if data.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or data.ndim not in (None, 1):
-        raise DTypeError(f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {data!r}.")
+        raise DTypeError(f"a decoder needs encoded files: one-dimensional samples of type uint8; got {data!r}.")
     return Spec(dtype, None, "", None, data.device)
 
 

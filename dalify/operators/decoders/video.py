@@ -72,7 +72,7 @@ def video(
         >>> clips = fn.decoders.video(encoded, start_frame=30, sequence_length=16, stride=2)  # doctest: +SKIP
     """
     if encoded.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or encoded.ndim not in (None, 1):
-        raise DTypeError(f"a decoder needs encoded files: one-dimensional samples of type UINT8; got {encoded!r}.")
+        raise DTypeError(f"a decoder needs encoded files: one-dimensional samples of type uint8; got {encoded!r}.")
     ranges = {"start_frame": start_frame, "sequence_length": sequence_length, "stride": stride, "end_frame": end_frame}
     given = [name for name, value in ranges.items() if value is not None]
     if frames is not None and given:

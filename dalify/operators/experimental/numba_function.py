@@ -93,7 +93,7 @@ def declared_specs(
         )
     for index, (spec, dtype, ndim) in enumerate(zip(xs, in_types, ins_ndim, strict=True)):
         if spec.dtype is not None and spec.dtype != dtype:
-            raise DTypeError(f"input {index} has type {spec.dtype}, but in_types specifies {dtype}.")
+            raise DTypeError(f"input {index} has type {spec.dtype_text}, but in_types specifies {dtype.text}.")
         if spec.ndim is not None and spec.ndim != ndim:
             raise ShapeError(f"input {index} has {counted(spec.ndim, 'dimension')}, but ins_ndim specifies {ndim}.")
     return tuple(Spec(dtype, ndim, "") for dtype, ndim in zip(out_types, outs_ndim, strict=True))

@@ -44,7 +44,7 @@ def beta(
         >>> weight = fn.random.beta(alpha=0.2, beta=0.2)  # for MixUp  # doctest: +SKIP
     """
     if dtype is not None and not dtype.is_float:
-        raise DTypeError(f"dtype must be a floating-point type, since results are between 0 and 1; got {dtype.name}.")
+        raise DTypeError(f"dtype must be a floating-point type, since results are between 0 and 1; got {dtype.text}.")
     return random_spec(shape_like, shape, DALIDataType.FLOAT if dtype is None else dtype, is_known=shape is not VARIES)
 
 

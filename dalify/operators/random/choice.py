@@ -52,7 +52,7 @@ def choice(
     """
     assert a.dtype is not None, "dalify bug: a choice from elements of unknown type"
     if a.ndim == 0 and not a.dtype.is_integer:
-        raise DTypeError(f"a scalar input must be an integer, the number of choices; got {a.dtype.name}.")
+        raise DTypeError(f"a scalar input must be an integer, the number of choices; got {a.dtype_text}.")
     chosen = random_spec(shape_like, shape, a.dtype, is_known=shape is not VARIES)
     extra = max((a.ndim or 0) - 1, 0)
     ndim = None if chosen.ndim is None else chosen.ndim + extra

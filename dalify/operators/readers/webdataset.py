@@ -77,7 +77,7 @@ def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDa
         )
     for dtype in dtypes:
         if not 0 <= dtype <= _LAST_DTYPE:
-            raise ArgumentValueError(f"dtypes must be numeric types; got {dtype}.")
+            raise ArgumentValueError(f"dtypes must be numeric types; got {dtype.text}.")
     return dtypes
 
 

@@ -99,7 +99,8 @@ def random_object_bbox(
         raise ArgumentValueError(f"k_largest must be at least 1; got {selection.k_largest}.")
     if (x.dtype is not None and not (x.dtype == DALIDataType.BOOL or x.dtype.is_integer)) or x.dtype in _TOO_WIDE:
         raise DTypeError(
-            f"labels must be integers of at most 32 bits; got {x.dtype!s}.", hint="fn.cast(x, dtype=types.INT32)"
+            f"labels must be integers of at most 32 bits; got {x.dtype_text}.",
+            hint="Convert it: fn.cast(x, dtype=types.INT32).",
         )
     if x.ndim == 0 or (x.shape is not None and 0 in x.shape):
         raise ShapeError(f"a mask must have pixels; got {'a scalar' if x.ndim == 0 else f'the shape {x.shape}'}.")

@@ -48,7 +48,7 @@ def select_masks(
         if spec.ndim != ndim:
             raise ShapeError(f"{name} must have {counted(ndim, 'dimension')}; got {spec.ndim}.")
         if name != "vertices" and (spec.dtype is None or not spec.dtype.is_integer):
-            raise DTypeError(f"{name} must be integers; got {spec.dtype!s}.")
+            raise DTypeError(f"{name} must be integers; got {spec.dtype_text}.")
     if polygons.shape is not None and polygons.shape[1] != 3:
         raise ShapeError(f"polygons must have 3 columns (mask, first vertex, end); got {polygons.shape[1]}.")
     return Spec(DALIDataType.INT32, 2, ""), Spec(vertices.dtype, 2, "")

@@ -52,7 +52,7 @@ def as_paddle(array: Any) -> Any:
 def _paddle_type(dtype: DALIDataType) -> Any:
     if dtype not in dtype_map:
         raise DTypeError(
-            f"Paddle does not support tensors of {dtype}.",
+            f"Paddle does not support tensors of {dtype.text}.",
             hint="Convert them in the pipeline, for instance with fn.cast(x, dtype=types.INT32).",
         )
     return dtype_map[dtype]
@@ -78,7 +78,7 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
         return ptr
     dali_tensor = of_equal_shape(dali_tensor, ptr)
     if ptr.dtype != to_paddle_type(dali_tensor):
-        raise TargetTypeError(f"the element types differ: {dali_tensor.dtype} cannot be copied into {ptr.dtype}.")
+        raise TargetTypeError(f"the element types differ: {dali_tensor.dtype.text} cannot be copied into {ptr.dtype}.")
     ptr.copy_(as_paddle(np.asarray(dali_tensor.as_cpu())), False)
     return ptr
 

@@ -45,7 +45,7 @@ def feed_ndarray(
     dali_tensor = of_equal_shape(dali_tensor, arr)
     if arr.dtype != to_torch_type[dali_tensor.dtype]:
         raise TargetTypeError(
-            f"the element types differ: {dali_tensor.dtype} cannot be copied into {arr.dtype}.",
+            f"the element types differ: {dali_tensor.dtype.text} cannot be copied into {arr.dtype}.",
             hint=f"Make the tensor with dtype={to_torch_type[dali_tensor.dtype]}.",
         )
     return arr.copy_(tensor_of(dali_tensor), non_blocking=non_blocking)

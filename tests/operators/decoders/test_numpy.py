@@ -191,7 +191,7 @@ def test_a_damaged_file_fails_one_sample(tmp_path, on_error, dtype):
 
 def test_files_must_agree():
     one = encoded(np.arange(3.0))
-    with pytest.raises(MixedBatchError, match=r"INT64.*FLOAT64(?s:.*)dtype=types\.FLOAT"):
+    with pytest.raises(MixedBatchError, match=r"int64.*float64(?s:.*)dtype=types\.FLOAT"):
         run_dalify("decoders.numpy", [one, encoded(np.arange(3))])
     with pytest.raises(MixedBatchError, match=r"2 dimensions, shape .1, 3., but the first sample of the batch has 1"):
         run_dalify("decoders.numpy", [one, encoded(np.ones((1, 3)))])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,6 +11,7 @@ from scipy import stats
 import dalify
 from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError
 from tests.helpers.both import run_both, run_here
+from tests.helpers.messages import own_text
 
 COUNT = 4000
 ZEROS = [np.zeros(COUNT, np.float32)] * 2
@@ -258,16 +261,24 @@ def test_permute_batch_on_the_gpu(device):
         (lambda fn, x: fn.random.uniform(values=[]), ArgumentValueError, "at least one number"),
         (lambda fn, x: fn.random.uniform(x, shape=[3]), ArgumentValueError, "not both"),
         (lambda fn, x: fn.random.uniform(shape=[-3]), ShapeError, "negative extent"),
-        (lambda fn, x: fn.random.choice(1.5), DTypeError, "must be an integer; its type is FLOAT"),
+        (lambda fn, x: fn.random.choice(1.5), DTypeError, "must be an integer, the number of choices; got float32"),
         (lambda fn, x: fn.random.choice(0), ArgumentValueError, "number of elements must be positive; got 0"),
         (lambda fn, x: fn.random.choice(3, p=[0.5, 0.5]), ArgumentValueError, "for each of 3 elements; got 2"),
         (lambda fn, x: fn.random.choice(2, p=[0.5, 0.75]), ArgumentValueError, "the sum is 1.25"),
         (lambda fn, x: fn.random.choice(2, p=[1.5, -0.5]), ArgumentValueError, "must not be negative"),
         (lambda fn, x: fn.random.beta(alpha=0.0), ArgumentValueError, "alpha must be positive"),
-        (lambda fn, x: fn.random.beta(dtype=dalify.types.UINT8), DTypeError, "must be a float; got UINT8"),
+        (
+            lambda fn, x: fn.random.beta(dtype=dalify.types.UINT8),
+            DTypeError,
+            "must be a floating-point type, .*; got uint8",
+        ),
         (lambda fn, x: fn.random.coin_flip(probability=float("nan")), ArgumentValueError, "from 0 to 1; got nan"),
-        (lambda fn, x: fn.noise.salt_and_pepper(x, prob=-0.5), ArgumentValueError, "prob is a probability"),
-        (lambda fn, x: fn.noise.salt_and_pepper(x, salt_vs_pepper=2), ArgumentValueError, "salt_vs_pepper is a prob"),
+        (lambda fn, x: fn.noise.salt_and_pepper(x, prob=-0.5), ArgumentValueError, "prob must be a probability"),
+        (
+            lambda fn, x: fn.noise.salt_and_pepper(x, salt_vs_pepper=2),
+            ArgumentValueError,
+            "salt_vs_pepper must be a probability",
+        ),
         (lambda fn, x: fn.permute_batch(x, indices=[0, 1, 1]), ArgumentValueError, "3 entries; the batch has 2"),
         (lambda fn, x: fn.permute_batch(x, indices=[0, 2]), IndexingError, "indices contains 2"),
         (
@@ -278,8 +289,9 @@ def test_permute_batch_on_the_gpu(device):
     ],
 )
 def test_mistakes_are_named(mistake, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error) as caught:
         run_here(lambda dali, x: [mistake(dali.fn, x)], [np.ones(4, np.float32)] * 2)
+    assert re.search(message, own_text(caught.value))
 
 
 def test_lists_of_different_lengths_per_sample(device):

@@ -138,7 +138,7 @@ def test_resized_to_a_size_per_sample(videos):
     ("arguments", "kind", "message"),
     [
         ({"channels": 1}, ArgumentValueError, "channels must be 3"),
-        ({"dtype": types.INT16}, DTypeError, "UINT8 or FLOAT"),
+        ({"dtype": types.INT16}, DTypeError, "types.UINT8 or types.FLOAT"),
         ({"normalized": True}, ArgumentValueError, "FLOAT"),
         ({"filenames": ["/no/such.mp4"]}, ReaderError, "such"),
         ({"sequence_length": 99}, ReaderError, "need 99 frames"),

@@ -76,7 +76,7 @@ def _(
     (data,) = samples
     if data.ndim != 1 or data.dtype not in (np.uint8, np.int8):
         raise SourceError(
-            f"a video must be fed as its encoded bytes, one-dimensional of type UINT8; got {data.dtype} {data.shape}.",
+            f"a video must be fed as its encoded bytes, one-dimensional of type uint8; got {data.dtype} {data.shape}.",
             hint='feed_input(name, [np.fromfile("video.mp4", np.uint8)])',
         )
     source = Video(data.tobytes())

@@ -79,7 +79,7 @@ def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDa
         )
     for dtype in dtypes:
         if not 0 <= dtype <= _LAST_NUMBER:
-            raise DTypeError(f"dtypes must be numeric types; got {dtype}.")
+            raise DTypeError(f"dtypes must be numeric types; got {dtype.text}.")
     return dtypes
 
 

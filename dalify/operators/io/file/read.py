@@ -45,7 +45,7 @@ def read(
     """
     if filepaths.dtype not in (None, DALIDataType.UINT8, DALIDataType.INT8) or filepaths.ndim not in (None, 1):
         raise DTypeError(
-            f"a path must be one-dimensional data of type UINT8; got {filepaths!r}.",
+            f"a path must be one-dimensional data of type uint8; got {filepaths!r}.",
             hint="Convert a string with np.frombuffer(path.encode(), np.uint8).",
         )
     return Spec(DALIDataType.UINT8, 1, "", None, filepaths.device)

@@ -89,7 +89,7 @@ def test_mistakes(videos):
             pipeline(2, **{"sequence_length": 3, **arguments}).build()
     pipe = pipeline(2, sequence_length=30)
     video = contents(videos["even"])
-    with pytest.raises(SourceError, match="one-dimensional of type UINT8"):
+    with pytest.raises(SourceError, match="one-dimensional of type uint8"):
         pipe.feed_input("video", [video.astype(np.float32)])
     with pytest.raises(SourceError, match="2 videos were fed at once"):
         pipe.feed_input("video", [video, video])
