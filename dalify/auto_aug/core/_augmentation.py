@@ -262,7 +262,7 @@ def _named_arguments(op: Any, name: str) -> tuple[frozenset[str], tuple[str, ...
         raise ArgumentTypeError.here(
             f"an augmentation must take at least two positional arguments, data and parameter; {name} takes "
             f"{len(positional)}.",
-            hint=f"Define def {name if name.isidentifier() else 'augment'}(data, parameter): …",
+            hint=f"For example def {name if name.isidentifier() else 'augment'}(data, parameter): …",
         )
     further = [parameter for parameter in parameters if parameter not in positional[:2]]
     named = [parameter for parameter in further if parameter.kind in _BY_NAME]
