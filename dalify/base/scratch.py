@@ -16,11 +16,21 @@ __all__ = ["borrow"]
 
 _MAX_KEPT_BYTES = 64 << 20  # larger buffers must not remain allocated on each thread
 _ROUNDING_BYTES = 1 << 16  # so that images of similar sizes share a block
+_LOANS_BETWEEN_CHECKS = 32
 
 
 class _Blocks(threading.local):
     def __init__(self) -> None:
         self.by_name: dict[str, np.ndarray[Any, np.dtype[np.uint8]]] = {}
+        self.loans = 0
+        self.most_bytes: dict[str, int] = {}  # largest buffers since the last check
+
+    def free_unneeded(self) -> None:
+        """Free the blocks that are at least twice as large as was needed since the last call."""
+        for name, block in list(self.by_name.items()):
+            if block.nbytes > 2 * max(self.most_bytes.get(name, 0), _ROUNDING_BYTES):
+                del self.by_name[name]
+        self.most_bytes.clear()
 
 
 _blocks = _Blocks()
@@ -36,6 +46,11 @@ def borrow(name: str, shape: tuple[int, ...], dtype: Any = np.uint8) -> np.ndarr
     """
     element = np.dtype(dtype)
     size_bytes = math.prod(shape) * element.itemsize
+    _blocks.loans += 1
+    if _blocks.loans % _LOANS_BETWEEN_CHECKS == 0:
+        _blocks.free_unneeded()
+    if size_bytes > _blocks.most_bytes.get(name, 0):
+        _blocks.most_bytes[name] = size_bytes
     block = _blocks.by_name.get(name)
     if block is None or block.nbytes < size_bytes:
         block = np.empty((size_bytes + _ROUNDING_BYTES - 1) // _ROUNDING_BYTES * _ROUNDING_BYTES, np.uint8)

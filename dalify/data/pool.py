@@ -41,6 +41,9 @@ def pinned(size_bytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
 # NumPy caches blocks up to this size itself, and allocates them in a twentieth of the time.
 _SMALL_BYTES = 1024
 
+# Blocks that no request needed between two checks are freed.
+_REQUESTS_BETWEEN_CHECKS = 128
+
 _Memory = tuple[np.ndarray[Any, np.dtype[np.uint8]], int]  # bytes and their address, cached because the lookup is slow
 
 
@@ -50,8 +53,42 @@ class _Block(CallAtEnd):
     __array_interface__: dict[str, Any]
 
 
+class _FreeBlocks(deque[_Memory]):
+    """Unused blocks of one size. Requests take the block that was returned last.
+
+    ``pop`` and ``append`` are single C calls: no lock that a fork could copy while it is held.
+
+    Attributes:
+        last_use: time of the last request for this size; -1 if there was none.
+        unneeded: minimum number of blocks since the last check.
+    """
+
+    __slots__ = ("last_use", "unneeded")
+
+    def __init__(self, most: int) -> None:
+        super().__init__(maxlen=most)
+        self.last_use, self.unneeded = -1, 0
+
+    def take(self, time: int) -> _Memory:
+        """Remove and return a block; IndexError if there is none."""
+        self.last_use = time
+        memory = self.pop()
+        # Threads change this number without a lock, because the effect of a lost change is small.
+        self.unneeded = min(self.unneeded, len(self))
+        return memory
+
+    def free_unneeded(self) -> None:
+        """Free the blocks that were not needed since the last call."""
+        with suppress(IndexError):  # another thread took one
+            for _ in range(self.unneeded):
+                self.popleft()
+        self.unneeded = len(self)
+
+
 class BufferPool:
     """Keeps blocks of memory by size. Thread-safe and fork-safe.
+
+    Blocks that were not needed for some time are freed: sizes of samples vary, and the length of chunks changes.
 
     Args:
         allocate: allocates a new block of the given number of bytes.
@@ -65,10 +102,8 @@ class BufferPool:
     ) -> None:
         self._allocate = allocate
         self._capacity_bytes = capacity_bytes
-        # pop and append are single C calls: no lock that a fork could copy while it is held.
-        self._free: dict[int, deque[_Memory]] = {}
-        self._clock = itertools.count()
-        self._last_use: dict[int, int] = {}  # time of the last request by size
+        self._free: dict[int, _FreeBlocks] = {}
+        self._clock = itertools.count()  # counts requests
         self.allocations = 0
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -80,12 +115,15 @@ class BufferPool:
         rounded = _round_up(size_bytes)
         free = self._free.get(rounded)
         if free is None:
-            free = self._free.setdefault(rounded, deque(maxlen=self._capacity_bytes // rounded))
-        self._last_use[rounded] = next(self._clock)
+            free = self._free.setdefault(rounded, _FreeBlocks(self._capacity_bytes // rounded))
+        time = next(self._clock)
+        if time % _REQUESTS_BETWEEN_CHECKS == 0:
+            for each in list(self._free.values()):
+                each.free_unneeded()
         try:
-            memory = free.pop()
+            memory = free.take(time)
         except IndexError:
-            larger = self._take_larger(rounded)
+            larger = self._take_larger(rounded, time)
             if larger is None:
                 self._make_room()
                 fresh = self._allocate(rounded)
@@ -98,15 +136,13 @@ class BufferPool:
         array = np.asarray(block)
         return array if array.dtype == dtype else array.view(dtype)  # the array interface does not support bfloat16
 
-    def _take_larger(self, rounded: int) -> tuple[deque[_Memory], _Memory] | None:
+    def _take_larger(self, rounded: int, time: int) -> tuple[_FreeBlocks, _Memory] | None:
         """Take the smallest unused block that is larger by at most half; return the blocks of its size, and it."""
         most = rounded + rounded // 2
         for size in sorted(size for size, free in list(self._free.items()) if free and rounded < size <= most):
             free = self._free[size]
             with suppress(IndexError):  # another thread took it
-                memory = free.pop()
-                self._last_use[size] = next(self._clock)
-                return free, memory
+                return free, free.take(time)
         return None
 
     def _make_room(self) -> None:
@@ -114,8 +150,7 @@ class BufferPool:
         excess = sum(size * len(free) for size, free in list(self._free.items())) - self._capacity_bytes
         if excess <= 0:
             return
-        for size in sorted(self._free, key=lambda size: self._last_use.get(size, -1)):
-            free = self._free[size]
+        for size, free in sorted(self._free.items(), key=lambda item: item[1].last_use):
             with suppress(IndexError):  # none of this size is left
                 while excess > 0:
                     free.popleft()

@@ -42,11 +42,19 @@ class Arena:
         self._offset = end + (-end % _ALIGNMENT_BYTES)
         return np.ndarray(shape, dtype, self._block, start)
 
-    def reset(self) -> None:
-        """Free everything; keep only the last block, which is the largest."""
+    @property
+    def size_bytes(self) -> int:
+        """Size of the block that is kept: at most twice what was needed when it was allocated."""
+        return self._block.nbytes
+
+    def reset(self) -> int:
+        """Free everything except the last block, which is the largest. Return how many bytes were used, at most."""
+        used_bytes = self._offset
         self._offset = 0
         if self._full:
+            used_bytes += sum(block.nbytes for block in self._full)
             self._full.clear()
+        return used_bytes
 
 
 class NewMemory:
@@ -62,14 +70,16 @@ class Arenas:
 
     There may be fewer chunks than threads, or more, because a user function that an operator calls may call operators.
     Arenas that were not needed for some time are freed, because more chunks are in progress before times are measured.
+    So are arenas that were enlarged for samples of a size that did not occur for some time.
     """
 
-    __slots__ = ("_free", "_loans", "_unused")
+    __slots__ = ("_free", "_loans", "_most_bytes", "_recent_bytes", "_unused")
 
     def __init__(self) -> None:
         self._free: list[Arena] = []  # pop and append are single C calls
         # Threads change these numbers without a lock, because the effect of a lost change is small.
-        self._loans = self._unused = 0
+        self._loans = self._unused = self._most_bytes = 0
+        self._recent_bytes = _FIRST_BYTES
 
     def borrow(self) -> Arena:
         """Return an arena for the caller: the one that was returned last, which may be in the CPU cache."""
@@ -77,6 +87,7 @@ class Arenas:
         if self._loans % _LOANS_BETWEEN_CHECKS == 0:
             del self._free[: self._unused]
             self._unused = len(self._free)
+            self._recent_bytes, self._most_bytes = max(self._most_bytes, _FIRST_BYTES), 0
         try:
             arena = self._free.pop()
         except IndexError:
@@ -85,6 +96,7 @@ class Arenas:
         return arena
 
     def take_back(self, arena: Arena) -> None:
-        """Reset an arena and make it available again."""
-        arena.reset()
-        self._free.append(arena)
+        """Reset an arena and make it available again, unless it is too large."""
+        self._most_bytes = max(self._most_bytes, arena.reset())
+        if arena.size_bytes <= 2 * max(self._most_bytes, self._recent_bytes):
+            self._free.append(arena)

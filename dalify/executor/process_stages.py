@@ -239,7 +239,10 @@ class _Worker:
         try:
             calls.begin(0)
             try:
-                return self._begin().compute_into(SlotMemory(slot.memory), read_request(slot))
+                memory = SlotMemory(slot.memory)
+                reply = self._begin().compute_into(memory, read_request(slot))
+                slot.free_after(memory.end_bytes)
+                return reply
             finally:
                 calls.end()
         except Exception as error:

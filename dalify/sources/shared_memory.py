@@ -11,6 +11,7 @@ import errno
 import math
 import mmap
 import os
+import sys
 import tempfile
 from collections import deque
 from multiprocessing import reduction
@@ -30,6 +31,9 @@ HELD_BATCHES = 4
 # A region uses address space only. The result of one worker for one batch must not exceed it.
 REGION_BYTES = 1 << 32
 _ALIGNMENT_BYTES = 64  # of a cache line and the widest SIMD registers
+# The memory of a slot is freed if a batch needs less than a fourth of it, unless it is small.
+_MOST_FACTOR = 4
+_SMALL_BYTES = 1 << 22
 
 
 def aligned(size_bytes: int) -> int:
@@ -77,6 +81,7 @@ class Slot:
         self.chunks = chunks
         self._size_bytes = (chunks + 2) * REGION_BYTES
         self._file = _unnamed_file(self._size_bytes) if file is None else file
+        self._mapped: mmap.mmap | None = None
         self._memory: NDArray[np.uint8] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,12 +93,24 @@ class Slot:
         """All bytes of the slot; mapped on first use."""
         if self._memory is None:
             try:
-                mapped = mmap.mmap(self._file, self._size_bytes)
+                self._mapped = mmap.mmap(self._file, self._size_bytes)
             except OSError as error:
                 need = f"{self._size_bytes >> 30} GiB of address space for a batch"
                 raise _refusal(need, "address space (ulimit -v)", error) from None
-            self._memory = np.frombuffer(mapped, np.uint8)
+            self._memory = np.frombuffer(self._mapped, np.uint8)
         return self._memory
+
+    def free_after(self, end: int) -> None:
+        """Free the memory after a batch, if an earlier batch was much larger. Only Linux can do this.
+
+        Args:
+            end: end of the batch in the last region, an offset in bytes.
+        """
+        needed_bytes = end - (self._size_bytes - REGION_BYTES)
+        if self.used_bytes > max(_MOST_FACTOR * needed_bytes, _SMALL_BYTES) and sys.platform == "linux":
+            start = -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
+            assert self._mapped is not None, "dalify bug: a slot without a batch"
+            self._mapped.madvise(mmap.MADV_REMOVE, start, self._size_bytes - start)
 
     def write_header(self, content: bytes) -> None:
         """Store a short message for the workers that write into the slot."""
@@ -135,7 +152,7 @@ class Slot:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-        self._memory = None
+        self._memory = self._mapped = None
 
 
 def array_in(memory: NDArray[np.uint8], start: int, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:

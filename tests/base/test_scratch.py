@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 import numpy as np
+import pytest
 
 from dalify.base.scratch import borrow
 
@@ -29,3 +31,21 @@ def test_memory_is_not_shared_between_names_or_threads() -> None:
 
 def test_very_large_blocks_are_not_kept() -> None:
     assert not np.shares_memory(borrow("test large", (80 << 20,)), borrow("test large", (80 << 20,)))
+
+
+@pytest.mark.parametrize("later", ["test unusual", "test scratch"])
+def test_memory_of_an_unusual_size_is_freed_when_it_was_not_needed_for_some_time(later: str) -> None:
+    large = borrow("test unusual", (32 << 20,))
+    block = weakref.ref(large.base)  # pyright: ignore[reportArgumentType]
+    assert block() is not None
+    del large
+    for _ in range(100):
+        borrow(later, (100,))
+    assert block() is None
+
+
+def test_memory_that_is_needed_now_and_then_is_kept() -> None:
+    large = borrow("test large now and then", (1 << 20,))
+    for number in range(200):
+        memory = borrow("test large now and then", (1 << 20 if number % 10 == 0 else 100,))
+        assert np.shares_memory(memory, large)

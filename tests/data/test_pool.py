@@ -6,6 +6,7 @@ import gc
 import itertools
 import random
 import threading
+import weakref
 from collections import deque
 from typing import Any
 
@@ -107,6 +108,43 @@ def test_room_is_made_from_the_sizes_that_are_not_used() -> None:
     assert len(larger) + len(smaller) == 6
     pool.empty((1 << 17,), FLOAT)
     assert pool.allocations == allocated + 1
+
+
+class _CountedPool(BufferPool):
+    """Counts the bytes of its blocks, used and unused."""
+
+    def __init__(self) -> None:
+        super().__init__(self._counted)
+        self.size_bytes = 0
+
+    def _counted(self, size_bytes: int) -> np.ndarray:
+        block = np.empty(size_bytes, np.uint8)
+        self.size_bytes += size_bytes
+        weakref.finalize(block, self._count_freed, size_bytes)
+        return block
+
+    def _count_freed(self, size_bytes: int) -> None:
+        self.size_bytes -= size_bytes
+
+
+def test_blocks_that_are_not_needed_for_some_time_are_freed() -> None:
+    pool = _CountedPool()
+    held = [pool.empty((size,), FLOAT) for size in (1 << 18, 1 << 18, 1 << 18, 1 << 24)]  # 3 of 1 MiB, one of 64 MiB
+    del held
+    assert pool.size_bytes == 67 << 20
+    for _ in range(300):
+        pool.empty((1 << 18,), FLOAT)
+    assert pool.size_bytes == 1 << 20
+    assert pool.allocations == 4
+
+
+def test_blocks_that_are_needed_now_and_then_are_kept() -> None:
+    pool = _CountedPool()
+    for number in range(2000):
+        held = [pool.empty((1 << 18,), FLOAT) for _ in range(3 if number % 40 == 0 else 1)]
+        del held
+    assert pool.allocations == 3
+    assert pool.size_bytes == 3 << 20
 
 
 def test_capacity_bounds_the_kept_memory() -> None:

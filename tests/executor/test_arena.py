@@ -52,6 +52,35 @@ def test_unused_arenas_are_freed() -> None:
     assert sum(arenas.borrow() in many for _ in many) == 2
 
 
+def _used(arenas: Arenas, *sizes: int) -> Arena:
+    arena = arenas.borrow()
+    for size in sizes:
+        arena.empty((size,), FLOAT)
+    arenas.take_back(arena)
+    return arena
+
+
+def test_an_arena_that_was_enlarged_for_an_unusual_sample_is_freed() -> None:
+    arenas = Arenas()
+    small = _used(arenas, 10).size_bytes
+    assert _used(arenas, 1 << 24).size_bytes == 1 << 26
+    for _ in range(600):
+        _used(arenas, 10)
+    assert arenas.borrow().size_bytes == small
+
+
+@given(st.lists(st.integers(0, 3_000_000), min_size=1, max_size=8))
+def test_an_arena_of_the_needed_size_is_kept(sizes: list[int]) -> None:
+    arenas = Arenas()
+    arena = _used(arenas, *sizes)
+    for _ in range(2):  # all arrays are in one block
+        _used(arenas, *sizes)
+    size_bytes = arena.size_bytes
+    for _ in range(600):
+        assert _used(arenas, *sizes) is arena
+    assert arena.size_bytes == size_bytes
+
+
 @pytest.mark.parametrize("depth", [1, 2])
 def test_there_are_no_more_arenas_than_chunks_at_a_time(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Arena] = []

@@ -445,6 +445,25 @@ def test_memory_is_reused() -> None:
 
 
 @needs_linux
+def test_memory_of_an_unusually_large_batch_is_freed() -> None:
+    sizes = [10, 32 << 20, *[10] * 20]
+
+    @pipeline_def(batch_size=2, num_threads=1, processes=1)
+    def pipeline() -> Any:
+        shape = fn.external_source([[np.array([size])] * 2 for size in sizes])
+        return fn.zeros(shape=shape, dtype=types.UINT8)
+
+    with pipeline() as pipe:
+        engine: Any = parts_of(pipe).builder.engine()
+        used: list[int] = []
+        for size in sizes:
+            assert pipe.run()[0].as_array().shape == (2, size)
+            used.append(sum(slot.used_bytes for slot in engine.remote._slots))
+    assert max(used) >= 64 << 20
+    assert used[-1] < 4 << 20
+
+
+@needs_linux
 def test_dropped_batches_return_their_memory(photo_folder: Path) -> None:
     photos(photo_folder, processes=2).build()  # opens what remains open
     gc.collect()

@@ -10,7 +10,7 @@ import pytest
 
 from dalify.base.errors import WorkerError
 from dalify.sources.shared_memory import REGION_BYTES, Slot, SlotReference, aligned
-from tests.helpers.platforms import needs_posix
+from tests.helpers.platforms import needs_linux, needs_posix
 
 pytestmark = needs_posix
 
@@ -25,6 +25,21 @@ def test_only_written_pages_use_memory():
         assert (slot.array(Slot.chunk_start(chunk), "|u1", (10_000,)) == chunk + 1).all()
     slot.close()
     slot.close()
+
+
+@needs_linux
+def test_memory_of_a_much_larger_batch_is_freed():
+    slot = Slot()
+    start = REGION_BYTES
+    slot.memory[:1000] = 1
+    slot.memory[start : start + (16 << 20)] = 2
+    for size in (16 << 20, 5 << 20):
+        slot.free_after(start + size)
+        assert slot.used_bytes >= 16 << 20
+    slot.free_after(start + 100_000)
+    assert slot.used_bytes < 1 << 20
+    assert (slot.memory[:1000] == 1).all()
+    assert (slot.memory[start : start + 100_000] == 2).all()
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
