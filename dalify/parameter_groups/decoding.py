@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 _CHANNELS = 3
-_ON_DEVICE = tuple(item.name for item in fields(DeviceOptions))
 
 
 @dataclass(slots=True)
@@ -57,37 +56,21 @@ class DecodeOptions(Parameters):
         return decoded_shapes(encoded, self.output_type, self.adjust_orientation)
 
 
-@dataclass(slots=True)
-class HardwareDecoder(Parameters):
+@dataclass(frozen=True, slots=True)
+class HardwareDecoder(DeviceOptions, Parameters):
     """Options of decoding with ``device="mixed"``.
 
     They have an effect if nvImageCodec decodes on the GPU, see ``Pipeline.explain``; otherwise none.
 
     Attributes:
-        hybrid_huffman_threshold: images with more pixels than this are decoded with the Huffman decoder of the host.
-        hw_decoder_load: fraction of the images that the hardware JPEG engine decodes, where the GPU has one.
-        preallocate_width_hint: width of images for which the hardware engine allocates memory in advance.
-        preallocate_height_hint: height of images for which the hardware engine allocates memory in advance.
-        device_memory_padding: minimum size in bytes of the decoder's buffers on the GPU.
-        host_memory_padding: minimum size in bytes of the decoder's page-locked buffers.
         device_memory_padding_jpeg2k: accepted but ignored: JPEG 2000 is decoded on the host.
         host_memory_padding_jpeg2k: accepted but ignored: JPEG 2000 is decoded on the host.
         affine: accepted but ignored: threads are not bound to cores.
     """
 
-    hybrid_huffman_threshold: int = 1000000
-    hw_decoder_load: float = 0.65
-    preallocate_width_hint: int = 0
-    preallocate_height_hint: int = 0
-    device_memory_padding: int = 16777216
-    host_memory_padding: int = 8388608
     device_memory_padding_jpeg2k: int = 0
     host_memory_padding_jpeg2k: int = 0
     affine: bool = True
-
-    def on_device(self) -> DeviceOptions:
-        """Return the options of the decoder on the device."""
-        return DeviceOptions(**self.named(*_ON_DEVICE))
 
 
 def decode(
@@ -118,7 +101,7 @@ def decode(
         )
     else:
         decode_on_device(
-            out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache, counts,
+            out, encoded, hardware, output_type, adjust_orientation, headers, windows, cache, counts,
             transpose=transpose_samples_torch,
         )  # fmt: skip
 

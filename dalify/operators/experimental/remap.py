@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data import DALIInterpType, DeviceSamples, Samples, Spec
+from dalify.data import DALIInterpType, Samples, Spec
 from dalify.kernels.arrays.joined import joined, split
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.frames import flat_frames, folded_frames, visual_layout
@@ -117,20 +117,6 @@ def _(
     sample_2d(target, source, points, nearest=interp == DALIInterpType.INTERP_NN, fill_value=0.0)
 
 
-@remap.gpu_samples
-def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
-    mapx: DeviceSamples,
-    mapy: DeviceSamples,
-    *,
-    interp: DALIInterpType,
-    pixel_origin: str,
-    spec: Spec,
-) -> None:
-    _remap_padded(out, x, mapx, mapy, interp=interp, pixel_origin=pixel_origin, spec=spec)
-
-
 def _points_torch(mapping: torch.Tensor, out_shape: Sequence[int], frames: int, pixel_origin: str) -> torch.Tensor:
     """Return one map as [N * F, H', W'], relative to the corner."""
     count = mapping.shape[0]
@@ -142,8 +128,9 @@ def _points_torch(mapping: torch.Tensor, out_shape: Sequence[int], frames: int, 
     return flat + 0.5 if pixel_origin == "center" else flat
 
 
+@remap.gpu_samples
 @on_padded
-def _remap_padded(
+def _(
     out: torch.Tensor,
     x: torch.Tensor,
     mapx: torch.Tensor,
