@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base import scratch
-from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, window_shapes
+from dalify.codecs.decode_batch import ImageOptions, blank_image, decode_group, decoded_shapes, window_shapes
 from dalify.codecs.decode_on_device import decode_on_device, parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.codecs.device_options import DeviceOptions
-from dalify.data import Batch, DALIDataType, DALIImageType, DeviceSamples, Samples
+from dalify.data import Batch, DeviceSamples, Samples
 from dalify.data.batch import block_offsets
 from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.sample_memory import ChunkMemory
@@ -34,21 +34,13 @@ _CHANNELS = 3
 
 
 @dataclass(slots=True)
-class DecodeOptions(Parameters):
-    """Type and orientation of a decoded image.
+class DecodeOptions(ImageOptions, Parameters):
+    """Options of decoders of images.
 
     Attributes:
-        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values is mapped to the full range of the type; FLOAT: 0 to 1.
-        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
-        use_fast_idct: JPEG only: a few percent faster; single values differ by up to 21.
         jpeg_fancy_upsampling: accepted but ignored: chroma is always interpolated, as in DALI's CPU decoder.
     """
 
-    output_type: DALIImageType = DALIImageType.RGB
-    dtype: DALIDataType = DALIDataType.UINT8
-    adjust_orientation: bool = True
-    use_fast_idct: bool = False
     jpeg_fancy_upsampling: bool = False
 
     def shapes(self, encoded: Batch) -> tuple[np.ndarray, Any]:
@@ -86,24 +78,12 @@ def decode(
     counts: DecodedCounts | None = None,
 ) -> None:
     """Decode the images of a chunk, or a window of each; see `decode_group` and, on the device, `decode_on_device`."""
-    output_type, adjust_orientation = options.output_type, options.adjust_orientation
     if isinstance(out, Samples):
-        decode_group(
-            out,
-            encoded,
-            output_type,
-            options.dtype,
-            adjust_orientation,
-            options.use_fast_idct,
-            headers,
-            windows,
-            needed,
-        )
+        decode_group(out, encoded, options, headers, windows, needed)
     else:
         decode_on_device(
-            out, encoded, hardware, output_type, adjust_orientation, headers, windows, cache, counts,
-            transpose=transpose_samples_torch,
-        )  # fmt: skip
+            out, encoded, options, hardware, headers, windows, cache, counts, transpose=transpose_samples_torch
+        )
 
 
 def decode_windows(
@@ -172,10 +152,7 @@ def decode_needed(
     images = Samples(places - first, shapes, memory.dtype, owners, strides)
 
     def fill() -> None:
-        decode_group(
-            Samples(places, extents, memory.dtype, owners), encoded, options.output_type, options.dtype,
-            options.adjust_orientation, options.use_fast_idct, headers, needed,
-        )  # fmt: skip
+        decode_group(Samples(places, extents, memory.dtype, owners), encoded, options, headers, needed)
 
     return images, fill
 
