@@ -93,7 +93,7 @@ def _extremum_indices(x: Value, dimension: int, find: Callable[..., _Array]) -> 
 
 
 @operator(outputs=2)
-def ReduceMin(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
+def ReduceMin(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:
     """Return the minimum along a dimension, which is kept with extent 1, and its indices, int32.
 
     The first of equal elements is used. Unused indices are not computed.
@@ -104,7 +104,7 @@ def ReduceMin(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  
 
 
 @operator(outputs=2)
-def ReduceMax(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
+def ReduceMax(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:
     """Return the maximum along a dimension, which is kept with extent 1, and its indices, int32.
 
     The first of equal elements is used. Unused indices are not computed.
