@@ -25,6 +25,7 @@ from dalify.base.errors import (
 )
 from dalify.base.narrow import is_dictionary, is_list_or_tuple
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.graph.branch import current_branch, entered, is_within
 from dalify.graph.constants import constant_array
@@ -217,7 +218,7 @@ def _check_given(operator: Operator, values: Sequence[Any]) -> None:
 def _count_text(operator: Operator, count: int) -> str:
     required = operator.required_inputs
     optional = [item.name for item in operator.inputs if item.is_optional]
-    wanted = f"{len(required)} input{'' if len(required) == 1 else 's'}"
+    wanted = counted(len(required), "input")
     names = f" ({', '.join(required)})" if required else ""
     extra = f" and up to {len(optional)} more ({', '.join(optional)})" if optional else ""
     extra = " or more" if operator.is_variadic else extra
