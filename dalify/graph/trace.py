@@ -21,6 +21,7 @@ from dalify.base.errors import (
     DeviceError,
     GraphError,
     NodeAsNameError,
+    check_option,
     option_error_text,
 )
 from dalify.base.narrow import is_dictionary, is_list_or_tuple
@@ -318,8 +319,7 @@ def _has_node(value: Any) -> bool:
 
 
 def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None]) -> None:
-    if device not in DEVICES:
-        raise ArgumentValueError(option_error_text("device", device, DEVICES))
+    check_option("device", device, DEVICES)
     if device == "mixed" and not operator.takes_mixed:
         raise DeviceError("the operator has no 'mixed' variant.", hint="Use device='cpu' or device='gpu'.")
     if device != "gpu" and any(edge is not None and edge.device == "gpu" for edge in edges):

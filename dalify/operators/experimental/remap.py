@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
+from dalify.base.errors import ShapeError, check_option
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import DALIInterpType, Samples, Spec
@@ -55,8 +55,7 @@ def remap(
     """
     layout = visual_layout(x, _LAYOUTS)
     check_interpolation(interp)
-    if pixel_origin not in _ORIGINS:
-        raise ArgumentValueError(option_error_text("pixel_origin", pixel_origin, _ORIGINS))
+    check_option("pixel_origin", pixel_origin, _ORIGINS)
     if x.shape is None or mapx.shape is None or mapy.shape is None:
         return x
     if mapx.shape != mapy.shape:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentValueError, check_option
 from dalify.data import Batch, DALIInterpType, DeviceSamples, Samples, Spec
 from dalify.kernels.arrays.grid_torch import common_unit
 from dalify.kernels.arrays.joined import blocks
@@ -70,12 +70,9 @@ class _Warp(Parameters):
 
     def check(self) -> None:
         """Raise ArgumentValueError for an unknown option."""
-        if self.interp_type not in _FILTERS:
-            raise ArgumentValueError(option_error_text("interp_type", self.interp_type, _FILTERS))
-        if self.border_mode not in _BORDERS:
-            raise ArgumentValueError(option_error_text("border_mode", self.border_mode, _BORDERS))
-        if self.pixel_origin not in _ORIGINS:
-            raise ArgumentValueError(option_error_text("pixel_origin", self.pixel_origin, _ORIGINS))
+        check_option("interp_type", self.interp_type, _FILTERS)
+        check_option("border_mode", self.border_mode, _BORDERS)
+        check_option("pixel_origin", self.pixel_origin, _ORIGINS)
 
     @property
     def is_nearest(self) -> bool:
