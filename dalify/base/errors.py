@@ -9,7 +9,7 @@ errors about arguments derive from all of them.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
 from enum import Enum
 from typing import Self
@@ -69,6 +69,7 @@ __all__ = [
     "UnsupportedSyntaxError",
     "WorkerError",
     "WrongObjectError",
+    "check_option",
     "locating",
     "of_sample",
     "option_error_text",
@@ -405,6 +406,12 @@ def short_repr(value: object) -> str:
 
 
 _ACCELERATORS = ("cuda", "mps", "xpu", "hpu", "hip")  # names of torch's devices; dalify calls all of them "gpu"
+
+
+def check_option(argument: str, value: object, options: Collection[object]) -> None:
+    """Raise ArgumentValueError if an argument is not one of its options."""
+    if value not in options:
+        raise ArgumentValueError(option_error_text(argument, value, options))
 
 
 def option_error_text(argument: str, value: object, options: Iterable[object]) -> str:

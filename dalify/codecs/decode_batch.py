@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,38 @@ from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 
-__all__ = ["blank_image", "decode_group", "decoded_shapes", "decoder_rule", "jpeg_decoder", "window_shapes"]
+__all__ = [
+    "ImageOptions",
+    "blank_image",
+    "decode_group",
+    "decoded_shapes",
+    "decoder_rule",
+    "jpeg_decoder",
+    "window_shapes",
+]
 
 
 jpeg_decoder = JpegDecoder()
 
 _BLANK_EXTENT = 256
 _LARGEST_BLANK = 1 << 26
+
+
+@dataclass(slots=True)
+class ImageOptions:
+    """Type and orientation of a decoded image.
+
+    Attributes:
+        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
+        dtype: element type. The full range of the stored values is mapped to the full range of the type; FLOAT: 0 to 1.
+        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
+        use_fast_idct: JPEG only: a few percent faster; single values differ by up to 21.
+    """
+
+    output_type: DALIImageType = DALIImageType.RGB
+    dtype: DALIDataType = DALIDataType.UINT8
+    adjust_orientation: bool = True
+    use_fast_idct: bool = False
 
 
 def decoder_rule(encoded: Spec, dtype: DALIDataType) -> Spec:
@@ -103,23 +129,17 @@ def window_shapes(
 def decode_group(
     out: Samples,
     encoded: Samples,
-    output_type: DALIImageType,
-    dtype: DALIDataType,
-    adjust_orientation: bool,
-    use_fast_idct: bool,
+    options: ImageOptions,
     headers: JpegHeaders,
-    windows: np.ndarray[Any, Any] | None = None,
+    windows: np.ndarray[Any, Any] | None,
     needed: np.ndarray[Any, Any] | None = None,
 ) -> None:
     """Decode images.
 
     Args:
-        out: images ``[H, W, C]`` of ``dtype``, output.
+        out: images ``[H, W, C]``, output.
         encoded: files, uint8 ``[bytes]``.
-        output_type: see ``decode_image``.
-        dtype: see ``decode_image``.
-        adjust_orientation: see ``decode_image``.
-        use_fast_idct: see ``decode_image``.
+        options: type and orientation of the images.
         headers: headers from ``decoded_shapes``.
         windows: int64 ``[N, 4]``: y, x, height, width of the requested windows; None for whole images.
         needed: int64 ``[N, 4]``: y, x, height, width of the part of each result that is needed; the rest may be left
@@ -128,8 +148,9 @@ def decode_group(
     Raises:
         Exception: any error of ``decode_image`` and the libraries, with the index of the sample in the batch.
     """
-    is_usual = dtype == DALIDataType.UINT8 and output_type != DALIImageType.YCbCr
-    is_plain = headers.are_plain(adjust_orientation) if is_usual else np.zeros(len(headers), np.bool_)
+    output_type, use_fast_idct = options.output_type, options.use_fast_idct
+    is_usual = options.dtype == DALIDataType.UINT8 and output_type != DALIImageType.YCbCr
+    is_plain = headers.are_plain(options.adjust_orientation) if is_usual else np.zeros(len(headers), np.bool_)
     is_decoded: np.ndarray[Any, Any] | None = None
     if not use_fast_idct and any_of(is_plain, None):
         is_decoded = _decode_compiled(out, encoded, output_type, headers, is_plain, windows, needed)
@@ -148,8 +169,8 @@ def decode_group(
             decode_image(
                 data,
                 output_type,
-                dtype,
-                adjust_orientation=adjust_orientation,
+                options.dtype,
+                adjust_orientation=options.adjust_orientation,
                 use_fast_idct=use_fast_idct,
                 window=None if windows is None else tuple(windows[index].tolist()),
                 out=target,

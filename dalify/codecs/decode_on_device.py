@@ -17,7 +17,7 @@ from dalify.base.errors import of_sample
 from dalify.base.optional import torch
 from dalify.base.processors import available_processors
 from dalify.base.threads import in_parallel
-from dalify.codecs.decode_batch import decode_group
+from dalify.codecs.decode_batch import ImageOptions, decode_group
 from dalify.codecs.device_jpeg import open_decoder, parsed_for
 from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes, as_bytes_array
@@ -26,7 +26,6 @@ from dalify.codecs.jpeg_headers import JpegHeaders, read_jpeg_headers
 from dalify.data.batch import Batch, block_offsets
 from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.device_samples import DeviceSamples
-from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 
@@ -79,13 +78,12 @@ def parse_files(encoded: Batch, device: str) -> Any:
 def decode_on_device(
     out: DeviceSamples,
     encoded: Samples,
-    options: DeviceOptions,
-    output_type: DALIImageType,
-    adjust_orientation: bool,
+    options: ImageOptions,
+    device_options: DeviceOptions,
     headers: JpegHeaders,
-    windows: Integers | None = None,
-    cache: ChunkMemory | None = None,
-    counts: DecodedCounts | None = None,
+    windows: Integers | None,
+    cache: ChunkMemory | None,
+    counts: DecodedCounts | None,
     *,
     transpose: Callable[[DeviceSamples, DeviceSamples, Sequence[int]], None],
 ) -> None:
@@ -94,9 +92,8 @@ def decode_on_device(
     Args:
         out: images ``[H, W, C]``, output.
         encoded: files on the host, uint8 ``[bytes]``, perhaps with the result of `parse_files`.
-        options: options of the decoder on the device.
-        output_type: RGB, BGR or GRAY.
-        adjust_orientation: see ``decode_group``.
+        options: type and orientation of the images; see `device_jpeg.reason_against`.
+        device_options: options of the decoder on the device.
         headers: headers from ``decoded_shapes``.
         windows: see ``decode_group``.
         cache: cache of decoded images on the device; None without one. Its images are not decoded.
@@ -119,11 +116,11 @@ def decode_on_device(
         ]
         is_missing = np.array([image is None for image in images], np.bool_)
     returned = 0
-    decoder = open_decoder(str(out.device), options, counts)
+    decoder = open_decoder(str(out.device), device_options, counts)
     if decoder is not None:
         files: _Files = encoded.parsed or _files_of(encoded, headers)
         chosen = is_missing & files.are_ordinary
-        if adjust_orientation and not (decoder.rotates and windows is None):
+        if options.adjust_orientation and not (decoder.rotates and windows is None):
             chosen &= headers.are_upright()
         if windows is not None:
             chosen &= headers.contain(windows)
@@ -132,9 +129,9 @@ def decode_on_device(
             places = indices.tolist()
             found = decoder.decode(
                 [files.contents[index] for index in places],
-                output_type,
+                options.output_type,
                 None if windows is None else windows[indices],
-                adjust_orientation=adjust_orientation,
+                adjust_orientation=options.adjust_orientation,
                 parsed=None if files.parsed is None else [files.parsed[index] for index in places],
             )
             in_order = _interleaved(found, transpose)
@@ -145,7 +142,7 @@ def decode_on_device(
                     returned += 1
     remaining = np.array([index for index, image in enumerate(images) if image is None], np.int64)
     if len(remaining):
-        decoded = _decode_on_host(out, encoded, output_type, adjust_orientation, headers, windows, remaining)
+        decoded = _decode_on_host(out, encoded, options, headers, windows, remaining)
         for index, image in zip(remaining.tolist(), decoded, strict=True):
             images[index] = image
     if counts is not None:
@@ -186,8 +183,7 @@ def _interleaved(
 def _decode_on_host(
     out: DeviceSamples,
     encoded: Samples,
-    output_type: DALIImageType,
-    adjust_orientation: bool,
+    options: ImageOptions,
     headers: JpegHeaders,
     windows: Integers | None,
     indices: Integers,
@@ -206,12 +202,9 @@ def _decode_on_host(
             decode_group(
                 target.take(part),
                 encoded.take(chosen),
-                output_type,
-                DALIDataType.UINT8,
-                adjust_orientation,
-                use_fast_idct=False,
-                headers=headers.take(chosen),
-                windows=None if windows is None else windows[chosen],
+                options,
+                headers.take(chosen),
+                None if windows is None else windows[chosen],
             )
         except Exception as error:
             sample = getattr(error, "sample", None)

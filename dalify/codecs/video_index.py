@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, option_error_text
+from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError, check_option, option_error_text
 from dalify.base.fork_lock import ForkLock
 from dalify.base.limits import check_shape
 from dalify.base.recent import Recent
@@ -97,8 +97,7 @@ class Division(NamedTuple):
         for name, value in (("sequence_length", self.sequence_length), ("stride", self.stride)):
             if value < 1:
                 raise ArgumentValueError(f"{name} must be at least 1; got {value}.")
-        if self.rounding not in ROUNDINGS:
-            raise ArgumentValueError(option_error_text("file_list_rounding", self.rounding, ROUNDINGS))
+        check_option("file_list_rounding", self.rounding, ROUNDINGS)
         check_pad_mode(self.pad_mode)
         check_fill_value(self.fill_value)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentValueError, check_option
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
 
@@ -25,8 +25,7 @@ def check_pad_mode(pad_mode: str) -> None:
     Raises:
         ArgumentValueError: the mode does not exist.
     """
-    if pad_mode not in PAD_MODES:
-        raise ArgumentValueError(option_error_text("pad_mode", pad_mode, PAD_MODES))
+    check_option("pad_mode", pad_mode, PAD_MODES)
 
 
 def check_fill_value(fill_value: Sequence[int]) -> None:

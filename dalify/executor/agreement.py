@@ -14,6 +14,7 @@ import numpy as np
 
 from dalify.base.errors import MixedBatchError
 from dalify.base.failure_context import failure_context
+from dalify.base.wording import counted
 from dalify.data import Array
 
 __all__ = ["Agreement", "Kind", "NotDecided", "agreed_samples"]
@@ -142,8 +143,7 @@ def _error(sample: Array, kind: Kind, conversion_hint: str) -> MixedBatchError:
             hint=f"All samples of a batch must have the same element type. {conversion_hint}on_error='skip' skips such "
             "samples.",
         )
-    plural = "" if sample.ndim == 1 else "s"
-    found = f"{sample.ndim} dimension{plural}, shape {tuple(sample.shape)}"
+    found = f"{counted(sample.ndim, 'dimension')}, shape {tuple(sample.shape)}"
     return MixedBatchError(
         f"the sample has {found}, but the first sample of the batch has {ndim}.",
         hint="All samples of a batch must have the same number of dimensions. on_error='skip' skips such samples.",

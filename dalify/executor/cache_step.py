@@ -22,7 +22,7 @@ from dalify.executor.frame import Frame
 from dalify.executor.origins import Origins
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import Step, run_steps, walk
-from dalify.graph import Branch, Graph, Node, rule_arguments
+from dalify.graph import Branch, Node, rule_arguments, upstream
 
 __all__ = ["CacheStep", "SerialStep", "UncachedStep"]
 
@@ -100,7 +100,7 @@ class CacheStep(Step):
         self._readers = dict(readers)
         self._nodes = [step.node for step in walk(self.steps)]
         # Several plans may share a cache, and slots are different in each.
-        in_front = Graph(tuple(node.edges())).nodes()
+        in_front = upstream(node)
         self._names: dict[int, list[int]] = {
             slot: [in_front.index(step.node), output]
             for step in walk(self.steps)

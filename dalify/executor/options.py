@@ -22,6 +22,7 @@ from dalify.base.errors import (
 from dalify.base.limits import Limits, as_limits
 from dalify.base.narrow import is_integer, is_list_or_tuple, is_number, is_tuple
 from dalify.base.processors import available_processors
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 
 if TYPE_CHECKING:
@@ -299,8 +300,7 @@ class PipelineOptions:
             value = getattr(self, name)
             if is_list_or_tuple(value) and len(value) != count:
                 raise ArgumentValueError(
-                    f"{name} has {len(value)} item{'' if len(value) == 1 else 's'}, but the pipeline has {count} "
-                    f"output{'' if count == 1 else 's'}.",
+                    f"{name} has {counted(len(value), 'item')}, but the pipeline has {counted(count, 'output')}.",
                     hint="Pass one item per output (None for no check), or one value for all.",
                 )
 

@@ -29,7 +29,7 @@ from dalify.executor.elementwise_step import ElementwiseStep
 from dalify.executor.reader_step import ReaderStep
 from dalify.executor.step_class import step_class
 from dalify.executor.steps import LiteralStep, Step
-from dalify.graph import Branch, Edge, Graph, Node
+from dalify.graph import Branch, Edge, Graph, Node, upstream, upstream_readers
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import RANDOM_STATE, FedSource, KernelOperator, Reader, Role
 
@@ -259,7 +259,7 @@ class _Planner:
 
     def _step(self, node: Node, inputs: tuple[int | None, ...], outputs: tuple[int, ...]) -> Step:
         operator = node.operator
-        if node.role is Role.CACHE and _has_reader(node):
+        if node.role is Role.CACHE and upstream_readers(node):
             return self._cache_step(node, outputs)
         if node.role is not None:
             return _STRUCTURAL_STEPS[node.role](node, inputs, outputs)
@@ -281,26 +281,20 @@ class _Planner:
         """Return the reader of the samples of a decoder with a cache on the device; None for other nodes."""
         if node.device != "mixed" or not (node.arguments.get("cache_size") and node.arguments.get("cache_type")):
             return None
-        for item in Graph(tuple(node.edges())).nodes():
-            if isinstance(item.operator, Reader):
-                return self._plan.readers[self._slot(Edge(item, 0))]
-        return None  # immediate computation
+        readers = upstream_readers(node)  # none in immediate computation
+        return self._plan.readers[self._slot(Edge(readers[0], 0))] if readers else None
 
     def _cache_step(self, node: Node, outputs: tuple[int, ...]) -> CacheStep:
         inside = {item for item in self._homes if self._is_inside(item, node)}
         read = {edge for item in (node, *inside) for edge in item.edges() if edge.node not in inside}
-        readers = {
-            self._slot(Edge(item, 0)): self._plan.readers[self._slot(Edge(item, 0))]
-            for item in Graph(tuple(node.edges())).nodes()
-            if isinstance(item.operator, Reader)
-        }
+        slots = [self._slot(Edge(reader, 0)) for reader in upstream_readers(node)]
         made = CacheStep(
             node,
             tuple(self._slot(edge) for edge in node.edges()),
             outputs,
             self._cache_inputs.get(node, []),
             {self._slot(edge): edge.node.branch for edge in read},
-            readers,
+            {slot: self._plan.readers[slot] for slot in slots},
         )
         self._plan.caches.append(made)
         return made
@@ -361,22 +355,18 @@ def _cached_nodes(graph: Graph, on_error: str) -> dict[Node, Node]:
     nodes = graph.nodes()
     users: defaultdict[Node, set[Node]] = defaultdict(set)
     for node in nodes:
-        for edge in node.edges():
+        for edge in node.needs():
             users[edge.node].add(node)
-        branch = node.branch
-        while branch is not None:
-            users[branch.condition.node].add(node)
-            branch = branch.parent
     # A deterministic function has no side effects that would require a call.
     called = {node for node in graph.sinks if not node.arguments.get("deterministic")}
     kept = {edge.node for edge in graph.outputs} | called
     found: dict[Node, Node] = {}
     # From the last cache to the first, so that nodes that only an earlier cache needs belong to the earlier one.
     for cache in [node for node in reversed(nodes) if node.role is Role.CACHE]:
-        if not _has_reader(cache):
+        if not upstream_readers(cache):
             continue  # constant data are not cached
         own = {cache}
-        for node in reversed(Graph(tuple(cache.edges())).nodes()):
+        for node in reversed(upstream(cache)):
             if node not in kept and _can_be_cached(node, on_error) and users[node] <= own:
                 own.add(node)
                 found[node] = cache
@@ -388,11 +378,6 @@ def _can_be_cached(node: Node, on_error: str) -> bool:
     if node.operator.runs_user_code:
         return bool(node.arguments.get("deterministic"))
     return node.role is not Role.LITERAL and _kind_of(node, on_error) == "segment"
-
-
-def _has_reader(node: Node) -> bool:
-    """Return whether a node depends on a reader."""
-    return any(isinstance(item.operator, Reader) for item in Graph(tuple(node.edges())).nodes())
 
 
 def _has_argument_nodes(node: Node) -> bool:

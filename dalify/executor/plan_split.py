@@ -46,7 +46,7 @@ def split_plan(plan: Plan) -> SplitPlan:
             or stage.kind == "device"
             or any(isinstance(step, ParseStep) for step in stage.steps)
             or not own_slots.isdisjoint(stage.reads)
-            or not own_branches.isdisjoint(_branches(stage))
+            or any(not own_branches.isdisjoint(step.node.branches()) for step in stage.steps)
         )
         (own if is_own else others).append(stage)
         if is_own:
@@ -67,15 +67,6 @@ def split_plan(plan: Plan) -> SplitPlan:
     )
     local = replace(plan, stages=own, readers=_readers_in(plan, own))
     return SplitPlan(remote, local, tuple(sorted(externals & read)))
-
-
-def _branches(stage: Stage) -> Iterator[Branch]:
-    """Yield the branches that contain the steps of a stage."""
-    for step in stage.steps:
-        branch = step.node.branch
-        while branch is not None:
-            yield branch
-            branch = branch.parent
 
 
 def _split_in(stage: Stage) -> Iterator[Branch]:

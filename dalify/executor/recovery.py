@@ -30,7 +30,7 @@ from dalify.executor.feeds import ReaderFeed
 from dalify.executor.iteration import BadRecord, Iteration
 from dalify.executor.plan import Plan
 from dalify.executor.steps import Failure, is_decoder, walk
-from dalify.graph import Node
+from dalify.graph import Node, upstream
 from dalify.registry import Reader
 
 __all__ = ["BadSample", "Recovery", "valid_samples"]
@@ -119,9 +119,8 @@ class Recovery:
                 self._check(step.node, policy, bool(beside))
                 if policy != "raise":
                     self._policies[step.node] = policy
-                    self._slots[step.node] = [
-                        slot for slot, reader in readers.items() if _comes_from(step.node, reader.node)
-                    ]
+                    sources = {step.node, *upstream(step.node)}
+                    self._slots[step.node] = [slot for slot, reader in readers.items() if reader.node in sources]
 
     @staticmethod
     def _check(node: Node, policy: str, is_beside_reader: bool) -> None:
@@ -255,19 +254,6 @@ class Recovery:
                 f"max_error_rate={self._max_error_rate:g} allows. The last bad sample: {last}",
                 hint="pipe.bad_samples() lists all bad samples.",
             )
-
-
-def _comes_from(node: Node, reader: Node) -> bool:
-    seen: set[Node] = set()
-    waiting = [node]
-    while waiting:
-        found = waiting.pop()
-        if found is reader:
-            return True
-        if found not in seen:
-            seen.add(found)
-            waiting += [edge.node for edge in found.edges()]
-    return False
 
 
 def _described(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from dalify.graph.datanode import (
 )
 from dalify.graph.evaluator import Evaluator, Immediate, current_evaluator, evaluating, recording
 from dalify.graph.expression import ArithmeticMixin, Expression, new_axis
-from dalify.graph.graph import Graph, node_seeds, rewrite
+from dalify.graph.graph import Graph, node_seeds, rewrite, upstream, upstream_readers
 from dalify.graph.node import Branch, Edge, JoinedCall, Node, new_edge, new_node
 from dalify.graph.specs import edge_spec, node_specs, rule_arguments
 from dalify.graph.subscript import index_entries
@@ -63,4 +63,6 @@ __all__ = [
     "rewrite",
     "rule_arguments",
     "transfer",
+    "upstream",
+    "upstream_readers",
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dalify.graph.node import Branch, Edge, Node
 from dalify.registry import Reader
 
-__all__ = ["Graph", "branch_mapping", "node_seeds", "rewrite", "unique"]
+__all__ = ["Graph", "branch_mapping", "node_seeds", "rewrite", "unique", "upstream", "upstream_readers"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,20 +41,21 @@ class Graph:
                     order.append(node)
                     continue
                 stack.append((node, True))
-                stack.extend((needed, False) for needed in reversed(_needed(node)) if needed not in done)
+                stack.extend((edge.node, False) for edge in reversed([*node.needs()]) if edge.node not in done)
         return order
 
     def __repr__(self) -> str:
         return "\n".join(repr(node) for node in self.nodes())
 
 
-def _needed(node: Node) -> list[Node]:
-    needed = [edge.node for edge in node.edges()]
-    branch = node.branch
-    while branch is not None:  # a node in a branch depends on the condition of the branch
-        needed.append(branch.condition.node)
-        branch = branch.parent
-    return needed
+def upstream(node: Node) -> list[Node]:
+    """Return all nodes that compute the edges that a node reads, in topological order."""
+    return Graph(tuple(node.edges())).nodes()
+
+
+def upstream_readers(node: Node) -> list[Node]:
+    """Return the readers among the `upstream` nodes."""
+    return [found for found in upstream(node) if isinstance(found.operator, Reader)]
 
 
 def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node | tuple[Edge, ...]]) -> Graph:

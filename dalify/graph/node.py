@@ -121,6 +121,19 @@ class Node:
             if isinstance(value, Edge):
                 yield value
 
+    def branches(self) -> Iterator[Branch]:
+        """Yield the branches that contain the node, from the innermost to the outermost."""
+        branch = self.branch
+        while branch is not None:
+            yield branch
+            branch = branch.parent
+
+    def needs(self) -> Iterator[Edge]:
+        """Yield all edges that the node reads, then the conditions of the branches that contain it."""
+        yield from self.edges()
+        for branch in self.branches():
+            yield branch.condition
+
     def with_edges(self, new_edge: Callable[[Edge], Edge], branch: Branch | None) -> Node:
         """Return the node with other edges, replaced in the order of ``edges``, and another branch."""
         inputs = tuple(None if edge is None else new_edge(edge) for edge in self.inputs)

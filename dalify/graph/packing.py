@@ -61,12 +61,7 @@ def branches_of(graph: Graph) -> list[Branch]:
     """Return all branches of a graph, each after its parent; packing preserves the order."""
     found: dict[Branch, None] = {}
     for node in graph.nodes():
-        chain: list[Branch] = []
-        branch = node.branch
-        while branch is not None and branch not in found:
-            chain.append(branch)
-            branch = branch.parent
-        found.update(dict.fromkeys(reversed(chain)))
+        found.update(dict.fromkeys(reversed([*node.branches()])))
     return list(found)
 
 

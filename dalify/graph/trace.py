@@ -21,10 +21,12 @@ from dalify.base.errors import (
     DeviceError,
     GraphError,
     NodeAsNameError,
+    check_option,
     option_error_text,
 )
 from dalify.base.narrow import is_dictionary, is_list_or_tuple
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.graph.branch import current_branch, entered, is_within
 from dalify.graph.constants import constant_array
@@ -217,7 +219,7 @@ def _check_given(operator: Operator, values: Sequence[Any]) -> None:
 def _count_text(operator: Operator, count: int) -> str:
     required = operator.required_inputs
     optional = [item.name for item in operator.inputs if item.is_optional]
-    wanted = f"{len(required)} input{'' if len(required) == 1 else 's'}"
+    wanted = counted(len(required), "input")
     names = f" ({', '.join(required)})" if required else ""
     extra = f" and up to {len(optional)} more ({', '.join(optional)})" if optional else ""
     extra = " or more" if operator.is_variadic else extra
@@ -317,8 +319,7 @@ def _has_node(value: Any) -> bool:
 
 
 def _check_device(operator: Operator, device: str, edges: Sequence[Edge | None]) -> None:
-    if device not in DEVICES:
-        raise ArgumentValueError(option_error_text("device", device, DEVICES))
+    check_option("device", device, DEVICES)
     if device == "mixed" and not operator.takes_mixed:
         raise DeviceError("the operator has no 'mixed' variant.", hint="Use device='cpu' or device='gpu'.")
     if device != "gpu" and any(edge is not None and edge.device == "gpu" for edge in edges):

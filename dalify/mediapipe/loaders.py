@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentValueError, check_option, option_error_text
 from dalify.base.optional import torch
 from dalify.base.processors import has_accelerator
 from dalify.mediapipe import fn
@@ -162,8 +162,7 @@ def _stages(transform: Any, names: list[str]) -> list[Any]:
 def _filter(stage: Any) -> int:
     known = {"bilinear": ftype.BI_LINEAR, "bicubic": ftype.BICUBIC, "lanczos": ftype.LANCZOS, "nearest": ftype.NEAREST}
     name = str(getattr(stage.interpolation, "value", stage.interpolation))
-    if name not in known:
-        raise ArgumentValueError(option_error_text("interpolation", name, known))
+    check_option("interpolation", name, known)
     return known[name]
 
 

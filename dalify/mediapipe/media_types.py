@@ -5,7 +5,7 @@ Programs import them from here: ``from dalify.mediapipe.media_types import dtype
 
 from __future__ import annotations
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import check_option
 from dalify.data import DALIDataType, from_numpy
 
 __all__ = [
@@ -118,6 +118,5 @@ def to_dalify_type(name: str) -> DALIDataType:
     Raises:
         ArgumentValueError: the type does not exist.
     """
-    if name not in _TYPES:
-        raise ArgumentValueError(option_error_text("dtype", name, _TYPES))
+    check_option("dtype", name, _TYPES)
     return _TYPES[name]

@@ -16,8 +16,8 @@ from dalify.base.errors import (
     ArgumentValueError,
     GraphError,
     PipelineStateError,
+    check_option,
     locating,
-    option_error_text,
 )
 from dalify.base.processors import has_accelerator
 from dalify.base.source_line import SourceLine
@@ -133,8 +133,7 @@ class MediaPipe:
                 raise ArgumentValueError(f"prefetch_depth must be 0 or more; got {self._depth!r}.")
             if not isinstance(batch_size, int) or batch_size < 1:
                 raise ArgumentValueError(f"batch_size must be 1 or more; got {batch_size!r}.")
-            if on_error not in _ON_ERROR:
-                raise ArgumentValueError(option_error_text("on_error", on_error, _ON_ERROR))
+            check_option("on_error", on_error, _ON_ERROR)
 
     def definegraph(self) -> Any:
         """Return the outputs: a node or a tuple of nodes. The user's class must define it.

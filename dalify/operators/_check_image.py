@@ -10,8 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.codecs.check_files import check_files
+import numpy as np
+
+from dalify.base.errors import of_sample
 from dalify.codecs.decode_batch import blank_image, decoded_shapes
+from dalify.codecs.image import decode_image
+from dalify.codecs.image_format import as_bytes_array
+from dalify.codecs.jpeg_check import is_complete, is_decodable
 from dalify.codecs.jpeg_headers import JpegHeaders
 from dalify.data import Batch, DALIImageType, Samples
 from dalify.registry import Spec, operator
@@ -49,7 +54,17 @@ def _(
     adjust_orientation: bool,
     headers: JpegHeaders,
 ) -> None:
-    check_files(out, encoded, output_type, adjust_orientation, headers)
+    is_sequential = headers.are_ordinary() & headers.are_plain(adjust_orientation=False)
+    positions = headers.positions()
+    for index, (target, data) in enumerate(zip(out.arrays(), encoded.arrays(), strict=True)):
+        file = as_bytes_array(data)
+        if not (is_sequential[index] and is_complete(file) and is_decodable(file, int(positions[index]))):
+            try:
+                decode_image(file, output_type, adjust_orientation=adjust_orientation, jpeg_header=headers[index])
+            except Exception as error:
+                of_sample(error, index)
+                raise
+        np.copyto(target, data)
 
 
 _check_image.substitute(blank_image)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, check_option
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, Rows
 from dalify.kernels.arrays.upload_torch import selected_rows
@@ -80,8 +80,7 @@ def bbox_rotate(
     if bboxes.shape is not None and (len(bboxes.shape) != 2 or bboxes.shape[1] != 4):
         raise ShapeError(f"boxes must be [n, 4]; got {bboxes.shape}.")
     for name, value, options in (("mode", mode, tuple(_MODES)), ("bbox_layout", bbox_layout, _LAYOUTS)):
-        if value not in options:
-            raise ArgumentValueError(option_error_text(name, value, options))
+        check_option(name, value, options)
     if keep_size and size is not None:
         raise ArgumentValueError("specify either keep_size or size, not both.")
     if not 0 <= remove_threshold <= 1:

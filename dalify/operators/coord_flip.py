@@ -8,6 +8,7 @@ import numpy as np
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, Rows
@@ -99,22 +100,6 @@ def _mirror(out, x, starts, axes, flips_x, flips_y, flips_z, x_center, y_center,
 
 
 @coord_flip.cpu_rows
-def _(
-    out: Rows,
-    x: Rows,
-    *,
-    flip_x: np.ndarray,
-    flip_y: np.ndarray,
-    flip_z: np.ndarray,
-    center_x: np.ndarray,
-    center_y: np.ndarray,
-    center_z: np.ndarray,
-    layout: str,
-) -> None:
-    arguments = [read_only(item) for item in (flip_x, flip_y, flip_z, center_x, center_y, center_z)]
-    _mirror(out.values, read_only(x.values), x.starts, _columns(layout, x.values.shape[1]), *arguments)
-
-
 @coord_flip.gpu_rows
 def _(
     out: Rows,
@@ -129,6 +114,10 @@ def _(
     layout: str,
 ) -> None:
     values, axes = x.values, _columns(layout, x.values.shape[1])
+    if is_array(values):
+        arguments = [read_only(item) for item in (flip_x, flip_y, flip_z, center_x, center_y, center_z)]
+        _mirror(out.values, read_only(values), x.starts, axes, *arguments)
+        return
     flips = np.stack([flip_x, flip_y, flip_z], axis=1)[:, axes] != 0
     doubled = 2 * np.stack([center_x, center_y, center_z], axis=1)[:, axes]
     row = uploaded(x.sample_of_row(), values.device)

@@ -15,7 +15,7 @@ from dalify.data import Batch, DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch
 from dalify.kernels.images.frames import flat_matrices
-from dalify.registry import VARIES_BY_FRAME, Matrix, PerFrame, Spec, Vectors, operator
+from dalify.registry import VARIES_BY_FRAME, AnySamples, Matrix, PerFrame, Spec, Vectors, operator
 
 
 @operator
@@ -245,26 +245,10 @@ def _in_frames(out: Any, x: Any, spec: Spec) -> tuple[Any, Any]:
 
 
 @coord_transform.cpu_samples
-def _(
-    out: Samples,
-    x: Samples,
-    *,
-    M: Vectors | None,  # noqa: N803
-    MT: Vectors | None,  # noqa: N803
-    T: Vectors | None,  # noqa: N803
-    spec: Spec,
-) -> None:
-    sizes = _sizes(out, x, spec)
-    M, MT = _flat(M, MT, sizes[:, 1])  # noqa: N806 -- DALI's names
-    for numbers in equal_rows(sizes[:, 1:]):  # samples with as many coordinates have matrices of one shape
-        part = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
-        apply_matrix(*_in_frames(*part, spec), *_maps(numbers, sizes, M, MT, T))
-
-
 @coord_transform.gpu_samples
 def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
+    out: AnySamples,
+    x: AnySamples,
     *,
     M: Vectors | None,  # noqa: N803
     MT: Vectors | None,  # noqa: N803
@@ -273,9 +257,14 @@ def _(
 ) -> None:
     sizes = _sizes(out, x, spec)
     M, MT = _flat(M, MT, sizes[:, 1])  # noqa: N806 -- DALI's names
+    # Samples with as many coordinates have matrices of one shape.
+    if isinstance(out, Samples):
+        for numbers in equal_rows(sizes[:, 1:]):
+            part = (out, x) if len(numbers) == len(x) else (out.take(numbers), x.take(numbers))
+            apply_matrix(*_in_frames(*part, spec), *_maps(numbers, sizes, M, MT, T))
+        return
 
     def fill(part: DeviceSamples, numbers: np.ndarray) -> None:
         apply_matrix_torch(*_in_frames(part, x.take(numbers), spec), *_maps(numbers, sizes, M, MT, T))
 
-    # Samples with as many coordinates have matrices of one shape.
     fill_by_kind(out, [tuple(row) for row in sizes[:, 1:].tolist()], fill)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, check_option
 from dalify.base.small_arrays import counting
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, DeviceSamples, Samples, Spec
@@ -74,8 +74,7 @@ def filter(
         >>> images = fn.filter(images, np.full((3, 3), 1 / 9, np.float32))  # doctest: +SKIP
     """
     for name, value, options in (("border", border, (*_BORDERS, *_ALIASES)), ("mode", mode, _MODES)):
-        if value not in options:
-            raise ArgumentValueError(option_error_text(name, value, options))
+        check_option(name, value, options)
     if dtype not in (None, data.dtype, DALIDataType.FLOAT):
         raise DTypeError(
             f"dtype must be types.FLOAT, the type of the input ({data.dtype_text}), or omitted; got {dtype.text}."

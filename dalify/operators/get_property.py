@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import check_option
 from dalify.data import Batch, DALIDataType
 from dalify.data.origin import source_info
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -33,8 +33,7 @@ def get_property(x: Spec, /, *, key: str) -> Spec:
     Example:
         >>> names = fn.get_property(jpegs, key="source_info")  # doctest: +SKIP
     """
-    if key not in _KEYS:
-        raise ArgumentValueError(option_error_text("key", key, _KEYS))
+    check_option("key", key, _KEYS)
     return Spec(DALIDataType.UINT8, 1, "")
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.data import DALIDataType, DeviceSamples, Samples
-from dalify.kernels.arrays.filling import fill_samples
+from dalify.data import DALIDataType
+from dalify.parameter_groups.filling import attach_filling
 from dalify.registry import Spec, operator
 
 
@@ -26,11 +24,4 @@ def ones_like(data_like: Spec, /, *, dtype: DALIDataType | None = None) -> Spec:
     return data_like.replace(dtype=data_like.dtype if dtype is None else dtype)
 
 
-@ones_like.cpu_samples
-def _(out: Samples, _like: Samples) -> None:
-    fill_samples(out, np.ones(len(out), out.dtype))
-
-
-@ones_like.gpu_samples
-def _(out: DeviceSamples, _like: DeviceSamples) -> None:
-    out.block.fill_(1)
+attach_filling(ones_like, 1)

@@ -7,7 +7,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, check_option, option_error_text
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, DALIImageType, Samples
 from dalify.registry import Spec, operator
@@ -68,12 +68,9 @@ def optical_flow(
     Example:
         >>> flow = fn.optical_flow(clips, output_grid=4)  # doctest: +SKIP
     """
-    if preset not in _PRESETS:
-        raise ArgumentValueError(option_error_text("preset", preset, _PRESETS))
-    if output_grid not in _OUTPUT_GRIDS:
-        raise ArgumentValueError(option_error_text("output_grid", output_grid, _OUTPUT_GRIDS))
-    if hint_grid not in _HINT_GRIDS:
-        raise ArgumentValueError(option_error_text("hint_grid", hint_grid, _HINT_GRIDS))
+    check_option("preset", preset, _PRESETS)
+    check_option("output_grid", output_grid, _OUTPUT_GRIDS)
+    check_option("hint_grid", hint_grid, _HINT_GRIDS)
     if image_type not in (*_TO_GRAY, DALIImageType.GRAY):
         raise ArgumentValueError(option_error_text("image_type", image_type, ["types.RGB", "types.BGR", "types.GRAY"]))
     if enable_external_hints != (hints is not None):

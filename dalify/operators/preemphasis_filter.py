@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, option_error_text
+from dalify.base.errors import DTypeError, check_option
 from dalify.base.optional import torch
 from dalify.data import DALIDataType, DeviceSamples, Samples
 from dalify.kernels.arrays.padding_torch import on_padded
@@ -43,8 +43,7 @@ def preemphasis_filter(
     Example:
         >>> audio = fn.preemphasis_filter(audio, preemph_coeff=0.97)  # doctest: +SKIP
     """
-    if border not in preemphasis.BORDERS:
-        raise ArgumentValueError(option_error_text("border", border, preemphasis.BORDERS))
+    check_option("border", border, preemphasis.BORDERS)
     for what, kind in (("dtype", dtype), ("the input type", x.dtype)):
         if kind is not None and kind in _OTHER_TYPES:
             raise DTypeError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, check_option
 from dalify.base.small_arrays import all_of
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, Rows
@@ -64,8 +64,7 @@ class Candidates(Parameters):
 
     def check(self) -> None:
         """Raise ArgumentValueError for an unknown option or an invalid range."""
-        if self.threshold_type not in _TYPES:
-            raise ArgumentValueError(option_error_text("threshold_type", self.threshold_type, _TYPES))
+        check_option("threshold_type", self.threshold_type, _TYPES)
         if len(self.scaling) != 2 or not 0 <= self.scaling[0] <= self.scaling[1]:
             raise ArgumentValueError(f"scaling must be a non-negative range [min, max]; got {list(self.scaling)}.")
         if len(self.aspect_ratio) not in (2, 6) or any(not 0 < low <= high for low, high in self.ranges):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, option_error_text
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, check_option
 from dalify.base.small_arrays import flat_indices
 from dalify.base.wording import counted
 from dalify.data import Batch, DALIDataType, Samples
@@ -76,8 +76,7 @@ def slice(
     Example:
         >>> images = fn.slice(images, rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5])  # doctest: +SKIP
     """
-    if out_of_bounds_policy not in _POLICIES:
-        raise ArgumentValueError(option_error_text("out_of_bounds_policy", out_of_bounds_policy, _POLICIES))
+    check_option("out_of_bounds_policy", out_of_bounds_policy, _POLICIES)
     if (anchor is None) != (shape_input is None):
         raise ArgumentValueError("the inputs anchor and shape must be specified together.")
     hint = "For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."

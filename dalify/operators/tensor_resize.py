@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError, check_option
 from dalify.base.small_arrays import columns_at, equal_rows
 from dalify.base.wording import counted
 from dalify.data import Batch, DALIDataType, DeviceSamples
@@ -62,8 +62,7 @@ class TensorSize(ResizeRegion):
         """Raise ArgumentValueError for contradictory arguments or an unknown option."""
         options = (("mode", self.mode, MODES), ("size_rounding", self.size_rounding, ROUNDINGS))
         for name, value, allowed in options:
-            if value not in allowed:
-                raise ArgumentValueError(option_error_text(name, value, allowed))
+            check_option(name, value, allowed)
         if (self.sizes is None) == (self.scales is None):
             raise ArgumentValueError(
                 "specify either sizes or scales.", hint="For example tensor_resize(x, scales=[0.5, 0.5])."

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dalify.base.errors import ArgumentValueError
-from dalify.data import Batch, DALIDataType, DALIInterpType, DeviceSamples, Samples, Spec
+from dalify.data import Batch, DALIDataType, DALIInterpType, DeviceSamples, Spec
 from dalify.kernels.images.frames import per_frame_of_samples, visual_layout
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import (
@@ -22,7 +20,7 @@ from dalify.kernels.images.warp_rules import (
     with_size,
 )
 from dalify.kernels.images.warp_torch import inverted_torch, matrices_torch, warp_samples_torch
-from dalify.registry import Canvas, Matrix, PerSampleOrFrame, Vectors, operator
+from dalify.registry import AnySamples, Canvas, Matrix, PerSampleOrFrame, Vectors, operator
 
 
 @operator
@@ -85,42 +83,12 @@ def _(data: Batch, mtx: Batch | None, *, size: Vectors | None, spec: Spec) -> di
     return {} if shapes is given else {"out_shapes": shapes}
 
 
-def _maps(rows: np.ndarray, inverse_map: bool, axes: int) -> np.ndarray:
-    maps = rows.reshape(-1, axes, axes + 1)
-    return maps if inverse_map else inverted(maps)
-
-
 @warp_affine.cpu_samples
-def _(
-    out: Samples,
-    data: Samples,
-    mtx: Samples | None,
-    *,
-    matrix: Vectors | None,
-    inverse_map: bool,
-    fill_value: float | None,
-    interp_type: DALIInterpType,
-    spec: Spec,
-) -> None:
-    layout = visual_layout(spec, LAYOUTS)
-    axes = 3 if "D" in layout else 2
-    target, source, out_layout = framed_images(out, data, layout)
-    rows = per_frame_of_samples(given_matrices(mtx, matrix, axes + 1), out, out_layout, "matrix", axes * (axes + 1))
-    warp = warp_3d if "D" in layout else warp_2d
-    warp(
-        target,
-        source,
-        _maps(rows, inverse_map, axes),
-        nearest=interp_type == DALIInterpType.INTERP_NN,
-        fill_value=fill_value,
-    )
-
-
 @warp_affine.gpu_samples
 def _(
-    out: DeviceSamples,
-    data: DeviceSamples,
-    mtx: DeviceSamples | None,
+    out: AnySamples,
+    data: AnySamples,
+    mtx: AnySamples | None,
     *,
     matrix: Vectors | None,
     inverse_map: bool,
@@ -131,17 +99,13 @@ def _(
     layout = visual_layout(spec, LAYOUTS)
     axes = 3 if "D" in layout else 2
     target, source, out_layout = framed_images(out, data, layout)
-    if mtx is None:
-        given = given_matrices(None, matrix, axes + 1)
-        rows = per_frame_of_samples(given, data, layout, "matrix", axes * (axes + 1))
-        maps: Any = _maps(rows, inverse_map, axes)
-    else:
-        maps = matrices_torch(mtx, out, out_layout, axes, axes + 1)
+    if isinstance(mtx, DeviceSamples):
+        maps: Any = matrices_torch(mtx, out, out_layout, axes, axes + 1)
         maps = maps if inverse_map else inverted_torch(maps)
-    warp_samples_torch(
-        target,
-        source,
-        maps,
-        nearest=interp_type == DALIInterpType.INTERP_NN,
-        fill_value=fill_value,
-    )
+    else:
+        given = given_matrices(mtx, matrix, axes + 1)
+        rows = per_frame_of_samples(given, out, out_layout, "matrix", axes * (axes + 1))
+        maps = rows.reshape(-1, axes, axes + 1)
+        maps = maps if inverse_map else inverted(maps)
+    warp: Any = warp_samples_torch if isinstance(data, DeviceSamples) else warp_3d if axes == 3 else warp_2d
+    warp(target, source, maps, nearest=interp_type == DALIInterpType.INTERP_NN, fill_value=fill_value)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.data import DALIDataType, DeviceSamples, Samples
-from dalify.kernels.arrays.axes import check_layout
-from dalify.kernels.arrays.filling import fill_samples
-from dalify.kernels.random.random_shapes import requested_shape
-from dalify.registry import VARIES, Shaping, Spec, operator
+from dalify.data import DALIDataType
+from dalify.parameter_groups.filling import NewShape, attach_filling
+from dalify.registry import Spec, operator
 
 
 @operator
-def zeros(
-    *, dtype: DALIDataType = DALIDataType.INT32, layout: str | None = None, shape: Shaping[list[int]] | None = None
-) -> Spec:
+def zeros(*, dtype: DALIDataType = DALIDataType.INT32, new: NewShape) -> Spec:
     """Return data filled with zeros.
 
     Args:
         dtype: element type.
-        layout: one letter for each dimension.
-        shape: shape of one sample; by default a scalar.
 
     Returns:
         zeros.
@@ -31,17 +23,7 @@ def zeros(
     Example:
         >>> mask = fn.zeros(shape=[3, 4])  # doctest: +SKIP
     """
-    extents = requested_shape(() if shape is None else shape, is_known=shape is not VARIES)
-    ndim = len(layout) if extents is None and layout else None
-    check_layout(layout or "", ndim if extents is None else len(extents))
-    return Spec(dtype, ndim, layout or "", extents)
+    return new.result(dtype)
 
 
-@zeros.cpu_samples
-def _(out: Samples) -> None:
-    fill_samples(out, np.zeros(len(out), out.dtype))
-
-
-@zeros.gpu_samples
-def _(out: DeviceSamples) -> None:
-    out.block.fill_(0)
+attach_filling(zeros, 0)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dalify.base import scratch
-from dalify.codecs.decode_batch import blank_image, decode_group, decoded_shapes, window_shapes
+from dalify.codecs.decode_batch import ImageOptions, blank_image, decode_group, decoded_shapes, window_shapes
 from dalify.codecs.decode_on_device import decode_on_device, parse_files
 from dalify.codecs.device_jpeg import reason_against
 from dalify.codecs.device_options import DeviceOptions
-from dalify.data import Batch, DALIDataType, DALIImageType, DeviceSamples, Samples
+from dalify.data import Batch, DeviceSamples, Samples
 from dalify.data.batch import block_offsets
 from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.sample_memory import ChunkMemory
@@ -31,25 +31,16 @@ __all__ = [
 ]
 
 _CHANNELS = 3
-_ON_DEVICE = tuple(item.name for item in fields(DeviceOptions))
 
 
 @dataclass(slots=True)
-class DecodeOptions(Parameters):
-    """Type and orientation of a decoded image.
+class DecodeOptions(ImageOptions, Parameters):
+    """Options of decoders of images.
 
     Attributes:
-        output_type: RGB, BGR, GRAY (luma), YCbCr (BT.601, studio range) or ANY_DATA (all channels as stored).
-        dtype: element type. The full range of the stored values is mapped to the full range of the type; FLOAT: 0 to 1.
-        adjust_orientation: rotate the image as its EXIF orientation tag specifies.
-        use_fast_idct: JPEG only: a few percent faster; single values differ by up to 21.
         jpeg_fancy_upsampling: accepted but ignored: chroma is always interpolated, as in DALI's CPU decoder.
     """
 
-    output_type: DALIImageType = DALIImageType.RGB
-    dtype: DALIDataType = DALIDataType.UINT8
-    adjust_orientation: bool = True
-    use_fast_idct: bool = False
     jpeg_fancy_upsampling: bool = False
 
     def shapes(self, encoded: Batch) -> tuple[np.ndarray, Any]:
@@ -57,37 +48,21 @@ class DecodeOptions(Parameters):
         return decoded_shapes(encoded, self.output_type, self.adjust_orientation)
 
 
-@dataclass(slots=True)
-class HardwareDecoder(Parameters):
+@dataclass(frozen=True, slots=True)
+class HardwareDecoder(DeviceOptions, Parameters):
     """Options of decoding with ``device="mixed"``.
 
     They have an effect if nvImageCodec decodes on the GPU, see ``Pipeline.explain``; otherwise none.
 
     Attributes:
-        hybrid_huffman_threshold: images with more pixels than this are decoded with the Huffman decoder of the host.
-        hw_decoder_load: fraction of the images that the hardware JPEG engine decodes, where the GPU has one.
-        preallocate_width_hint: width of images for which the hardware engine allocates memory in advance.
-        preallocate_height_hint: height of images for which the hardware engine allocates memory in advance.
-        device_memory_padding: minimum size in bytes of the decoder's buffers on the GPU.
-        host_memory_padding: minimum size in bytes of the decoder's page-locked buffers.
         device_memory_padding_jpeg2k: accepted but ignored: JPEG 2000 is decoded on the host.
         host_memory_padding_jpeg2k: accepted but ignored: JPEG 2000 is decoded on the host.
         affine: accepted but ignored: threads are not bound to cores.
     """
 
-    hybrid_huffman_threshold: int = 1000000
-    hw_decoder_load: float = 0.65
-    preallocate_width_hint: int = 0
-    preallocate_height_hint: int = 0
-    device_memory_padding: int = 16777216
-    host_memory_padding: int = 8388608
     device_memory_padding_jpeg2k: int = 0
     host_memory_padding_jpeg2k: int = 0
     affine: bool = True
-
-    def on_device(self) -> DeviceOptions:
-        """Return the options of the decoder on the device."""
-        return DeviceOptions(**self.named(*_ON_DEVICE))
 
 
 def decode(
@@ -103,24 +78,12 @@ def decode(
     counts: DecodedCounts | None = None,
 ) -> None:
     """Decode the images of a chunk, or a window of each; see `decode_group` and, on the device, `decode_on_device`."""
-    output_type, adjust_orientation = options.output_type, options.adjust_orientation
     if isinstance(out, Samples):
-        decode_group(
-            out,
-            encoded,
-            output_type,
-            options.dtype,
-            adjust_orientation,
-            options.use_fast_idct,
-            headers,
-            windows,
-            needed,
-        )
+        decode_group(out, encoded, options, headers, windows, needed)
     else:
         decode_on_device(
-            out, encoded, hardware.on_device(), output_type, adjust_orientation, headers, windows, cache, counts,
-            transpose=transpose_samples_torch,
-        )  # fmt: skip
+            out, encoded, options, hardware, headers, windows, cache, counts, transpose=transpose_samples_torch
+        )
 
 
 def decode_windows(
@@ -189,10 +152,7 @@ def decode_needed(
     images = Samples(places - first, shapes, memory.dtype, owners, strides)
 
     def fill() -> None:
-        decode_group(
-            Samples(places, extents, memory.dtype, owners), encoded, options.output_type, options.dtype,
-            options.adjust_orientation, options.use_fast_idct, headers, needed,
-        )  # fmt: skip
+        decode_group(Samples(places, extents, memory.dtype, owners), encoded, options, headers, needed)
 
     return images, fill
 

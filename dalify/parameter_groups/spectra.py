@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentValueError, DTypeError, LayoutError, ShapeError, check_option
 from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.kernels.audio import mel, spectrum
@@ -86,8 +86,7 @@ class Windows(Parameters):
             DTypeError: the audio is not float32.
             ShapeError: several channels, or too few samples.
         """
-        if self.layout not in _LAYOUTS:
-            raise ArgumentValueError(option_error_text("layout", self.layout, _LAYOUTS))
+        check_option("layout", self.layout, _LAYOUTS)
         if self.power not in (1, 2):
             raise ArgumentValueError(f"power must be 1 (magnitude) or 2 (its square); got {self.power}.")
         for name, value in (("window_length", self.window_length), ("window_step", self.window_step)):
@@ -157,8 +156,7 @@ class MelFilters(Parameters):
             DTypeError: the spectra are not float32.
             LayoutError: there is no frequency axis.
         """
-        if self.mel_formula not in mel.MEL_FORMULAS:
-            raise ArgumentValueError(option_error_text("mel_formula", self.mel_formula, mel.MEL_FORMULAS))
+        check_option("mel_formula", self.mel_formula, mel.MEL_FORMULAS)
         if self.nfilter < 1:
             raise ArgumentValueError(f"nfilter must be at least 1; got {self.nfilter}.")
         if not 0 < self.sample_rate < math.inf:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dalify.base.errors import CacheError
-from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments
+from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments, upstream, upstream_readers
 from dalify.passes.report import Report
 from dalify.registry import FedSource, KernelOperator, Reader, Role, catalog
 
@@ -72,14 +72,13 @@ def _error(cache: Node) -> CacheError | None:
         return _cache_error(cache, "it is inside a condition.", "Place fn.cache before or after the condition.")
     if cache.device == "gpu":
         return _cache_error(cache, "caches are on the CPU.", "Place fn.cache before .gpu().")
-    nodes = Graph(tuple(cache.edges())).nodes()
-    for node in nodes:
+    for node in upstream(cache):
         found = _obstacle(node)
         if found is not None:
             what, hint = found
             place = f" at {node.line}" if node.line else ""
             return _cache_error(cache, f"it depends on {node.operator.public_name}{place}, {what}", hint)
-    if not any(isinstance(node.operator, Reader) for node in nodes):
+    if not upstream_readers(cache):
         return _cache_error(
             cache, "there is no reader before it, so samples have no identity.", "Cache data that come from a reader."
         )
@@ -88,8 +87,8 @@ def _error(cache: Node) -> CacheError | None:
 
 def _error_of_several_readers(decoder: Node) -> CacheError | None:
     """Return the error of a cache on the device whose samples come from several readers, or None."""
-    readers = sum(isinstance(node.operator, Reader) for node in Graph(tuple(decoder.edges())).nodes())
-    return None if readers == 1 else _cache_error(decoder, "it depends on several readers.", "Use fn.cache.")
+    is_single = len(upstream_readers(decoder)) == 1
+    return None if is_single else _cache_error(decoder, "it depends on several readers.", "Use fn.cache.")
 
 
 def _cache_error(cache: Node, why: str, hint: str) -> CacheError:

@@ -6,10 +6,9 @@ label. So the cache also stores the labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from dalify.graph import Edge, Graph, Node
+from dalify.graph import Edge, Graph, Node, upstream
 from dalify.graph.graph import branch_mapping
 from dalify.passes.report import Report
 from dalify.registry import Reader, Role
@@ -33,23 +32,21 @@ def share_cached(graph: Graph, report: Report) -> Graph:
 
 
 def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
-    upstream = set(Graph(tuple(cache.edges())).nodes())
-    read_upstream = {edge for node in upstream for edge in _read_by(node)}
-    downstream = [node for node in graph.nodes() if node not in upstream and node is not cache]
-    read_downstream = {edge for node in downstream for edge in _read_by(node)} | set(graph.outputs)
+    before = set(upstream(cache))
+    read_before = {edge for node in before for edge in node.needs()}
+    downstream = [node for node in graph.nodes() if node not in before and node is not cache]
+    read_downstream = {edge for node in downstream for edge in node.needs()} | set(graph.outputs)
     inputs = [edge for edge in cache.inputs if edge is not None]
     shared = [
         edge
         for edge in sorted(read_downstream, key=lambda item: (item.node.number, item.output))
-        if edge.node in upstream and isinstance(edge.node.operator, Reader) and edge not in inputs
+        if edge.node in before and isinstance(edge.node.operator, Reader) and edge not in inputs
     ]
     other_caches = {node for node in downstream if node.role is Role.CACHE}
     readers = {edge.node for edge in shared}
     # Sharing is useless if the reader must read anyway.
-    reads_anyway = any(edge.node in readers and edge in read_downstream for edge in read_upstream) or any(
-        readers & set(Graph(tuple(other.edges())).nodes())
-        for other in other_caches
-        if cache not in Graph(tuple(other.edges())).nodes()
+    reads_anyway = any(edge.node in readers and edge in read_downstream for edge in read_before) or any(
+        readers & set(upstream(other)) for other in other_caches if cache not in upstream(other)
     )
     if reads_anyway:
         shared = []
@@ -62,14 +59,6 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
     table = {edge: Edge(new_cache, place) for place, edge in enumerate(stored)}
     table |= {Edge(cache, output): Edge(new_cache, output) for output in range(cache.output_count)}
     return _redirected(graph, downstream, table)
-
-
-def _read_by(node: Node) -> Iterator[Edge]:
-    yield from node.edges()
-    branch = node.branch
-    while branch is not None:
-        yield branch.condition
-        branch = branch.parent
 
 
 def _redirected(graph: Graph, downstream: list[Node], table: dict[Edge, Edge]) -> Graph:

@@ -58,10 +58,7 @@ def describe(graph: Graph) -> dict[str, str]:
     for node in nodes:
         uses[node.operator.public_name].append([node.name, node.seed, node.output_count, _arguments(node)])
         joints.append([place(edge) for edge in node.edges()])
-        branch = node.branch
-        while branch is not None:
-            joints.append([*place(branch.condition), branch.taken])
-            branch = branch.parent
+        joints.extend([*place(branch.condition), branch.taken] for branch in node.branches())
     joints.append([place(edge) for edge in graph.outputs])
     return {name: f"{len(items)}-{_digest(items)}" for name, items in sorted(uses.items())} | {
         "joined": _digest(joints)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify import kernels
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, check_option, option_error_text
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Samples, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of
@@ -160,8 +160,7 @@ def collations(chosen: Any, names: Sequence[str], known: Mapping[str, Collation]
             hint="For instance: collate={'boxes': 'list'}.",
         )
     for name in chosen:
-        if name not in names:
-            raise ArgumentValueError(option_error_text("a name in collate", name, names))
+        check_option("a name in collate", name, names)
     return [_collation(chosen.get(name, "dense"), known) for name in names]
 
 

@@ -92,7 +92,7 @@ from dalify.registry.kernel_operator import (
 )
 from dalify.registry.kernel_types import AnySamples, Memory, Vectors
 from dalify.registry.operator import COMMON_PARAMETERS, SEED, Input, Operator, OperatorFunction
-from dalify.registry.output_counts import one_per_entry
+from dalify.registry.output_counts import one_per_entry, types_of_outputs
 from dalify.registry.parameter_group import Parameters, argument_names
 from dalify.registry.parameters import (
     NO_DEFAULT,
@@ -153,4 +153,5 @@ __all__ = [
     "pascal_case",
     "reader",
     "structural",
+    "types_of_outputs",
 ]

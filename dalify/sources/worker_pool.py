@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, option_error_text
+from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, check_option
 from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.base.source_line import SourceLine
@@ -120,8 +120,7 @@ class WorkerPool:
         if num_workers < 1:
             raise ArgumentValueError(f"py_num_workers must be at least 1; got {num_workers}.")
         methods = multiprocessing.get_all_start_methods()
-        if start_method not in methods:
-            raise ArgumentValueError(option_error_text("py_start_method", start_method, methods))
+        check_option("py_start_method", start_method, methods)
         if os.name != "posix":
             raise WorkerError("worker processes need Linux or macOS.", hint="Omit parallel=True on this system.")
         self.num_workers = num_workers

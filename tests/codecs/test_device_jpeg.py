@@ -106,7 +106,7 @@ def codec(real: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("codec")
 def test_options_reach_nvimagecodec(real: ModuleType) -> None:
     kinds = real.BackendKind
-    nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions(0.25, 1234, 640, 480, 11, 12))
+    nvimagecodec.NvImageCodecDecoder("cuda", DeviceOptions(1234, 0.25, 640, 480, 11, 12))
     nvimagecodec.NvImageCodecDecoder("cuda:1", DeviceOptions(hw_decoder_load=0.0))
     first, second = Decoder.made
     assert (first.device_id, second.device_id) == (3, 1)

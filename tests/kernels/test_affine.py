@@ -52,9 +52,9 @@ def test_order():
     out = np.empty((1, 2, 3), np.float32)
     given = np.array([[[2, 0, 1], [0, 3, 1]]], np.float32)
     move = np.array([[1, 2]], np.float32)
-    affine.fill_translations(out, given, False, move)
+    affine.fill_transforms(out, given, False, affine.fill_translations, move)
     assert out.tolist() == [[[2, 0, 2], [0, 3, 3]]]
-    affine.fill_translations(out, given, True, move)
+    affine.fill_transforms(out, given, True, affine.fill_translations, move)
     assert out.tolist() == [[[2, 0, 3], [0, 3, 7]]]
 
 
@@ -63,11 +63,13 @@ def test_order():
 def test_the_center_is_a_fixed_point(kind, axes):
     out, center = np.empty((3, axes, axes + 1), np.float32), floats(3, axes)
     if kind == "scale":
-        affine.fill_scales(out, None, False, floats(3, axes), center)
+        affine.fill_transforms(out, None, False, affine.fill_scales, floats(3, axes), center)
     elif kind == "shear":
-        affine.fill_shears(out, None, False, floats(3, axes * (axes - 1)), False, center)
+        affine.fill_transforms(out, None, False, affine.fill_shears, floats(3, axes * (axes - 1)), False, center)
     else:
-        affine.fill_rotations(out, None, False, floats(3) * 90, floats(3, 3) if axes == 3 else None, center)
+        affine.fill_transforms(
+            out, None, False, affine.fill_rotations, floats(3) * 90, floats(3, 3) if axes == 3 else None, center
+        )
     moved = np.einsum("nij,nj->ni", out[..., :axes], center) + out[..., axes]
     np.testing.assert_allclose(moved, center, atol=1e-6)
 
@@ -75,7 +77,7 @@ def test_the_center_is_a_fixed_point(kind, axes):
 @pytest.mark.parametrize("axes", [2, 3])
 def test_rotations_keep_lengths_and_axis(axes):
     out, axis = np.empty((5, axes, axes + 1), np.float32), floats(5, 3)
-    affine.fill_rotations(out, None, False, floats(5) * 360, axis if axes == 3 else None, None)
+    affine.fill_transforms(out, None, False, affine.fill_rotations, floats(5) * 360, axis if axes == 3 else None, None)
     linear = out[..., :axes].astype(np.float64)
     np.testing.assert_allclose(
         linear @ linear.transpose(0, 2, 1), np.broadcast_to(np.eye(axes), linear.shape), atol=1e-6
@@ -88,7 +90,7 @@ def test_rotations_keep_lengths_and_axis(axes):
 def test_crops_map_source_boxes_to_target_boxes():
     corners = tuple(floats(5, 3) for _ in range(4))
     out = np.empty((5, 3, 4), np.float32)
-    affine.fill_crops(out, None, False, corners, False)
+    affine.fill_transforms(out, None, False, affine.fill_crops, corners, False)
     for source, target in ((corners[0], corners[2]), (corners[1], corners[3])):
         moved = np.einsum("nij,nj->ni", out[..., :3].astype(np.float64), source) + out[..., 3]
         np.testing.assert_allclose(moved, target, atol=1e-4)
@@ -97,7 +99,7 @@ def test_crops_map_source_boxes_to_target_boxes():
 def test_entries_by_frame():
     offset = floats(2, 4, 3)
     out = np.empty((2, 4, 3, 4), np.float32)
-    affine.fill_translations(out, None, False, offset)
+    affine.fill_transforms(out, None, False, affine.fill_translations, offset)
     np.testing.assert_array_equal(out[..., 3], offset)
     np.testing.assert_array_equal(out[..., :3], np.broadcast_to(np.eye(3), (2, 4, 3, 3)))
 
@@ -112,9 +114,9 @@ def test_dimensions_of_arguments():
 
 def test_shears():
     out = np.empty((1, 2, 3), np.float32)
-    affine.fill_shears(out, None, False, np.float32([[0.5, 0.25]]), False, None)
+    affine.fill_transforms(out, None, False, affine.fill_shears, np.float32([[0.5, 0.25]]), False, None)
     assert out.tolist() == [[[1, 0.5, 0], [0.25, 1, 0]]]
-    affine.fill_shears(out, None, False, np.float32([[45, 0]]), True, None)
+    affine.fill_transforms(out, None, False, affine.fill_shears, np.float32([[45, 0]]), True, None)
     np.testing.assert_allclose(out, [[[1, 1, 0], [0, 1, 0]]], atol=1e-6)
     assert [affine_rules.shear_size(given) for given in (2, 6)] == [2, 3]
 
@@ -122,10 +124,12 @@ def test_shears():
 def test_mistakes():
     out = np.empty((2, 3, 4), np.float32)
     with pytest.raises(ShapeError, match="2 factors in 2-D or 6 in 3-D; got 3"):
-        affine.fill_shears(out, None, False, floats(2, 3), False, None)
+        affine.fill_transforms(out, None, False, affine.fill_shears, floats(2, 3), False, None)
     with pytest.raises(ShapeError, match="must have 1 or 3 values; got 2"):
-        affine.fill_translations(out, None, False, floats(2, 2))
+        affine.fill_transforms(out, None, False, affine.fill_translations, floats(2, 2))
     with pytest.raises(ArgumentValueError, match="finite"):
-        affine.fill_rotations(out, None, False, np.float32([1, np.inf]), floats(2, 3), None)
+        affine.fill_transforms(out, None, False, affine.fill_rotations, np.float32([1, np.inf]), floats(2, 3), None)
     with pytest.raises(ArgumentValueError, match="axis must not have length 0"):
-        affine.fill_rotations(out, None, False, np.float32([1, 2]), np.zeros((2, 3), np.float32), None)
+        affine.fill_transforms(
+            out, None, False, affine.fill_rotations, np.float32([1, 2]), np.zeros((2, 3), np.float32), None
+        )

@@ -208,25 +208,22 @@ def reshaped_spec(
     return ndim, layout, extents
 
 
-def reshaped(x: Any, shape: tuple[int, ...] | None, shape_input: Any, size: int | None = None) -> Any:
+def reshaped(x: Any, shape: tuple[int, ...] | None, shape_input: Any) -> Any:
     """Reshape a group, without a copy if possible.
 
     Args:
         x: array or tensor [N, ...].
         shape: shape of all samples; None if `shape_input` has one per sample.
         shape_input: array or tensor [N, ndim] of integers, or None.
-        size: number of elements of a result sample; None for the current number.
 
     Returns:
         an array or tensor [N, ...], or a list of N if shapes differ.
     """
     if shape is not None:
         return x.reshape((x.shape[0], *shape))
-    if size is None:
-        size = math.prod(x.shape[1:])
-    rows = shape_input.tolist()
+    size = math.prod(x.shape[1:])
     results = []
-    for sample, extents in enumerate(rows):
+    for sample, extents in enumerate(shape_input.tolist()):
         try:
             results.append(filled_shape([int(extent) for extent in extents], size, x.shape[1:]))
         except ShapeError as error:

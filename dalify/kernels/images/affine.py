@@ -223,97 +223,82 @@ def _read_only(matrices: np.ndarray) -> np.ndarray:
     return view
 
 
-def _targets(out: np.ndarray, x: np.ndarray | None, reverse_order: bool) -> tuple[np.ndarray, np.ndarray, bool, bool]:
-    return _by_frame(out), _read_only(out if x is None else x), x is not None, reverse_order
+Targets = tuple[np.ndarray, np.ndarray, bool, bool]
+"""The first arguments of compiled functions; `fill_transforms` creates them.
+
+Results, float32 ``[N, F or 1, k, k + 1]``; transforms to compose with, in the same form; whether there are any; and
+whether they are applied last.
+"""
 
 
-def fill_translations(out: np.ndarray, x: np.ndarray | None, reverse_order: bool, offset: np.ndarray) -> None:
-    """Fill `out` with translations.
-
-    Args:
-        out: float32 [N, k, k + 1] or [N, F, k, k + 1].
-        x: transforms to compose with, with the shape of `out` or without F; None for none.
-        reverse_order: False to apply `x` first; True to apply the translation first.
-        offset: [N, k], or [N, F, k].
-    """
-    _translations(*_targets(out, x, reverse_order), entries(offset, out.shape[-2]))
+def fill_translations(targets: Targets, offset: np.ndarray) -> None:
+    """Compute translations by an offset, [N, k] or [N, F, k]."""
+    _translations(*targets, entries(offset, targets[0].shape[-2]))
 
 
-def fill_scales(out: np.ndarray, x: np.ndarray | None, reverse_order: bool, scale: np.ndarray, center: Any) -> None:
-    """Fill `out` with scalings about a center; see ``fill_translations``."""
-    size = out.shape[-2]
-    _scales(*_targets(out, x, reverse_order), entries(scale, size), entries(center, size))
+def fill_scales(targets: Targets, scale: np.ndarray, center: Any) -> None:
+    """Compute scalings about a center, [N, k] or [N, F, k]; None for 0."""
+    size = targets[0].shape[-2]
+    _scales(*targets, entries(scale, size), entries(center, size))
 
 
-def fill_shears(
-    out: np.ndarray, x: np.ndarray | None, reverse_order: bool, factors: np.ndarray, is_angle: bool, center: Any
-) -> None:
-    """Fill `out` with shears about a center.
+def fill_shears(targets: Targets, factors: np.ndarray, is_angle: bool, center: Any) -> None:
+    """Compute shears about a center.
 
     Args:
-        out: see ``fill_translations``.
-        x: see ``fill_translations``.
-        reverse_order: see ``fill_translations``.
+        targets: see `Targets`.
         factors: [N, k * (k - 1)] or [N, F, k * (k - 1)], the off-diagonal elements row by row.
         is_angle: whether they are angles in degrees; the factors are their tangents.
-        center: [N, k] or [N, F, k]; None for 0.
+        center: see `fill_scales`.
 
     Raises:
         ShapeError: there are not 2 (2-D) or 6 (3-D) factors.
     """
-    given, size = factors.shape[-1], out.shape[-2]
+    given, size = factors.shape[-1], targets[0].shape[-2]
     if given not in (2, 6):
         raise ShapeError(f"a shear needs 2 factors in 2-D or 6 in 3-D; got {given}.")
-    _shears(*_targets(out, x, reverse_order), entries(factors), is_angle, entries(center, size))
+    _shears(*targets, entries(factors), is_angle, entries(center, size))
 
 
-def fill_rotations(
-    out: np.ndarray, x: np.ndarray | None, reverse_order: bool, angle: np.ndarray, axis: Any, center: Any
-) -> None:
-    """Fill `out` with rotations about a center.
+def fill_rotations(targets: Targets, angle: np.ndarray, axis: Any, center: Any) -> None:
+    """Compute rotations about a center.
 
     Args:
-        out: see ``fill_translations``.
-        x: see ``fill_translations``.
-        reverse_order: see ``fill_translations``.
+        targets: see `Targets`.
         angle: degrees, [N], [N, 1] or [N, F, 1].
         axis: [N, 3] or [N, F, 3] in 3-D, else None.
-        center: [N, k] or [N, F, k]; None for 0.
+        center: see `fill_scales`.
 
     Raises:
         ArgumentValueError: an angle is not finite, or an axis has length 0.
         ShapeError: there are several angles, or an axis has a wrong number of elements.
     """
-    size = out.shape[-2]
+    out = targets[0]
     angles = entries(angle)
     if angles.shape[2] != 1:
         raise ShapeError(f"angle must have one value; got {angles.shape[2]}.")
     if axis is not None and axis.shape[-1] != 3:
         raise ShapeError(f"axis must have 3 values, x, y and z; got {axis.shape[-1]}.")
-    bad = _rotations(*_targets(out, x, reverse_order), angles, entries(axis), entries(center, size))
+    bad = _rotations(*targets, angles, entries(axis), entries(center, out.shape[-2]))
     if bad < 0:
         raise ArgumentValueError("axis must not have length 0; got [0, 0, 0].")
     if bad < len(out):
         raise ArgumentValueError(f"an angle must be a finite number of degrees; got {angles[bad].ravel().tolist()}.")
 
 
-def fill_crops(
-    out: np.ndarray, x: np.ndarray | None, reverse_order: bool, corners: tuple[Any, ...], absolute: bool
-) -> None:
-    """Fill `out` with the transforms that map one box to another.
+def fill_crops(targets: Targets, corners: tuple[Any, ...], absolute: bool) -> None:
+    """Compute the transforms that map one box to another.
 
     A box with extent 0 results in infinite or NaN elements.
 
     Args:
-        out: see ``fill_translations``.
-        x: see ``fill_translations``.
-        reverse_order: see ``fill_translations``.
+        targets: see `Targets`.
         corners: start and end of the source box, start and end of the target box: [N, k or 1] or [N, F, k or 1].
         absolute: whether to swap start and end if start is larger.
     """
-    size = out.shape[-2]
+    size = targets[0].shape[-2]
     low, high, target, end = (entries(corner, size) for corner in corners)
-    _crops(*_targets(out, x, reverse_order), low, high, target, end, absolute)
+    _crops(*targets, low, high, target, end, absolute)
 
 
 def fill_joined(out: np.ndarray, inputs: tuple[np.ndarray, ...]) -> None:
@@ -332,17 +317,17 @@ def fill_transforms(out: Any, x: Any, reverse_order: bool, fill: Callable[..., N
 
     Args:
         out: float32 [N, k, k + 1] or [N, F, k, k + 1].
-        x: transforms to compose with; None for none.
-        reverse_order: False to apply `x` first.
-        fill: function that fills an array, such as ``fill_translations``.
-        arguments: its arguments after `reverse_order`.
+        x: transforms to compose with, with the shape of `out` or without F; None for none.
+        reverse_order: False to apply `x` first; True to apply the new transforms first.
+        fill: function that computes transforms, such as ``fill_translations``.
+        arguments: its arguments after the targets.
     """
     if isinstance(out, np.ndarray):
-        fill(out, x, reverse_order, *arguments)
+        fill((_by_frame(out), _read_only(out if x is None else x), x is not None, reverse_order), *arguments)
         return
-    host = np.empty(tuple(out.shape), np.float32)
-    fill(host, None, False, *arguments)
-    made = uploaded(host, out.device)
+    host = _by_frame(np.empty(tuple(out.shape), np.float32))
+    fill((host, _read_only(host), False, False), *arguments)
+    made = uploaded(host.reshape(tuple(out.shape)), out.device)
     if x is None:
         out.copy_(made)
         return

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentValueError, check_option
 from dalify.data.batch import Batch
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
@@ -37,8 +37,7 @@ LARGEST_SIZE = 2.0**62  # of an extent, so that it fits into int64
 def check_interpolation(interp_type: DALIInterpType) -> None:
     """Raise ArgumentValueError for anything except nearest and linear."""
     options = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR)
-    if interp_type not in options:
-        raise ArgumentValueError(option_error_text("interp_type", interp_type, options))
+    check_option("interp_type", interp_type, options)
 
 
 def given_matrices(matrix_input: Samples | None, matrix: Any, columns: int) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
@@ -259,7 +260,7 @@ def _divided(rows: list[Tensor], axes: int) -> list[Tensor]:
     return rows[::-1]
 
 
-def matrices_torch(mtx: DeviceSamples, x: DeviceSamples, layout: str, rows: int, columns: int) -> Tensor:
+def matrices_torch(mtx: DeviceSamples, x: Samples | DeviceSamples, layout: str, rows: int, columns: int) -> Tensor:
     """Return a matrix on the device for each frame of the samples, float32 [frames, rows, columns].
 
     Values of the matrices are not copied to the host.

@@ -26,9 +26,9 @@ def _along(
     described,
     weights,
     tiles,
-    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
-    OUT: constexpr,  # noqa: N803
-    BLOCK: constexpr,  # noqa: N803
+    X: constexpr,
+    OUT: constexpr,
+    BLOCK: constexpr,
 ):
     program = tl.program_id(0)
     n = program // tiles

@@ -28,9 +28,9 @@ def _erase(
     tiles,
     count,
     fills,
-    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
-    CHANNEL_AXIS: constexpr,  # noqa: N803
-    BLOCK: constexpr,  # noqa: N803
+    X: constexpr,
+    CHANNEL_AXIS: constexpr,
+    BLOCK: constexpr,
 ):
     program = tl.program_id(0)
     n = program // tiles

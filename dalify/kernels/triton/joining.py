@@ -23,9 +23,9 @@ def _joined(
     x_at,
     geometry,
     tiles,
-    ELEMENT: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
-    ROWS: constexpr,  # noqa: N803
-    COLUMNS: constexpr,  # noqa: N803
+    ELEMENT: constexpr,
+    ROWS: constexpr,
+    COLUMNS: constexpr,
 ):
     program = tl.program_id(0)
     piece = program // tiles

@@ -26,10 +26,10 @@ def _line(
     factor,
     summand,
     tiles,
-    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
-    OUT: constexpr,  # noqa: N803
-    CONVERT: constexpr,  # noqa: N803
-    BLOCK: constexpr,  # noqa: N803
+    X: constexpr,
+    OUT: constexpr,
+    CONVERT: constexpr,
+    BLOCK: constexpr,
 ):
     program = tl.program_id(0)
     n = program // tiles
@@ -76,11 +76,11 @@ def _matrix(
     matrix,
     offset,
     tiles,
-    X: constexpr,  # noqa: N803
-    OUT: constexpr,  # noqa: N803
-    INPUTS: constexpr,  # noqa: N803
-    OUTPUTS: constexpr,  # noqa: N803
-    BLOCK: constexpr,  # noqa: N803
+    X: constexpr,
+    OUT: constexpr,
+    INPUTS: constexpr,
+    OUTPUTS: constexpr,
+    BLOCK: constexpr,
 ):
     program = tl.program_id(0)
     n = program // tiles

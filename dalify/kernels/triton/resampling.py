@@ -60,7 +60,7 @@ def _left(i, integers, floats, positions):
 
 
 @triton.jit
-def _weight(from_left, inverse_radius, table, points, points_per_pixel, CURVES: constexpr):  # noqa: N803
+def _weight(from_left, inverse_radius, table, points, points_per_pixel, CURVES: constexpr):
     """Return the weight of a pixel at a distance from the left end of the filter.
 
     It is used in the inner loop, so it reads only curves, and does not divide.
@@ -78,7 +78,7 @@ def _weight(from_left, inverse_radius, table, points, points_per_pixel, CURVES: 
 
 
 @triton.jit
-def _channel(at, channel, c: constexpr, CHANNELS: constexpr, GROUP: constexpr):  # noqa: N803
+def _channel(at, channel, c: constexpr, CHANNELS: constexpr, GROUP: constexpr):
     """Return channel c of the groups of channels at the pointers `at`, as float32."""
     if CHANNELS % GROUP == 0:  # noqa: SIM108 -- the compiler chooses
         value = tl.load(at + c)
@@ -99,11 +99,11 @@ def _store(
     rows,
     width,
     is_there,
-    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
-    OUT: constexpr,  # noqa: N803
-    CHANNELS: constexpr,  # noqa: N803
-    NORMALIZE: constexpr,  # noqa: N803
-    PLANAR: constexpr,  # noqa: N803
+    X: constexpr,
+    OUT: constexpr,
+    CHANNELS: constexpr,
+    NORMALIZE: constexpr,
+    PLANAR: constexpr,
 ):
     """Store one channel of pixels, normalized if `NORMALIZE`."""
     is_there = is_there & (channel < CHANNELS)
@@ -129,15 +129,15 @@ def _resample(
     normalization,
     shift,
     tiles,
-    X: constexpr,  # noqa: N803
-    OUT: constexpr,  # noqa: N803
-    CHANNELS: constexpr,  # noqa: N803
-    GROUP: constexpr,  # noqa: N803
-    CURVES: constexpr,  # noqa: N803
-    NORMALIZE: constexpr,  # noqa: N803
-    PLANAR: constexpr,  # noqa: N803
-    ROWS: constexpr,  # noqa: N803
-    COLUMNS: constexpr,  # noqa: N803
+    X: constexpr,
+    OUT: constexpr,
+    CHANNELS: constexpr,
+    GROUP: constexpr,
+    CURVES: constexpr,
+    NORMALIZE: constexpr,
+    PLANAR: constexpr,
+    ROWS: constexpr,
+    COLUMNS: constexpr,
 ):
     program = tl.program_id(0)
     n = program // tiles

@@ -23,7 +23,7 @@ __all__ = ["warp_2d"]
 
 
 @triton.jit
-def _pixel(x, row, column, channel, height, width, outside, is_there, BORDER: constexpr, CHANNELS: constexpr):  # noqa: N803
+def _pixel(x, row, column, channel, height, width, outside, is_there, BORDER: constexpr, CHANNELS: constexpr):
     """Return the values of pixels as float32; outside of the image, those of its border or the fill value."""
     inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
     row = tl.minimum(tl.maximum(row, 0), height - 1)
@@ -42,14 +42,14 @@ def _warp(
     matrix,
     fill,
     tiles,
-    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
-    OUT: constexpr,  # noqa: N803
-    CHANNELS: constexpr,  # noqa: N803
-    PROJECTIVE: constexpr,  # noqa: N803
-    NEAREST: constexpr,  # noqa: N803
-    BORDER: constexpr,  # noqa: N803
-    ROWS: constexpr,  # noqa: N803
-    COLUMNS: constexpr,  # noqa: N803
+    X: constexpr,
+    OUT: constexpr,
+    CHANNELS: constexpr,
+    PROJECTIVE: constexpr,
+    NEAREST: constexpr,
+    BORDER: constexpr,
+    ROWS: constexpr,
+    COLUMNS: constexpr,
 ):
     program = tl.program_id(0)
     n = program // tiles

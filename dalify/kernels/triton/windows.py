@@ -40,13 +40,13 @@ def _windows(
     shift,
     tiles,
     out_channels,
-    X: constexpr,  # noqa: N803 -- constants of a kernel are upper-case in Triton
-    OUT: constexpr,  # noqa: N803
-    CHANNELS: constexpr,  # noqa: N803
-    CHANNEL_AXIS: constexpr,  # noqa: N803
-    NORMALIZE: constexpr,  # noqa: N803
-    ROWS: constexpr,  # noqa: N803
-    COLUMNS: constexpr,  # noqa: N803
+    X: constexpr,
+    OUT: constexpr,
+    CHANNELS: constexpr,
+    CHANNEL_AXIS: constexpr,
+    NORMALIZE: constexpr,
+    ROWS: constexpr,
+    COLUMNS: constexpr,
 ):
     program = tl.program_id(0)
     n = program // tiles
@@ -118,11 +118,11 @@ def _planes(
     factor,
     shift,
     tiles,
-    X: constexpr,  # noqa: N803
-    OUT: constexpr,  # noqa: N803
-    CHANNELS: constexpr,  # noqa: N803
-    ROWS: constexpr,  # noqa: N803
-    COLUMNS: constexpr,  # noqa: N803
+    X: constexpr,
+    OUT: constexpr,
+    CHANNELS: constexpr,
+    ROWS: constexpr,
+    COLUMNS: constexpr,
 ):
     program = tl.program_id(0)
     n = program // tiles

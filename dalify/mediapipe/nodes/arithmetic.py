@@ -87,8 +87,8 @@ def Clamp(
     high: Value | None = None,
     /,
     *,
-    lowerBound: float = 0.0,  # noqa: N803 -- the name that programs use
-    upperBound: float = 0.0,  # noqa: N803
+    lowerBound: float = 0.0,
+    upperBound: float = 0.0,
     dtype: str | None = None,
 ) -> Value:
     """Clamp numbers to a range, given by arguments or by two further inputs. The dtype is kept."""
@@ -166,7 +166,7 @@ def Reshape(
     /,
     *,
     size: Sequence[int],
-    tensorDim: int | None = None,  # noqa: N803
+    tensorDim: int | None = None,
     layout: str = "",
     dtype: str | None = None,
 ) -> Value:
@@ -197,7 +197,7 @@ def Transpose(
     /,
     *,
     permutation: Sequence[int],
-    tensorDim: int | None = None,  # noqa: N803
+    tensorDim: int | None = None,
     dtype: str | None = None,
 ) -> Value:
     """Permute the dimensions: dimension i of the result, counted from the fastest, is ``permutation[i]``.

@@ -87,7 +87,7 @@ def ColorSpaceConversion(
     images: Value,
     /,
     *,
-    colorSpaceMode: int = 1,  # noqa: N803 -- the name that programs use
+    colorSpaceMode: int = 1,
     dtype: str | None = None,
 ) -> Value:
     """Change the order of the color channels: mode 1, the only supported one, swaps red and blue."""

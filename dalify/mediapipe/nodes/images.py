@@ -218,10 +218,10 @@ def Resize(
     /,
     *,
     mode: int = 0,
-    scaleDim1: float = 1.0,  # noqa: N803 -- the names that programs use
-    scaleDim2: float = 1.0,  # noqa: N803
-    scaleDim3: float = 1.0,  # noqa: N803
-    cubicCoeffA: float = -0.75,  # noqa: N803
+    scaleDim1: float = 1.0,
+    scaleDim2: float = 1.0,
+    scaleDim3: float = 1.0,
+    cubicCoeffA: float = -0.75,
     dtype: str | None = None,
 ) -> Value:
     """Resize images by factors, without antialiasing.
@@ -296,8 +296,8 @@ def GaussianBlur(
     sigmas: Value,
     /,
     *,
-    maxSigma: float = 1.5,  # noqa: N803
-    minSigma: float = 0.5,  # noqa: N803
+    maxSigma: float = 1.5,
+    minSigma: float = 0.5,
     shape: Sequence[int] | None = None,
     dtype: str | None = None,
 ) -> Value:

@@ -14,7 +14,7 @@ import numpy as np
 from dalify import fn as dali
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.graph import DataNode
-from dalify.mediapipe.node import Value, operator
+from dalify.mediapipe.node import Operation, Value, operator
 from dalify.mediapipe.nodes.arithmetic import axis_of
 
 __all__ = ["Gather", "GatherND", "ReduceMax", "ReduceMin", "Where"]
@@ -84,31 +84,27 @@ def Where(condition: Value, a: Value, b: Value, /) -> Value:
     return replace(a.with_node(node), batched=condition.batched or a.batched or b.batched)
 
 
-def _extremum_indices(x: Value, dimension: int, find: Callable[..., _Array]) -> Value:
-    def indices(data: _Array) -> _Array:
-        return find(data, axis=dimension, keepdims=True).astype(np.int32)
+def _extremum(name: str, text: str, reduce: Callable[..., DataNode], find: Callable[..., _Array]) -> type[Operation]:
+    """Make the operator that returns an extremum along a dimension, and its indices."""
 
-    node = _computed(indices, x)
-    return Value(dali.reinterpret(node, layout=x.layout) if x.layout else node, x.layout, x.batched)
+    def reduced(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:
+        dimension = axis_of(x, reductionDimension, name)
 
+        def indices(data: _Array) -> _Array:
+            return find(data, axis=dimension, keepdims=True).astype(np.int32)
 
-@operator(outputs=2)
-def ReduceMin(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
-    """Return the minimum along a dimension, which is kept with extent 1, and its indices, int32.
+        node = _computed(indices, x)
+        node = dali.reinterpret(node, layout=x.layout) if x.layout else node
+        extremum = x.with_node(reduce(x.node, axes=[dimension], keep_dims=True))
+        return extremum, Value(node, x.layout, x.batched)
 
-    The first of equal elements is used. Unused indices are not computed.
-    """
-    dimension = axis_of(x, reductionDimension, "ReduceMin")
-    minimum = x.with_node(dali.reductions.min(x.node, axes=[dimension], keep_dims=True))
-    return minimum, _extremum_indices(x, dimension, np.argmin)
-
-
-@operator(outputs=2)
-def ReduceMax(x: Value, /, *, reductionDimension: int) -> tuple[Value, Value]:  # noqa: N803
-    """Return the maximum along a dimension, which is kept with extent 1, and its indices, int32.
+    reduced.__name__ = name
+    reduced.__doc__ = f"""Return the {text} along a dimension, which is kept with extent 1, and its indices, int32.
 
     The first of equal elements is used. Unused indices are not computed.
     """
-    dimension = axis_of(x, reductionDimension, "ReduceMax")
-    maximum = x.with_node(dali.reductions.max(x.node, axes=[dimension], keep_dims=True))
-    return maximum, _extremum_indices(x, dimension, np.argmax)
+    return operator(outputs=2)(reduced)
+
+
+ReduceMin = _extremum("ReduceMin", "minimum", dali.reductions.min, np.argmin)
+ReduceMax = _extremum("ReduceMax", "maximum", dali.reductions.max, np.argmax)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError, option_error_text
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, PipelineStateError, check_option
 from dalify.base.optional import torch
 from dalify.mediapipe.mediapipe import MediaPipe
 from dalify.mediapipe.tensors import DeviceTensor
@@ -81,8 +81,7 @@ class PytorchIterator:
     ) -> None:
         if not isinstance(mediapipe, MediaPipe):
             raise ArgumentTypeError(f"mediapipe must be a MediaPipe; got {type(mediapipe).__name__}.")
-        if last_batch not in _LAST_BATCH:
-            raise ArgumentValueError(option_error_text("last_batch", last_batch, _LAST_BATCH))
+        check_option("last_batch", last_batch, _LAST_BATCH)
         self.pipe = mediapipe
         self.device = device
         self.fw_type = fw_type

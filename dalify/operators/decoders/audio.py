@@ -241,13 +241,8 @@ def decode_converted(
     if is_resampled or (is_mixed and dtype != np.float32):
         shape = (math.ceil(len(samples) * target_rate_hz / rate) if is_resampled else len(samples), samples.shape[1])
         check_shape(shape, dtype.itemsize, "resampled audio")
-        result = np.empty(shape, dtype)
-        if is_resampled and result.size:
-            samples = np.ascontiguousarray(samples)
-            resample_audio(result[None], samples[None], np.array([rate / target_rate_hz]), quality)
-        elif not is_resampled:
-            audio_to_integers(result, samples)
-        samples = result
+        step = rate / target_rate_hz if is_resampled else None
+        samples = _converted(np.ascontiguousarray(samples), shape, dtype, quality, step)
     return samples[:, 0] if downmix else samples, rate
 
 

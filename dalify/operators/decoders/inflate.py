@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import (
-    ArgumentValueError,
-    DalifyError,
-    DTypeError,
-    IndexingError,
-    LayoutError,
-    option_error_text,
-)
+from dalify.base.errors import ArgumentValueError, DalifyError, DTypeError, IndexingError, LayoutError, check_option
 from dalify.base.wording import counted
 from dalify.codecs.lz4 import inflate_lz4
 from dalify.data import Batch, DALIDataType, Samples
@@ -68,8 +61,7 @@ def inflate(
     Example:
         >>> sequences = fn.decoders.inflate(data, shape=shapes, chunk_sizes=sizes, layout="HWC")  # doctest: +SKIP
     """
-    if algorithm not in _ALGORITHMS:
-        raise ArgumentValueError(option_error_text("algorithm", algorithm, _ALGORITHMS))
+    check_option("algorithm", algorithm, _ALGORITHMS)
     if compressed.dtype not in (None, DALIDataType.UINT8) or compressed.ndim not in (None, 1):
         raise DTypeError(f"compressed data must be one-dimensional samples of type uint8; got {compressed!r}.")
     has_chunks = chunk_offsets is not None or chunk_sizes is not None

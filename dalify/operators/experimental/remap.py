@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, ShapeError, option_error_text
+from dalify.base.errors import ShapeError, check_option
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data import DALIInterpType, DeviceSamples, Samples, Spec
+from dalify.data import DALIInterpType, Samples, Spec
 from dalify.kernels.arrays.joined import joined, split
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.images.frames import flat_frames, folded_frames, visual_layout
@@ -55,8 +55,7 @@ def remap(
     """
     layout = visual_layout(x, _LAYOUTS)
     check_interpolation(interp)
-    if pixel_origin not in _ORIGINS:
-        raise ArgumentValueError(option_error_text("pixel_origin", pixel_origin, _ORIGINS))
+    check_option("pixel_origin", pixel_origin, _ORIGINS)
     if x.shape is None or mapx.shape is None or mapy.shape is None:
         return x
     if mapx.shape != mapy.shape:
@@ -117,20 +116,6 @@ def _(
     sample_2d(target, source, points, nearest=interp == DALIInterpType.INTERP_NN, fill_value=0.0)
 
 
-@remap.gpu_samples
-def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
-    mapx: DeviceSamples,
-    mapy: DeviceSamples,
-    *,
-    interp: DALIInterpType,
-    pixel_origin: str,
-    spec: Spec,
-) -> None:
-    _remap_padded(out, x, mapx, mapy, interp=interp, pixel_origin=pixel_origin, spec=spec)
-
-
 def _points_torch(mapping: torch.Tensor, out_shape: Sequence[int], frames: int, pixel_origin: str) -> torch.Tensor:
     """Return one map as [N * F, H', W'], relative to the corner."""
     count = mapping.shape[0]
@@ -142,8 +127,9 @@ def _points_torch(mapping: torch.Tensor, out_shape: Sequence[int], frames: int, 
     return flat + 0.5 if pixel_origin == "center" else flat
 
 
+@remap.gpu_samples
 @on_padded
-def _remap_padded(
+def _(
     out: torch.Tensor,
     x: torch.Tensor,
     mapx: torch.Tensor,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentValueError, check_option
 from dalify.data import Batch, DALIInterpType, DeviceSamples, Samples, Spec
 from dalify.kernels.arrays.grid_torch import common_unit
 from dalify.kernels.arrays.joined import blocks
+from dalify.kernels.arrays.strided import transpose_samples
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.kernels.images.frames import per_frame_of_samples, visual_layout
@@ -33,7 +35,7 @@ from dalify.kernels.images.warp_torch import (
     warp_folded_torch,
     warp_samples_torch,
 )
-from dalify.registry import Matrix, Parameters, PerSampleOrFrame, Shaping, Vectors, operator
+from dalify.registry import AnySamples, Matrix, Parameters, PerSampleOrFrame, Shaping, Vectors, operator
 
 _LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 _BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
@@ -68,12 +70,9 @@ class _Warp(Parameters):
 
     def check(self) -> None:
         """Raise ArgumentValueError for an unknown option."""
-        if self.interp_type not in _FILTERS:
-            raise ArgumentValueError(option_error_text("interp_type", self.interp_type, _FILTERS))
-        if self.border_mode not in _BORDERS:
-            raise ArgumentValueError(option_error_text("border_mode", self.border_mode, _BORDERS))
-        if self.pixel_origin not in _ORIGINS:
-            raise ArgumentValueError(option_error_text("pixel_origin", self.pixel_origin, _ORIGINS))
+        check_option("interp_type", self.interp_type, _FILTERS)
+        check_option("border_mode", self.border_mode, _BORDERS)
+        check_option("pixel_origin", self.pixel_origin, _ORIGINS)
 
     @property
     def is_nearest(self) -> bool:
@@ -185,30 +184,44 @@ def _(
     return {"out_shapes": out_shapes}
 
 
-def _transposed(x: Samples, order: tuple[int, ...]) -> Samples:
-    found = Samples.empty(x.shapes[:, order], x.dtype)
-    for target, values in zip(found.arrays(), x.arrays(), strict=True):
-        target[...] = values.transpose(order)
-    return found
-
-
 @warp_perspective.cpu_samples
+@warp_perspective.gpu_samples
 def _(
-    out: Samples, x: Samples, matrix_input: Samples | None, *, warp: _Warp, matrix: Vectors | None, spec: Spec
+    out: AnySamples,
+    x: AnySamples,
+    matrix_input: AnySamples | None,
+    *,
+    warp: _Warp,
+    matrix: Vectors | None,
+    spec: Spec,
 ) -> None:
     layout = visual_layout(spec, _LAYOUTS)
     target, source, out_layout = framed_images(out, x, layout)
-    rows = per_frame_of_samples(given_matrices(matrix_input, matrix, 3), out, out_layout, "matrix", 9)
-    maps, fills = warp.oriented(rows), warp.fills(spec)
-    if layout == "HW":
-        _warp(target.with_axis(2), source.with_axis(2), maps, warp, fills)
-    elif layout.endswith("CHW"):
-        warped = Samples.empty(target.shapes[:, [1, 2, 0]], x.dtype)
-        _warp(warped, _transposed(source, (1, 2, 0)), maps, warp, fills)
-        for image, values in zip(target.arrays(), warped.arrays(), strict=True):
-            image[...] = values.transpose(2, 0, 1)
+    if isinstance(matrix_input, DeviceSamples):
+        maps: Any = matrices_torch(matrix_input, out, out_layout, 3, 3)
+        maps = maps if warp.inverse_map else inverted_torch(maps)
+        if warp.pixel_origin == "center":
+            corner = uploaded(_TO_CORNER, maps.device, np.float32)
+            maps = corner @ maps @ uploaded(_TO_CENTER, maps.device, np.float32)
     else:
-        _warp(target, source, maps, warp, fills)
+        given = given_matrices(matrix_input, matrix, 3)
+        maps = warp.oriented(per_frame_of_samples(given, out, out_layout, "matrix", 9))
+    fills = warp.fills(spec)
+    if isinstance(x, DeviceSamples):
+        empty = partial(DeviceSamples.empty, device=x.device)
+        steps: tuple[Any, Any, Any] = _warp_samples, empty, transpose_samples_torch
+    else:
+        steps = _warp, Samples.empty, transpose_samples
+    run, empty, transpose = steps
+    if layout == "HW":
+        run(target.with_axis(2), source.with_axis(2), maps, warp, fills)
+    elif layout.endswith("CHW"):
+        images, warped = (empty(planes.shapes[:, [1, 2, 0]], x.dtype) for planes in (source, target))
+        transpose(images, source, (1, 2, 0))
+        run(warped, images, maps, warp, fills)
+        transpose(target, warped, (2, 0, 1))
+    else:
+        run(target, source, maps, warp, fills)
 
 
 def _warp(out: Samples, x: Samples, maps: np.ndarray, warp: _Warp, fills: Sequence[float] | None) -> None:
@@ -233,39 +246,6 @@ def _warp(out: Samples, x: Samples, maps: np.ndarray, warp: _Warp, fills: Sequen
             padded = [np.pad(image, ((1, 1), (1, 1), (0, 0)), mode="wrap") for image in images.arrays()]
             images = Samples.of_batch(Batch(None, padded, ""))
         sample_2d(target.take(block), images, points, nearest=warp.is_nearest, fill_value=None)
-
-
-@warp_perspective.gpu_samples
-def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
-    matrix_input: DeviceSamples | None,
-    *,
-    warp: _Warp,
-    matrix: Vectors | None,
-    spec: Spec,
-) -> None:
-    layout = visual_layout(spec, _LAYOUTS)
-    target, source, out_layout = framed_images(out, x, layout)
-    if matrix_input is None:
-        maps: Any = warp.oriented(per_frame_of_samples(given_matrices(None, matrix, 3), x, layout, "matrix", 9))
-    else:
-        maps = matrices_torch(matrix_input, out, out_layout, 3, 3)
-        maps = maps if warp.inverse_map else inverted_torch(maps)
-        if warp.pixel_origin == "center":
-            corner = uploaded(_TO_CORNER, x.device, np.float32)
-            maps = corner @ maps @ uploaded(_TO_CENTER, x.device, np.float32)
-    fills = warp.fills(spec)
-    if layout == "HW":
-        _warp_samples(target.with_axis(2), source.with_axis(2), maps, warp, fills)
-    elif layout.endswith("CHW"):
-        images = DeviceSamples.empty(source.shapes[:, [1, 2, 0]], x.dtype, x.device)
-        transpose_samples_torch(images, source, (1, 2, 0))
-        warped = DeviceSamples.empty(target.shapes[:, [1, 2, 0]], x.dtype, x.device)
-        _warp_samples(warped, images, maps, warp, fills)
-        transpose_samples_torch(target, warped, (2, 0, 1))
-    else:
-        _warp_samples(target, source, maps, warp, fills)
 
 
 def _warp_samples(out: DeviceSamples, x: DeviceSamples, maps: Any, warp: _Warp, fills: Sequence[float] | None) -> None:

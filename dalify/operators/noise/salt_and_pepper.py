@@ -10,14 +10,14 @@ from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
-from dalify.data import DeviceSamples, Samples
+from dalify.data import Samples
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.random.distributions import column_torch
 from dalify.kernels.random.philox import SampleDraws, fill_uniform_float32
 from dalify.kernels.random.random_shapes import check_probability
-from dalify.registry import PerSample, Spec, operator
+from dalify.registry import AnySamples, PerSample, Spec, operator
 
 
 @operator(random=True)
@@ -57,15 +57,6 @@ def salt_and_pepper(
             hint="Transpose the data, or use per_channel=True.",
         )
     return x
-
-
-def _pixels(spec: Spec, shape: tuple[int, ...], *, per_channel: bool) -> tuple[int, ...]:
-    """Return the shape of the random choices for one sample; it broadcasts against the sample."""
-    if per_channel or not shape:
-        return shape
-    if _is_channels_first(spec):
-        return (1, *shape[1:])
-    return (*shape[:-1], 1)
 
 
 def _pixels_and_channels(spec: Spec, shapes: np.ndarray, *, per_channel: bool) -> np.ndarray:
@@ -119,36 +110,10 @@ def _replace(out_at, x_at, forms, is_first, pepper, salt, limits, samples, first
 
 
 @salt_and_pepper.cpu_samples
-def _(
-    out: Samples,
-    x: Samples,
-    *,
-    pepper_val: np.ndarray | None,
-    per_channel: bool,
-    prob: np.ndarray,
-    salt_val: np.ndarray | None,
-    salt_vs_pepper: np.ndarray,
-    spec: Spec,
-    draws: SampleDraws,
-) -> None:
-    check_probability("prob", prob)
-    check_probability("salt_vs_pepper", salt_vs_pepper)
-    low, high = _extremes(x.dtype)
-    unit = f"u{x.dtype.itemsize}"
-    pepper, salt = (
-        _values(given, default, x.dtype, len(x)).view(unit) for given, default in ((pepper_val, low), (salt_val, high))
-    )
-    forms = _pixels_and_channels(spec, x.shapes, per_channel=per_channel)
-    is_first = not per_channel and _is_channels_first(spec)
-    limits = np.stack([prob, prob * salt_vs_pepper], axis=1)
-    stream = draws.draws.numba_arguments(draws.samples)
-    _replace(out.addresses, x.addresses, forms, is_first, pepper, salt, limits, *stream)
-
-
 @salt_and_pepper.gpu_samples
 def _(
-    out: DeviceSamples,
-    x: DeviceSamples,
+    out: AnySamples,
+    x: AnySamples,
     *,
     pepper_val: np.ndarray | None,
     per_channel: bool,
@@ -160,37 +125,39 @@ def _(
 ) -> None:
     check_probability("prob", prob)
     check_probability("salt_vs_pepper", salt_vs_pepper)
-    # All pixels are along one axis, because the random number of a pixel depends on its index in the sample.
-    forms = _pixels_and_channels(spec, x.shapes, per_channel=per_channel)
-    _replace_pixels(
-        out.reshaped(forms), x.reshaped(forms), pepper_val=pepper_val, per_channel=per_channel, prob=prob,
-        salt_val=salt_val, salt_vs_pepper=salt_vs_pepper, spec=spec, draws=draws,
-    )  # fmt: skip
-
-
-@on_padded
-def _replace_pixels(
-    out: torch.Tensor,
-    x: torch.Tensor,
-    *,
-    pepper_val: np.ndarray | None,
-    per_channel: bool,
-    prob: np.ndarray,
-    salt_val: np.ndarray | None,
-    salt_vs_pepper: np.ndarray,
-    spec: Spec,
-    draws: SampleDraws,
-) -> None:
-    pixels = _pixels(spec, tuple(x.shape[1:]), per_channel=per_channel)
-    u = draws.uniform_torch(int(np.prod(pixels)), x.device, torch.float32)
     assert spec.dtype is not None, "dalify bug: a kernel without the type of its input"
     dtype = spec.dtype.numpy
     low, high = _extremes(dtype)
-    samples = (len(x), *[1] * len(pixels))
-    decisions = (len(x), *pixels)
-    hit_probability, salt_fraction = column_torch(prob, x.device), column_torch(salt_vs_pepper, x.device)
-    is_hit = (u < hit_probability).reshape(decisions)
-    is_salt = (u < hit_probability * salt_fraction).reshape(decisions)
-    pepper = uploaded(_values(pepper_val, low, dtype, len(x)), x.device).reshape(samples)
-    salt = uploaded(_values(salt_val, high, dtype, len(x)), x.device).reshape(samples)
-    out.copy_(torch.where(is_hit, torch.where(is_salt, salt, pepper), x))
+    pepper, salt = (_values(given, default, dtype, len(x)) for given, default in ((pepper_val, low), (salt_val, high)))
+    forms = _pixels_and_channels(spec, x.shapes, per_channel=per_channel)
+    is_first = not per_channel and _is_channels_first(spec)
+    limits = np.stack([prob, prob * salt_vs_pepper], axis=1)
+    if isinstance(x, Samples):
+        unit = f"u{dtype.itemsize}"
+        stream = draws.draws.numba_arguments(draws.samples)
+        _replace(out.addresses, x.addresses, forms, is_first, pepper.view(unit), salt.view(unit), limits, *stream)
+        return
+    # All pixels are along one axis, because the random number of a pixel depends on its index in the sample.
+    _replace_torch(
+        out.reshaped(forms), x.reshaped(forms), is_first=is_first, pepper=pepper, salt=salt, limits=limits, draws=draws
+    )
+
+
+@on_padded
+def _replace_torch(
+    out: torch.Tensor,
+    x: torch.Tensor,
+    *,
+    is_first: bool,
+    pepper: np.ndarray,
+    salt: np.ndarray,
+    limits: np.ndarray,
+    draws: SampleDraws,
+) -> None:
+    pixels = (1, x.shape[2]) if is_first else (x.shape[1], 1)
+    numbers = draws.uniform_torch(max(pixels), x.device, torch.float32)
+    is_hit, is_salt = (
+        (numbers < column_torch(limit, x.device)).reshape(len(x), *pixels) for limit in (limits[:, 0], limits[:, 1])
+    )
+    low, high = (uploaded(values, x.device).reshape(-1, 1, 1) for values in (pepper, salt))
+    out.copy_(torch.where(is_hit, torch.where(is_salt, high, low), x))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, option_error_text
+from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, check_option
 from dalify.base.wording import counted
 from dalify.data import Batch, Entries
 from dalify.formats.arrays.numpy_file import NumpyHeader
@@ -118,8 +118,7 @@ class _Roi(Parameters):
 
     def check(self) -> None:
         """Raise ArgumentValueError for an unknown policy or arguments that are mutually exclusive."""
-        if self.out_of_bounds_policy not in POLICIES:
-            raise ArgumentValueError(option_error_text("out_of_bounds_policy", self.out_of_bounds_policy, POLICIES))
+        check_option("out_of_bounds_policy", self.out_of_bounds_policy, POLICIES)
         for alternatives in (("roi_start", "rel_roi_start"), ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")):
             given = [name for name in alternatives if getattr(self, name) is not None]
             if len(given) > 1:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalify.base.errors import ArgumentValueError, option_error_text
-from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.formats.files.identity import file_identity
 from dalify.formats.records.webdataset import Sample, Samples, samples_of
-from dalify.registry import Spec, one_per_entry, reader
+from dalify.registry import Spec, one_per_entry, reader, types_of_outputs
 
 _BEHAVIORS = ("empty", "skip", "error")
-# Bytes are not booleans: values other than 0 and 1 would be neither True nor False.
-_LAST_DTYPE = DALIDataType.FLOAT64
 
 _count = one_per_entry("ext", "['jpg', 'cls']")
 
@@ -65,20 +62,7 @@ def webdataset(
     """
     if _behavior(missing_component_behavior) != "empty":
         _check_distinct(ext, case_sensitive_extensions, missing_component_behavior)
-    return tuple(Spec(dtype, 1, "") for dtype in _types(dtypes, len(ext)))
-
-
-def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDataType]:
-    if dtypes is None:
-        return [DALIDataType.UINT8] * count
-    if len(dtypes) != count:
-        raise ArgumentValueError(
-            f"dtypes must have one type per output; got {len(dtypes)} for {counted(count, 'output')}."
-        )
-    for dtype in dtypes:
-        if not 0 <= dtype <= _LAST_DTYPE:
-            raise ArgumentValueError(f"dtypes must be numeric types; got {dtype.text}.")
-    return dtypes
+    return tuple(Spec(dtype, 1, "") for dtype in types_of_outputs(dtypes, len(ext), ArgumentValueError))
 
 
 def _behavior(text: str) -> str:
@@ -115,7 +99,7 @@ def _(
         paths,
         index_paths,
         ext,
-        _types(dtypes, len(ext)),
+        types_of_outputs(dtypes, len(ext), ArgumentValueError),
         missing=_behavior(missing_component_behavior),
         case_sensitive=case_sensitive_extensions,
     )

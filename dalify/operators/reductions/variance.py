@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from dalify.base.optional import torch
-from dalify.data import Samples
 from dalify.kernels.arrays import reduce
-from dalify.kernels.arrays.axes import check_mean
-from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce_torch import variance_torch
-from dalify.parameter_groups.reduction import ReducedAxes
+from dalify.parameter_groups.reduction import ReducedAxes, attach_deviation
 from dalify.registry import Spec, operator
 
 
@@ -35,26 +29,7 @@ def variance(x: Spec, mean: Spec, /, *, reduced: ReducedAxes, ddof: int = 0) -> 
     Example:
         >>> variance = fn.reductions.variance(images, fn.reductions.mean(images))  # doctest: +SKIP
     """
-    result = reduced.result(x, "variance")
-    check_mean(mean, result)
-    return result
+    return reduced.result_around(x, mean, "variance")
 
 
-@variance.cpu_samples
-def _(out: Samples, x: Samples, mean: Samples, *, reduced: ReducedAxes, ddof: int, spec: Spec) -> None:
-    reduce.variance(out, x, mean, reduced.of(spec), ddof)
-
-
-@variance.gpu_samples
-@on_padded
-def _(
-    out: torch.Tensor,
-    x: torch.Tensor,
-    mean: torch.Tensor,
-    *,
-    reduced: ReducedAxes,
-    ddof: int,
-    spec: Spec,
-    extents: np.ndarray,
-) -> None:
-    variance_torch(out, x, mean, reduced.of(spec), ddof, extents)
+attach_deviation(variance, reduce.variance, variance_torch)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, option_error_text
+from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError, check_option
 from dalify.base.narrow import is_array
 from dalify.base.recent import Recent
 from dalify.base.small_arrays import rows_at
@@ -91,8 +91,7 @@ def random_object_bbox(
     Example:
         >>> anchor, shape = fn.segmentation.random_object_bbox(masks, foreground_prob=0.7)  # doctest: +SKIP
     """
-    if selection.format not in _FORMATS:
-        raise ArgumentValueError(option_error_text("format", selection.format, _FORMATS))
+    check_option("format", selection.format, _FORMATS)
     if selection.ignore_class and (classes is not None or class_weights is not None or selection.output_class):
         raise ArgumentValueError("ignore_class cannot be combined with classes, class_weights or output_class.")
     if selection.k_largest is not None and selection.k_largest < 1:

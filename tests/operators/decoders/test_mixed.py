@@ -23,6 +23,7 @@ from dalify.base.processors import emulated
 from dalify.codecs import decode_on_device, device_jpeg, nvimagecodec, torchvision_jpeg
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
 from dalify.executor.stage_runner import StageRunner
+from dalify.parameter_groups.decoding import HardwareDecoder
 from tests.operators.decoders import mixed_pipelines as mixed
 
 pytestmark = pytest.mark.gpu
@@ -416,7 +417,7 @@ def test_pipeline_is_usable_after_a_failure_of_the_device(
             patch.setattr(optional.torch, "cat", full)
         else:
             device = "cpu" if emulated() else "cuda:0"
-            decoder = device_jpeg.open_decoder(device, device_jpeg.DeviceOptions())
+            decoder = device_jpeg.open_decoder(device, HardwareDecoder())
             patch.setattr(decoder, "_decoder", Failing())
         with pytest.raises(DeviceError) as caught:
             pipe.run()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, DecodeError, SourceError, option_error_text
+from dalify.base.errors import ArgumentValueError, DecodeError, SourceError, check_option
 from dalify.codecs.video import Video, av
 from dalify.codecs.video_frames import FrameConverter
 from dalify.codecs.video_sequence import FILLED, fill_sequence
@@ -55,8 +55,7 @@ def video(
     del affine, blocking, no_copy
     if sequence_length < 1:
         raise ArgumentValueError(f"sequence_length must be at least 1; got {sequence_length}.")
-    if last_sequence_policy not in _POLICIES:
-        raise ArgumentValueError(option_error_text("last_sequence_policy", last_sequence_policy, _POLICIES))
+    check_option("last_sequence_policy", last_sequence_policy, _POLICIES)
     return Spec(DALIDataType.UINT8, 4, "FHWC")
 
 

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
-from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.formats.arrays.fits_images import astropy, read_images
 from dalify.formats.files.file_list import FileEntry, FileList
 from dalify.formats.files.identity import file_identity
 from dalify.formats.files.plain_files import plain_files
-from dalify.registry import Spec, reader
-
-_LAST_NUMBER = DALIDataType.FLOAT64
+from dalify.registry import Spec, reader, types_of_outputs
 
 
 def _count(given: Mapping[str, Any]) -> int:
@@ -67,20 +64,7 @@ def fits(
     """
     if min(hdu_indices) < 1:
         raise ArgumentValueError(f"hdu_indices must be at least 1; got {list(hdu_indices)}.")
-    return tuple(Spec(dtype, None, "") for dtype in _types(dtypes, len(hdu_indices)))
-
-
-def _types(dtypes: Sequence[DALIDataType] | None, count: int) -> Sequence[DALIDataType]:
-    if dtypes is None:
-        return [DALIDataType.UINT8] * count
-    if len(dtypes) != count:
-        raise ArgumentValueError(
-            f"dtypes must have one type per output; got {len(dtypes)} for {counted(count, 'output')}."
-        )
-    for dtype in dtypes:
-        if not 0 <= dtype <= _LAST_NUMBER:
-            raise DTypeError(f"dtypes must be numeric types; got {dtype.text}.")
-    return dtypes
+    return tuple(Spec(dtype, None, "") for dtype in types_of_outputs(dtypes, len(hdu_indices), DTypeError))
 
 
 @fits.index
@@ -99,7 +83,8 @@ def _(
 def _(
     file: FileEntry, *, dtypes: Sequence[DALIDataType] | None, hdu_indices: tuple[int, ...]
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    return read_images(file.path, hdu_indices, [dtype.numpy for dtype in _types(dtypes, len(hdu_indices))])
+    found = types_of_outputs(dtypes, len(hdu_indices), DTypeError)
+    return read_images(file.path, hdu_indices, [dtype.numpy for dtype in found])
 
 
 @fits.identity()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentValueError, option_error_text
+from dalify.base.errors import ArgumentValueError, check_option
 from dalify.codecs.video import av
 from dalify.codecs.video_index import Division, VideoEntry, VideoIndex
 from dalify.parameter_groups.video import VideoSequences
@@ -64,8 +64,7 @@ def video(
         >>> clips, labels = fn.experimental.readers.video(file_root="videos", sequence_length=16)  # doctest: +SKIP
     """
     del pad_mode, fill_value, file_list_include_end, file_list_rounding, uniform_sample
-    if file_list_format not in _FORMATS:
-        raise ArgumentValueError(option_error_text("file_list_format", file_list_format, _FORMATS))
+    check_option("file_list_format", file_list_format, _FORMATS)
     return videos.specs
 
 

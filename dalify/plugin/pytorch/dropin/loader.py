@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch.utils.data
 
-from dalify.base.errors import ArgumentValueError, NotAcceleratedError, option_error_text
+from dalify.base.errors import NotAcceleratedError, check_option
 from dalify.plugin.pytorch.dropin.choice import Choice, choose
 from dalify.plugin.pytorch.dropin.collating import collates_as_torch
 from dalify.plugin.pytorch.dropin.columns import copied
@@ -48,8 +48,7 @@ class _Option(NamedTuple):
         """Return the value for a loader; ArgumentValueError if it is not one of the values."""
         variable = os.environ.get(self.variable)
         value = variable or getattr(loader, self.name, self.values[0])
-        if value not in self.values:
-            raise ArgumentValueError(option_error_text(self.variable if variable else self.name, value, self.values))
+        check_option(self.variable if variable else self.name, value, self.values)
         return value
 
 
