@@ -66,8 +66,8 @@ class ZarrStore:
     def _array(self, name: str) -> Any:
         """Return an array; None if there is no array of this name.
 
-        Arrays are opened one by one: zarr logs errors of arrays that it opens together, and a damaged array would make the
-        others unreadable.
+        Arrays are opened one by one: zarr logs errors of arrays that it opens together, and a damaged array would make
+        the others unreadable.
         """
         if self._opened is None or not self._owner.is_this_process:
             if not is_remote(self.name) and not Path(self.name).exists():
