@@ -77,10 +77,8 @@ def slice(
         >>> images = fn.slice(images, rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5])  # doctest: +SKIP
     """
     check_option("out_of_bounds_policy", out_of_bounds_policy, _POLICIES)
-    if (anchor is None) != (shape_input is None):
-        raise ArgumentValueError("the inputs anchor and shape must be specified together.")
     hint = "For example slice(x, start=[0, 0], shape=[10, 10], axis_names='HW')."
-    coordinates.check(has_inputs=anchor is not None, what="the slice", hint=hint)
+    coordinates.check(anchor, shape_input, what="the slice", hint=hint)
     if axes is not None and axis_names is not None:
         raise ArgumentValueError("axes and axis_names are mutually exclusive.")
     if axis_names and not set(axis_names) <= set(default_layout(data)):

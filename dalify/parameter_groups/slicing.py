@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch, moved
-from dalify.registry import Parameters, PerSample
+from dalify.registry import Parameters, PerSample, Spec
 
 __all__ = ["SliceCoordinates"]
 
@@ -34,24 +34,27 @@ class SliceCoordinates(Parameters):
     shape: PerSample[list[int]] | None = None
     rel_shape: PerSample[list[float]] | None = None
 
-    def check(self, *, has_inputs: bool, what: str, hint: str) -> None:
+    def check(self, anchor: Spec | None, shape: Spec | None, *, what: str, hint: str) -> None:
         """Check that start and end are specified in one way each.
 
         Args:
-            has_inputs: whether the inputs anchor and shape are specified.
+            anchor: the input that specifies the start; None without it.
+            shape: the input that specifies the extents.
             what: the slice, in messages.
             hint: an example, if nothing is specified.
 
         Raises:
             ArgumentValueError: contradictory arguments, or none.
         """
+        if (anchor is None) != (shape is None):
+            raise ArgumentValueError("the inputs anchor and shape must be specified together.")
         starts, ends = (
             [name for name in names if getattr(self, name) is not None]
             for names in (("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape"))
         )
-        if has_inputs and starts + ends:
+        if anchor is not None and starts + ends:
             raise ArgumentValueError(f"{', '.join(starts + ends)} cannot be combined with the inputs anchor and shape.")
-        if not has_inputs and not starts + ends:
+        if anchor is None and not starts + ends:
             raise ArgumentValueError(f"{what} is not specified.", hint=hint)
         for names in (starts, ends):
             if len(names) > 1:

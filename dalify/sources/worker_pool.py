@@ -428,13 +428,19 @@ class WorkerPool:
                     self._restart(_text_of(error))
 
     def _end_overdue(self, workers: list[Worker]) -> None:
-        """End workers that have exceeded the time limit of a call without ending, for example after SIGSTOP."""
+        """End workers that have exceeded the time limit of a call without ending, for example after SIGSTOP.
+
+        The limit also applies to the time in which a worker must take a task.
+        """
         if self._timeout_s is None or self._closed:  # the pool may be closed within collect()
             return
         now = time.monotonic()
+        begun = set(self._progress[:, 0].tolist())
+        not_begun = {job.worker for number, job in list(self._out.items()) if number not in begun}
         for worker in workers:
             task, call = self._progress[worker.number].tolist()
-            if task < 0 or call < 0 or (task, call) != worker.call:
+            is_due = call >= 0 if task >= 0 else task != STARTING and not not_begun.isdisjoint({None, worker.number})
+            if not is_due or (task, call) != worker.call:
                 worker.call, worker.call_since = (task, call), now
             elif now - worker.call_since > _OVERDUE_FACTOR * self._timeout_s + _OVERDUE_S:
                 worker.is_overdue = True

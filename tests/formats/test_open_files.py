@@ -27,11 +27,13 @@ COUNT = 300
 
 @pytest.fixture
 def few_files() -> Iterator[None]:
-    """Limit this process to about 100 more open files."""
+    """Limit this process to 100 more open files."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    descriptor = os.open(os.devnull, os.O_RDONLY)
-    os.close(descriptor)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptor + 100, before[1]))
+    # These are the lowest free descriptors, which are not consecutive if files were closed in another order.
+    descriptors = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
+    for descriptor in descriptors:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(descriptors) + 1, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
@@ -116,8 +118,21 @@ def test_a_thread_waits_for_files_that_others_hold(tmp_path: Path) -> None:
     assert found == b"000000"
 
 
-@pytest.mark.usefixtures("few_files")
-def test_idle_files_leave_some_for_the_program(tmp_path: Path) -> None:
+@pytest.fixture
+def many_open() -> Iterator[None]:
+    """Files that the program has open."""
+    descriptors = [os.open(os.devnull, os.O_RDONLY) for _ in range(200)]
+    yield
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("fixtures", [["few_files"], ["many_open", "few_files"]])
+def test_idle_files_leave_some_for_the_program(
+    fixtures: list[str], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    for fixture in fixtures:
+        request.getfixturevalue(fixture)
     paths = _written(tmp_path)
     several = [OpenFiles(paths), *(OpenFiles([path]) for path in paths)]
     for files in several:

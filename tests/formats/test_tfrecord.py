@@ -235,7 +235,7 @@ def test_damaged_files(tmp_path: Path, contents: bytes, message: str):
         ("0 10 3\n", "expected 2 integers"),
         ("0 4\n", "at least 16 bytes"),
         ("0 100000\n", "ends before"),
-        ("1 20\n", "but the index specifies"),
+        ("1 24\n", "but the index specifies"),
         ("99999999999999999999 20\n", "index|ends before"),
     ],
 )
@@ -245,6 +245,30 @@ def test_damaged_indices(tmp_path: Path, text: str, message: str):
     index.write_text(text)
     with pytest.raises(ReaderError, match=message):
         payload(records_of([str(path)], [str(index)], None)[0], False)
+
+
+def test_an_index_of_the_first_records(tmp_path: Path):
+    """A truncated index is a warning: DALI accepts an index of a part of a file."""
+    path, index = tmp_path / "a", tmp_path / "a.idx"
+    write_tfrecord(path, [b"one", b"two", b"three"], index)
+    lines = index.read_text().splitlines(keepends=True)
+    index.write_text("".join(lines[:2]))
+    with pytest.warns(UserWarning, match=r"a\.idx' ends at byte 38 of .*a', which has 59 bytes.*tools\.tfrecord2idx"):
+        records = records_of([str(path)], [str(index)], None)
+    assert [payload(record, True).tobytes() for record in records] == [b"one", b"two"]
+    index.write_text("".join(lines[::-2]))  # the last record is in the index
+    assert len(records_of([str(path)], [str(index)], None)) == 2
+
+
+def test_byte_order_marks_of_indices(tmp_path: Path):
+    path, index = tmp_path / "a", tmp_path / "a.idx"
+    write_tfrecord(path, [b"one"], index)
+    text = index.read_text()
+    index.write_text(text, encoding="utf-8-sig")
+    assert len(records_of([str(path)], [str(index)], None)) == 1
+    index.write_text(text, encoding="utf-16")
+    with pytest.raises(ReaderError, match=r"(?s)TFRecord index .*a\.idx' is encoded in UTF-16\.\n.*Save it in UTF-8"):
+        records_of([str(path)], [str(index)], None)
 
 
 def test_absent_files(tmp_path: Path):

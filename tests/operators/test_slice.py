@@ -62,6 +62,8 @@ def test_any_data(device, dtype):
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match="the slice is not specified"):
         run_dalify("slice", IMAGES, layouts="HWC")
+    with pytest.raises(ArgumentValueError, match="the inputs anchor and shape must be specified together"):
+        run_dalify("slice", IMAGES, [np.float32([0.1, 0.1])] * len(IMAGES), layouts=["HWC", ""])
     with pytest.raises(ArgumentValueError, match="end and shape are mutually exclusive"):
         run_dalify("slice", IMAGES, layouts="HWC", end=[4, 5], shape=[2, 2])
     with pytest.raises(ArgumentValueError, match="ends at 2, before its start 4"):

@@ -675,6 +675,20 @@ def test_a_batch_whose_worker_dies_is_computed_again(tmp_path: Path, harm: str) 
     assert (tmp_path / "done").exists()
 
 
+def test_idle_workers_that_are_stopped_lose_no_batch(tmp_path: Path) -> None:
+    pipe = harmed(Once(tmp_path, lambda: None))
+    before = children()
+    assert pipe.run()[0].as_array().tolist() == [0, 0]
+    workers = children() - before
+    assert len(workers) == 2
+    time.sleep(0.2)  # until they have computed the next batches
+    for worker in workers:
+        os.kill(worker, signal.SIGSTOP)
+    assert [pipe.run()[0].as_array().tolist() for _ in range(1, 8)] == [[number] * 2 for number in range(1, 8)]
+    pipe.close()
+    assert not workers & children()
+
+
 @pytest.mark.parametrize(
     ("harm", "message"),
     [

@@ -57,34 +57,43 @@ class ZarrStore:
         self._owner = Owner()
         self._opened: Any = None
         with _reading(path):
-            known = self._known()
-            for name in names:
-                if name.strip("/") not in known:
-                    raise ArgumentValueError(
-                        f"{path!r} has no array {name!r}.{suggestion(name, list(known))}",
-                        hint=f"Available: {', '.join(map(repr, list(known)[:30])) or 'none'}.",
-                    )
-            self.arrays = [_stored_array(known[name.strip("/")], name, path) for name in names]
+            self.arrays = [_stored_array(self._existing(name), name, path) for name in names]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without open stores."""
         return {**self.__dict__, "_opened": None}
 
-    def _known(self) -> dict[str, Any]:
-        """Return the arrays by name."""
+    def _array(self, name: str) -> Any:
+        """Return an array; None if there is no array of this name.
+
+        Arrays are opened one by one: zarr logs errors of arrays that it opens together, and a damaged array would make
+        the others unreadable.
+        """
         if self._opened is None or not self._owner.is_this_process:
             if not is_remote(self.name) and not Path(self.name).exists():
                 raise ReaderError(f"cannot open the file {self.name!r}: there is no such file.")
             is_archive = self.name.endswith(".zip") and not is_remote(self.name)
             store = zarr_storage.ZipStore(self.name, mode="r") if is_archive else self.name
-            root = zarr.open(store, mode="r")
-            if isinstance(root, zarr.Array):
-                self._opened = {"": root}
-            else:
-                members = root.members(max_depth=None)
-                self._opened = {name: item for name, item in members if isinstance(item, zarr.Array)}
+            self._opened = zarr.open(store, mode="r"), {}
             self._owner.take_over()
-        return self._opened
+        root, arrays = self._opened
+        name = name.strip("/")
+        if name not in arrays:
+            found = root if not name else root.get(name) if isinstance(root, zarr.Group) else None
+            arrays[name] = found if isinstance(found, zarr.Array) else None
+        return arrays[name]
+
+    def _existing(self, name: str) -> Any:
+        found = self._array(name)
+        if found is None:
+            root, _ = self._opened
+            members = [("", root)] if isinstance(root, zarr.Array) else root.members(max_depth=None)
+            known = [member for member, item in members if isinstance(item, zarr.Array)]
+            raise ArgumentValueError(
+                f"{self.name!r} has no array {name!r}.{suggestion(name, known)}",
+                hint=f"Available: {', '.join(map(repr, known[:30])) or 'none'}.",
+            )
+        return found
 
     def read(self, array: int, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return rows of an array, ``[stop - start, ...]``: as a copy or in ``out``.
@@ -93,7 +102,7 @@ class ZarrStore:
             ReaderError: the store cannot be read.
         """
         with _reading(self.name):
-            found = self._known()[self._names[array].strip("/")]
+            found = self._array(self._names[array])
             if out is not None and out.size and found.dtype == out.dtype:
                 found.get_basic_selection(slice(start, stop), out=zarr_buffer.NDBuffer.from_numpy_array(out))
                 return out
@@ -110,10 +119,10 @@ class ZarrStore:
     def labels(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return the first array with one of these names that is a vector of integers, or None."""
         with _reading(self.name):
-            known = self._known()
             for name in names:
-                if name in known and known[name].ndim == 1 and known[name].dtype.kind in "iu":
-                    return np.asarray(known[name][:])
+                found = self._array(name)
+                if found is not None and found.ndim == 1 and found.dtype.kind in "iu":
+                    return np.asarray(found[:])
         return None
 
 

@@ -21,8 +21,8 @@ from dalify.formats.files.positions import (
     Holding,
     closes_when_needed,
     is_within_limit,
+    leave_some,
     most_idle,
-    note_open,
     open_file,
     read_at,
 )
@@ -215,7 +215,7 @@ class OpenFiles:
         if found is None:
             path = self.paths[file]
             found = _Descriptor(*open_file(storage.copy_or_path(path), path))
-            note_open(found)
+            leave_some(found.number)
             state = found.size, os.fstat(found.number).st_mtime_ns
             # The index does not describe a replaced file. The copy of a remote file may be a new one.
             if not storage.is_remote(path) and self._states.setdefault(file, state) != state:

@@ -30,8 +30,8 @@ __all__ = [
     "Holding",
     "closes_when_needed",
     "is_within_limit",
+    "leave_some",
     "most_idle",
-    "note_open",
     "open_file",
     "opened",
     "opening_hint",
@@ -58,7 +58,6 @@ class _Closing(Protocol):
 
 
 _holders: set[weakref.ref[_Closing]] = set()
-_open: set[weakref.ref[object]] = set()
 
 
 def closes_when_needed(holder: _Closing) -> None:
@@ -97,14 +96,15 @@ def most_idle() -> int:
     return min(_MAX_IDLE, max(1, _max_open() // 4))
 
 
-def note_open(descriptor: object) -> None:
-    """Count an open file, which is closed with its object.
+def leave_some(descriptor: int) -> None:
+    """Close idle files if two thirds of the files that the process may open are open.
 
-    Idle files are closed if half of the files that the process may open are open, because others are needed, for
-    example to import modules.
+    Others are needed, for example to import modules.
+
+    Args:
+        descriptor: a file that was just opened; all lower numbers are in use.
     """
-    _open.add(weakref.ref(descriptor, _open.discard))
-    if len(_open) > _max_open() // 2:
+    if descriptor >= 2 * _max_open() // 3:
         _close_idle()
 
 

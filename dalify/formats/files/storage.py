@@ -48,6 +48,7 @@ __all__ = [
     "read_copy",
     "read_text",
     "size_of",
+    "without_mark",
 ]
 
 T = TypeVar("T")
@@ -150,10 +151,20 @@ def read_text(path: str, what: str) -> str:
         ReaderError: the file is absent, cannot be read, or is encoded in UTF-16 or UTF-32.
     """
     contents = read(path).tobytes() if is_remote(path) else read_copy(path, what)
+    text = without_mark(contents, path, what).decode("utf-8", "surrogateescape")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def without_mark(contents: bytes, path: str, what: str) -> bytes:
+    """Return the contents of a text file without the byte order mark of UTF-8.
+
+    Raises:
+        ReaderError: the file is encoded in UTF-16 or UTF-32.
+    """
     if contents.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
         encoding = "UTF-32" if contents.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)) else "UTF-16"
         raise ReaderError(f"{what} {path!r} is encoded in {encoding}.", hint="Save it in UTF-8.")
-    return contents.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+    return contents.removeprefix(codecs.BOM_UTF8)
 
 
 def read_copy(path: str, what: str) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from dalify.data.batch import Batch
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import samples_in
 from dalify.formats.files.storage import is_remote, size_of
-from dalify.formats.records.records import Record, Records, read_pairs
+from dalify.formats.records.records import Record, Records, read_pairs, warn_of_rest
 
 __all__ = ["image_and_labels", "images_and_labels", "records_of", "write_index"]
 
@@ -51,7 +52,10 @@ def records_of(paths: Sequence[str], index_paths: Sequence[str]) -> Records:
         raise ArgumentValueError(f"index_path must be one path, or one path for each of the {len(paths)} files.")
     sizes = [_size(path) for path in paths]
     if len(index_paths) == len(paths):
-        places = [_places(_offsets(index), 0, size, index) for index, size in zip(index_paths, sizes, strict=True)]
+        places = [
+            _places(_offsets(index), 0, path, size, index)
+            for path, index, size in zip(paths, index_paths, sizes, strict=True)
+        ]
     else:
         offsets = _offsets(index_paths[0])
         ends = np.cumsum(sizes)
@@ -59,8 +63,8 @@ def records_of(paths: Sequence[str], index_paths: Sequence[str]) -> Records:
             raise _beyond_end(index_paths[0], int(offsets[-1]))
         cuts = np.searchsorted(offsets, ends)
         places = [
-            _places(part, int(end) - size, size, index_paths[0])
-            for part, end, size in zip(np.split(offsets, cuts[:-1]), ends, sizes, strict=True)
+            _places(part, int(end) - size, path, size, index_paths[0])
+            for part, end, path, size in zip(np.split(offsets, cuts[:-1]), ends, paths, sizes, strict=True)
         ]
     return Records(paths, places)
 
@@ -83,13 +87,24 @@ def _offsets(index: str) -> NDArray[np.int64]:
 
 
 def _places(
-    offsets: NDArray[np.int64], begin: int, size: int, index: str
+    offsets: NDArray[np.int64], begin: int, path: str, size: int, index: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return offsets within the file and sizes: each record ends at the start of the next one."""
     own = offsets - begin
     if len(own) and own[-1] >= size:
         raise _beyond_end(index, int(offsets[-1]))
+    if not is_remote(path):  # a request for each file would take longer than reading the index
+        with suppress(ReaderError):  # reported for the sample
+            warn_of_rest(path, size, index, _end(path, size, int(own[-1])) if len(own) else 0, "rec2idx")
     return own, np.diff(own, append=np.int64(size))
+
+
+def _end(path: str, size: int, offset: int) -> int:
+    """Return the end of a record; the end of the file if the record is damaged or has several parts."""
+    if offset + _HEAD.size > size:
+        return size
+    mark, word = _HEAD.unpack(OpenFiles([path]).read(0, offset, _HEAD.size).tobytes())
+    return offset + _HEAD.size + (word + 3) // 4 * 4 if mark == _MAGIC and word >> _LENGTH_BITS == _WHOLE else size
 
 
 def _beyond_end(index: str, offset: int) -> ReaderError:

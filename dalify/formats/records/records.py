@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -17,9 +18,9 @@ from dalify.data.entries import Entries
 from dalify.data.origin import Origin
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
-from dalify.formats.files.storage import read_copy
+from dalify.formats.files.storage import read_copy, without_mark
 
-__all__ = ["ContainerEntries", "Record", "Records", "paired", "read_pairs"]
+__all__ = ["ContainerEntries", "Record", "Records", "paired", "read_pairs", "warn_of_rest"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -161,10 +162,30 @@ def read_pairs(path: str, what: str) -> NDArray[np.int64]:
     Raises:
         ReaderError: the file is absent or does not have this form.
     """
-    text = read_copy(path, f"the {what}")
+    text = without_mark(read_copy(path, f"the {what}"), path, f"the {what}")
     # NumPy's parser stops with a warning at characters other than digits and white space.
     is_plain = not text.translate(None, b"0123456789 \t\r\n")
     values = np.fromstring(text, np.int64, sep=" ") if is_plain and text.strip() else np.empty(0, np.int64)
     if not is_plain or values.size % 2:
         raise ReaderError(f"{path!r} is not a valid {what}: expected 2 integers on each line.")
     return values.reshape(-1, 2)
+
+
+def warn_of_rest(path: str, size: int, index: str, end: int, tool: str) -> None:
+    """Warn if a file continues after the last record of its index, because the index is probably truncated.
+
+    This is no error, because DALI accepts an index of a part of a file, and its tools write one for a damaged file.
+
+    Args:
+        path: path of the data.
+        size: size of the data in bytes.
+        index: path of the index.
+        end: end of the last record of the index.
+        tool: module that writes an index.
+    """
+    if end < size:
+        warnings.warn(
+            f"the index {index!r} ends at byte {end} of {path!r}, which has {size} bytes: the rest is not read. If "
+            f"this is not intended, create the index again: python -m dalify.tools.{tool} FILE INDEX",
+            stacklevel=2,
+        )

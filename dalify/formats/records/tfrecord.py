@@ -8,6 +8,8 @@ its header and trailer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,8 @@ from dalify.base.errors import ReaderError
 from dalify.base.whole_files import write_whole
 from dalify.formats.files.forward_file import ForwardFile
 from dalify.formats.files.pieces import Pieces
-from dalify.formats.records.records import Record, Records, paired, read_pairs
+from dalify.formats.files.storage import is_remote
+from dalify.formats.records.records import Record, Records, paired, read_pairs, warn_of_rest
 
 __all__ = ["payload", "payloads", "records_of", "scan", "write_index"]
 
@@ -112,6 +115,10 @@ def _from_index(path: str, index: str) -> tuple[NDArray[np.int64], NDArray[np.in
     if (places[:, 1] < _HEAD + _TAIL).any():
         line = int(np.argmax(places[:, 1] < _HEAD + _TAIL)) + 1
         raise ReaderError(f"{index}, line {line}: the size of a record must be at least {_HEAD + _TAIL} bytes.")
+    end = sum(places[places[:, 0].argmax()].tolist())
+    if not is_remote(path):  # a request for each file would take longer than reading the index
+        with suppress(OSError):  # reported for the sample
+            warn_of_rest(path, Path(path).stat().st_size, index, end, "tfrecord2idx")
     return places[:, 0].copy(), places[:, 1].copy()
 
 

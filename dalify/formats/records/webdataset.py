@@ -23,7 +23,7 @@ from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
 from dalify.formats.files.pieces import SMALL_BYTES, copy_rows, samples_in
-from dalify.formats.files.storage import read_copy
+from dalify.formats.files.storage import read_copy, without_mark
 from dalify.formats.records.records import ContainerEntries, paired
 from dalify.formats.records.tar import BLOCK_BYTES, member_name, members
 from dalify.formats.records.webdataset_places import Extensions, PiecesByOutput, places_in_archive, places_in_index
@@ -307,7 +307,7 @@ def _named_groups(path: str) -> Iterator[list[tuple[bytes, int, int]]]:
 
 def _places_from_index(index: str, extensions: Extensions) -> NDArray[np.int64] | None:
     """Return the positions in an index; None if it must be parsed line by line."""
-    text = read_copy(index, "the index")
+    text = without_mark(read_copy(index, "the index"), index, "the index")
     first = text.find(b"\n") + 1
     found = _width_and_count(text[:first])
     if found is None:
@@ -325,7 +325,7 @@ def _width_and_count(line: bytes) -> tuple[int, int] | None:
 
 
 def _read_index(index: str) -> Iterator[_Components]:
-    lines = read_copy(index, "the index").splitlines()
+    lines = without_mark(read_copy(index, "the index"), index, "the index").splitlines()
     head = _width_and_count(lines[0]) if lines else None
     if head is None:
         raise ReaderError(

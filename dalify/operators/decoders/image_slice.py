@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LayoutError, ShapeError
+from dalify.base.errors import ArgumentValueError, LayoutError, ShapeError
 from dalify.codecs.decode_batch import decoder_rule, window_shapes
 from dalify.data import Batch
 from dalify.kernels.arrays.axes import check_distinct, check_distinct_rows
@@ -68,10 +68,8 @@ def image_slice(
     Example:
         >>> images = fn.decoders.image_slice(encoded, rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5])  # doctest: +SKIP
     """
-    if (anchor is None) != (shape_input is None):
-        raise ArgumentTypeError("the inputs anchor and shape must be specified together.")
     hint = "For example rel_start=[0.25, 0.25], rel_shape=[0.5, 0.5]."
-    coordinates.check(has_inputs=anchor is not None, what="the window", hint=hint)
+    coordinates.check(anchor, shape_input, what="the window", hint=hint)
     if axes is not None and axis_names is not None:
         raise ArgumentValueError("axes and axis_names are mutually exclusive.")
     if axis_names is not None and not (axis_names and set(axis_names) <= set("HW")):

@@ -26,7 +26,8 @@ def mxnet(*, path: list[str], index_path: list[str]) -> tuple[Spec, Spec]:
 
     Args:
         path: the ``.rec`` files.
-        index_path: the ``.idx`` file, with offsets across all files; or one per file, which DALI rejects.
+        index_path: the ``.idx`` file, with offsets across all files; or one per file, which DALI rejects. A warning is
+            issued if an index ends before its file.
 
     Returns:
         image: the encoded image, uint8 ``[bytes]``, on the CPU.

@@ -42,7 +42,7 @@ def tfrecord(
             ``tfrecord.VarLenFeature([shape,] dtype, default_value)``, with the types ``tfrecord.string`` (one string
             of any length), ``tfrecord.int64`` and ``tfrecord.float32``.
         index_path: index files, one per file, created by ``python -m dalify.tools.tfrecord2idx`` or DALI's tool of
-            this name.
+            this name. A warning is issued if an index ends before its file.
         check_crc: verify the checksums of every record.
 
     Returns:

@@ -96,6 +96,7 @@ class RayStages:
         self._seconds: deque[float] = deque(maxlen=32)  # computing times of the last batches
         self._viewed = 0
         self._released: deque[int] = deque()
+        self._last_check = time.monotonic()
         self._thread: threading.Thread | None = None
         self._closed = False
         self._owner = Owner()
@@ -260,12 +261,18 @@ class RayStages:
     def _call_done(self) -> None:
         while self._finished:
             with suppress(IndexError):  # another thread took it
-                self._finished.pop(0).finish()
+                order = self._finished.pop(0)
+                try:
+                    order.finish()
+                except BaseException:  # no memory, for example; otherwise its consumer would wait forever
+                    self._finished.append(order)
+                    raise
 
     def _receive_results(self) -> None:
-        checked = time.monotonic()
-        while not self._closed:
+        while True:
             try:
+                if self._closed:
+                    return
                 event = None
                 with suppress(queue.Empty):
                     event = self._events.get(timeout=0 if self._fetching else _TICK_S)
@@ -276,8 +283,8 @@ class RayStages:
                         event()
                 if self._fetching:
                     self._fetch()
-                if time.monotonic() - checked >= _TICK_S:
-                    checked = time.monotonic()
+                if time.monotonic() - self._last_check >= _TICK_S:
+                    self._last_check = time.monotonic()
                     with self._lock:
                         self._check_all()
                 self._call_done()
@@ -426,8 +433,10 @@ class RayStages:
 
     def _fail_all(self, error: BaseException) -> None:
         """Let all batches in progress fail."""
-        for member in self._group.members.values():
+        for member in list(self._group.members.values()):
             member.orders.clear()
+            if not member.is_ready:  # its answer may be lost
+                self._group.drop(member)
         self._waiting.clear()
         self._fetching.clear()
         for order in list(self._outstanding):

@@ -117,12 +117,12 @@ class WorkerGroup:
         except ValueError:  # another trainer is registering this name at this moment
             self._retries[number] = _IMMEDIATE_RETRY._replace(at=time.monotonic() + _NAME_TAKEN_S)
             return
-        self.members[number] = member
-        if self._waits_since is None:
-            self._waits_since = member.began
         watch(member.actor.about.remote(), partial(self._post, self._check_version, member))
         reply = member.actor.set_up.remote(self._key, self.setup, self._paths)
         watch(reply, partial(self._post, self._handle_setup, member))
+        self.members[number] = member  # last: without an answer it would never be ready
+        if self._waits_since is None:
+            self._waits_since = member.began
 
     def _check_version(self, member: Member, about: Any, error: BaseException | None) -> None:
         if error is None and self.members.get(member.number) is member:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dalify import fn, types
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, IndexingError, LayoutError, ShapeError
+from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
 from tests.helpers.real_dali import run_dali
 from tests.operators.decoders.test_image import decoded, encoded_of
 
@@ -96,5 +96,5 @@ def test_wrong_arguments(files: list[str], arguments: dict[str, Any], error: typ
 
 
 def test_inputs_belong_together(files: list[str]) -> None:
-    with pytest.raises(ArgumentTypeError, match="must be specified together"):
+    with pytest.raises(ArgumentValueError, match="must be specified together"):
         decoded(files[:1], lambda encoded: fn.decoders.image_slice(encoded, types.Constant(np.int32([1, 1]))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,24 @@ def test_hdf5_that_becomes_shorter(tmp_path: Path) -> None:
 def _run_to_the_end(pipe: dalify.Pipeline) -> None:
     for _ in range(1000):
         pipe.run()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_damaged_arrays_of_a_zarr_store(version: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Others can be read, and asyncio logs no errors of tasks."""
+    path = tmp_path / "a.zarr"
+    group = zarr.open_group(str(path), mode="w", zarr_format=version)
+    for name in ("x", "y", "z"):
+        group.create_array(name, data=np.arange(COUNT))
+        if name != "x":
+            (path / name / ("zarr.json" if version == 3 else ".zarray")).write_bytes(b"\xff")
+    found = run_reader(dalify, "readers.zarr", 1, COUNT, paths=[str(path)], arrays=["x"])[1]
+    np.testing.assert_array_equal(found[0][0], np.arange(COUNT))
+    for name in ("y", "z"):
+        with pytest.raises(ReaderError, match=r"a\.zarr' cannot be read or is not a valid Zarr file"):
+            reading("zarr", path, name).build()
+    gc.collect()
+    assert not caplog.records
 
 
 def test_bad_zarr(tmp_path: Path) -> None:

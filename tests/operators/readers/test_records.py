@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -92,6 +93,24 @@ def test_damaged_recordio_indices(tmp_path: Path, index: str, message: str):
     (tmp_path / "a.idx").write_text(index)
     with pytest.raises(ReaderError, match=message):
         read(dalify, "mxnet", 1, path=str(tmp_path / "a.rec"), index_path=str(tmp_path / "a.idx"))
+
+
+def test_a_truncated_recordio_index_is_a_warning(oracle: ModuleType, tmp_path: Path):
+    """Of one file, and of several, of which the last ones are not in the index."""
+    files = [tmp_path / "a.rec", tmp_path / "b.rec"]
+    for file in files:
+        write_recordio(file, file.with_suffix(".idx"), [(b"hello", 3.0), (b"multi", 1.0), (b"third", 4.0)])
+    index = files[0].with_suffix(".idx")
+    lines = index.read_text().splitlines(keepends=True)
+    index.write_text("".join(lines[:2]))
+    for paths, ends in ((files[:1], [80]), (files, [80, 0])):
+        options = {"path": list(map(str, paths)), "index_path": [str(index)]}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ours = read(dalify, "mxnet", 2, **options)
+        assert ours == read(oracle, "mxnet", 2, **options)
+        for warning, path, end in zip(caught, paths, ends, strict=True):
+            assert f"a.idx' ends at byte {end} of {str(path)!r}, which has 120 bytes" in str(warning.message)
 
 
 def test_damaged_recordio(tmp_path: Path, capsys: Any):

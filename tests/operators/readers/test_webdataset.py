@@ -206,6 +206,21 @@ def test_damaged_indices(archive: Path, index: str, message: str):
         read(dalify, archive, 1, ext="jpg", index_paths=f"{archive}.idx")
 
 
+@pytest.mark.parametrize("ext", ["jpg", "jpg;cls"])  # if several files match, the index is parsed line by line
+@pytest.mark.filterwarnings("ignore:.*the first one is used")
+def test_byte_order_marks_of_indices(archive: Path, ext: str, capsys: Any):
+    index = Path(f"{archive}.idx")
+    assert wds2idx.main([str(archive), str(index)]) == 0
+    text = index.read_text()
+    options: dict[str, Any] = {"ext": ext, "index_paths": str(index)}
+    expected = read(dalify, archive, 1, **options)
+    index.write_text(text, encoding="utf-8-sig")
+    assert read(dalify, archive, 1, **options) == expected
+    index.write_text(text, encoding="utf-16")
+    with pytest.raises(ReaderError, match=r"(?s)the index .*\.idx' is encoded in UTF-16\.\n.*Save it in UTF-8"):
+        read(dalify, archive, 1, **options)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

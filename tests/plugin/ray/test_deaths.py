@@ -9,14 +9,18 @@ import random
 import signal
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dalify import fn
 from dalify.base.errors import WorkerError
+from dalify.executor.remote import Order
 from dalify.pipeline import pipeline_def
 from tests.helpers.frameworks import imported
 from tests.helpers.photo_pipelines import EPOCH, Samples, assert_equal, batches, photos, values
@@ -24,10 +28,13 @@ from tests.helpers.programs import LIMIT_S, running
 
 ray = imported("ray")
 from dalify.plugin.ray import RayPipeline  # noqa: E402
+from dalify.plugin.ray.stages import RayStages  # noqa: E402
+from dalify.plugin.ray.worker_group import WorkerGroup  # noqa: E402
 from tests.helpers.ray_cluster import RayCluster, eventually, separate_cluster, worker_processes  # noqa: E402
 
 DEATHS = 10
 NODE_DEATHS = 2  # of these
+BATCHES = 6
 
 
 def test_workers_and_nodes_that_are_killed_at_any_moment_lose_no_batch(
@@ -193,6 +200,58 @@ def test_workers_that_die_while_idle_are_replaced(ray_cluster: RayCluster, photo
         batches(pipe, EPOCH)
     finally:
         pipe.close()
+
+
+def _numbered() -> Any:
+    numbers = [np.full(3, number) for number in range(4 * BATCHES)]
+    return fn.readers.dataset(dataset=numbers, num_outputs=1) + 0
+
+
+@pytest.mark.parametrize("method", [(Order, "finish"), (RayStages, "_receive"), (WorkerGroup, "_handle_setup")])
+def test_an_error_of_the_receiving_thread_loses_only_batches_in_progress(
+    ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch, method: tuple[type, str]
+) -> None:
+    """For example one for lack of memory: no call waits forever."""
+    failures = [MemoryError("injected")]
+    original = getattr(*method)
+
+    def fails_once(*arguments: Any) -> Any:
+        if failures and threading.current_thread().name == "dalify-ray":
+            raise failures.pop()
+        return original(*arguments)
+
+    monkeypatch.setattr(*method, fails_once)
+    ray_cluster.fill_up()
+    pipe = RayPipeline(pipeline_def(batch_size=4, num_threads=1, device_id=None)(_numbered)(), workers=1)
+    found: list[int] = []
+    try:
+        for _ in range(BATCHES):
+            with suppress(MemoryError):
+                found.append(int(values(pipe.run())[0][0][0]) // 4)
+    finally:
+        pipe.close()
+    assert not failures
+    assert found == sorted(set(found))
+    assert found[-1] == BATCHES - 1
+
+
+def test_a_worker_whose_start_fails_is_started_again() -> None:
+    class Failing:
+        def remote(self, *arguments: Any) -> Any:
+            raise MemoryError("injected")
+
+    started: list[int] = []
+
+    def start_worker(number: int) -> Any:
+        started.append(number)
+        return SimpleNamespace(about=Failing(), set_up=Failing())
+
+    pool: Any = SimpleNamespace(minimum=1, start_worker=start_worker)
+    group = WorkerGroup(pool, "key", [], lambda *_: None)
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            group.fill_up()
+    assert started == [0, 0]
 
 
 def test_nothing_is_left(ray_cluster: RayCluster, photo_folder: Path) -> None:
