@@ -198,6 +198,14 @@ class ByProperty(InMemory):
         return self.doubled[index]
 
 
+class Shadowed(ByProperty):
+    """A property takes precedence over an attribute of the object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        vars(self)["doubled"] = self.tensor
+
+
 class ByGlobal(InMemory):
     def __getitem__(self, index: int) -> Any:
         return self.tensor[index] * SCALE
@@ -232,8 +240,8 @@ NOT_SELECTED: dict[str, Callable[[], Any]] = {
     **{
         kind.__name__: kind
         for kind in (
-            Noise, Draws, Branches, Counts, Shifted, Transformed, ByProperty, ByGlobal, Scalars, Inherited, Many,
-            Decorated,
+            Noise, Draws, Branches, Counts, Shifted, Transformed, ByProperty, Shadowed, ByGlobal, Scalars, Inherited,
+            Many, Decorated,
         )
     },
     "needs a gradient": lambda: TensorDataset(torch.arange(float(COUNT), requires_grad=True)),

@@ -271,12 +271,10 @@ class _Evaluation:
             raise _NotEvaluatedError
         if owner.value is self._dataset:
             values = vars(self._dataset)
-            if name in values:
-                return _Known(values[name])
-            found = inspect.getattr_static(type(self._dataset), name, self)
-            if found is self or hasattr(found, "__get__"):
+            found = inspect.getattr_static(type(self._dataset), name, None)
+            if hasattr(found, "__get__") or not (name in values or hasattr(type(self._dataset), name)):
                 raise _NotEvaluatedError
-            return _Known(found)
+            return _Known(values.get(name, found))
         if isinstance(owner.value, ModuleType) and owner.value in (torch, np) and hasattr(owner.value, name):
             return _Known(getattr(owner.value, name))
         raise _NotEvaluatedError
