@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections import UserDict
 from collections.abc import Callable
 from typing import Any
@@ -389,6 +391,38 @@ def test_changes_during_an_epoch(change):
 
 def test_nan_equals_nan_when_the_results_are_compared_with_torchs():
     assert DataLoader(TensorDataset(torch.full((3,), torch.nan))).explain().mode == "full"
+
+
+PROGRAM = """
+import sys
+import torch
+from dalify.plugin.pytorch import DataLoader
+
+class Rows:
+    values = torch.arange(6)
+    def __len__(self):
+        return 6
+    def __getitem__(self, index):
+        return self.values[index]
+
+text = "\\d"
+if len(sys.argv) > 1:  # after the import, the file changes
+    source = open(__file__).read()
+    open(__file__, "w").write(source.replace("return self.values[index]", "return self.values[-index]"))
+loader = DataLoader(Rows(), batch_size=6, on_fallback="silent")
+print(loader.explain().mode, next(iter(loader)).tolist())
+"""
+
+
+@pytest.mark.parametrize(("arguments", "mode"), [([], "full"), (["change"], "torch")])
+def test_source_files(tmp_path, arguments, mode):
+    """Warnings of the user's file are not repeated, and a file that has changed is not used."""
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    command = [sys.executable, "-W", "always", str(path), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    assert result.stdout == f"{mode} [0, 1, 2, 3, 4, 5]\n"
+    assert result.stderr.count("invalid escape sequence") == 1
 
 
 def test_threads_do_not_see_later_changes_of_lists():

@@ -18,6 +18,7 @@ import ast
 import builtins
 import inspect
 import operator
+import warnings
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -93,11 +94,12 @@ def _definition_of(function: FunctionType) -> ast.FunctionDef | None:
         return None
     try:
         source = "".join(inspect.findsource(function)[0])
-        module = ast.parse(source)
-        # The file may have changed since it was imported.
-        if not any(_is_same(each, code) for each in _codes_in(compile(source, "", "exec", dont_inherit=True))):
-            return None
-    except (OSError, SyntaxError):
+        with warnings.catch_warnings(action="ignore"):  # they were issued when the file was imported
+            module, compiled = ast.parse(source), compile(source, "", "exec", dont_inherit=True)
+    except (OSError, SyntaxError, ValueError):
+        return None
+    # The file may have changed since it was imported.
+    if not any(_is_same(each, code) for each in _codes_in(compiled)):
         return None
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef) and (node.name, node.lineno) == (code.co_name, code.co_firstlineno):
