@@ -144,7 +144,7 @@ def test_bad_data_is_named_and_the_pipeline_continues(videos):
 
 
 def test_only_bytes():
-    with pytest.raises(DTypeError, match="UINT8"):
+    with pytest.raises(DTypeError, match="uint8"):
         run_dalify("decoders.video", [np.zeros((2, 3), np.float32)])
 
 
