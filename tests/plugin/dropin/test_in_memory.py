@@ -336,6 +336,16 @@ def test_errors_are_those_of_torch_and_the_next_batch_comes(kind, indices, worke
     same(found, events(TorchLoader))
 
 
+def test_a_list_that_is_too_short_raises_the_error_of_its_sample():
+    dataset = Pairs()
+    del dataset.labels[20:]
+    batches = iter(DataLoader(dataset, batch_size=20, on_fallback="raise"))
+    assert len(next(batches)[1]) == 20
+    with pytest.raises(IndexError, match="list index out of range") as caught:
+        next(batches)
+    assert "raised while sample 20 was loaded" in caught.value.__notes__[0]
+
+
 def test_a_list_that_becomes_shorter_raises_the_error_of_its_sample():
     dataset = Pairs()
     batches = iter(DataLoader(dataset, batch_size=4, on_fallback="raise"))

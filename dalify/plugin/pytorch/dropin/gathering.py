@@ -6,7 +6,7 @@ Supported are torch's TensorDataset, StackDataset, ConcatDataset and Subset, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,32 @@ _default_collate = NotedCollate(default_collate)
 def samples_in_memory(dataset: Any) -> Any:
     """Return the samples of a dataset in the form of ``Picked.samples``.
 
-    None if batches cannot be selected at once, or torch returns something else for the first and the last sample.
+    None if batches cannot be selected at once, or torch returns something else for the first or the last sample. If
+    both raise, the samples are loaded one by one later, so that the error has an index.
     """
     try:
-        samples = _samples_of(dataset)
-        if samples is None:
-            return None
-        ends = [0, len(dataset) - 1]
-        found = collated(samples, np.array(ends, np.int64))
-        return samples if _are_equal(found, default_collate([dataset[index] for index in ends])) else None
-    except Exception:  # torch raises it again when it loads the sample
+        samples, count = _samples_of(dataset), len(dataset)
+    except Exception:  # torch raises it again
         return None
+    if samples is None or not count:
+        return None
+    for index in (0, count - 1):
+        found = _result_of(collated, samples, np.array([index], np.int64))
+        if not _are_equal(found, _result_of(_loaded, dataset, index)):
+            return None
+    return samples
+
+
+def _result_of(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a function; None if it raises."""
+    try:
+        return function(*arguments)
+    except Exception:
+        return None
+
+
+def _loaded(dataset: Any, index: int) -> Any:
+    return default_collate([dataset[index]])
 
 
 def _samples_of(dataset: Any) -> Any:
@@ -47,7 +62,8 @@ def _samples_of(dataset: Any) -> Any:
     reads, reads_many = getattr(kind, "__getitem__", None), getattr(kind, "__getitems__", None)
     if reads is Subset.__getitem__ and reads_many is Subset.__getitems__:
         samples = _samples_of(dataset.dataset)
-        return Picked(dataset.indices, samples) if samples is not None and _is_list(dataset.indices) else None
+        is_list = type(dataset.indices) in (list, range)
+        return Picked(dataset.indices, samples) if samples is not None and is_list else None
     if reads is StackDataset.__getitem__ and reads_many is StackDataset.__getitems__:
         parts = dataset.datasets
         is_dict = isinstance(parts, dict)
@@ -55,7 +71,7 @@ def _samples_of(dataset: Any) -> Any:
         if any(part is None for part in found):
             return None
         return dict(zip(parts, found, strict=True)) if is_dict else tuple(found)
-    if is_column(dataset):  # a part of a StackDataset
+    if is_column(dataset):  # torch accepts tensors, arrays and lists as datasets
         return Column(dataset)
     if hasattr(dataset, "__getitems__"):
         return None
@@ -65,10 +81,6 @@ def _samples_of(dataset: Any) -> Any:
     if reads is TensorDataset.__getitem__:
         return tuple(map(Column, dataset.tensors)) if all(map(is_column, dataset.tensors)) else None
     return samples_of_getitem(dataset)
-
-
-def _is_list(indices: Any) -> bool:
-    return type(indices) in (list, range)
 
 
 def _are_equal(first: Any, second: Any) -> bool:
