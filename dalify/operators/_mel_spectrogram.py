@@ -14,7 +14,7 @@ from dalify.base.errors import DalifyError
 from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.axes import chosen_axes
 from dalify.kernels.arrays.normalize import normalize
-from dalify.kernels.audio.decibels import check, to_decibels
+from dalify.kernels.audio.decibels import check_decibels, to_decibels
 from dalify.kernels.audio.spectrum import spectrogram
 from dalify.parameter_groups.normalization import Standardization
 from dalify.parameter_groups.spectra import MelFilters, Windows
@@ -51,7 +51,7 @@ def _mel_spectrogram(
     """
     result = filters.bands(windows.spectra(x))
     if decibels.multiplier is not None:
-        check(decibels.multiplier, decibels.cutoff_db, decibels.reference)
+        check_decibels(decibels.multiplier, decibels.cutoff_db, decibels.reference)
     return result
 
 

@@ -34,7 +34,7 @@ def to_decibels(x: Spec, /, *, cutoff_db: float = -200.0, multiplier: float = 10
         raise DTypeError(
             f"magnitudes must be float32; got {x.dtype_text}.", hint="Convert it: fn.cast(x, dtype=types.FLOAT)."
         )
-    decibels.check(multiplier, cutoff_db, reference)
+    decibels.check_decibels(multiplier, cutoff_db, reference)
     return x
 
 

@@ -170,9 +170,8 @@ class Run:
         self.api = api
 
     def _feed_inputs(self, inputs: Mapping[str, Any]) -> None:
-        known = [feed.name for feed in self._builder.externals()]
-        # An unknown name is an error of feed_input. Other data fed now would be returned several batches later.
-        if self._builder.engine().scheduled and all(name in known for name in inputs):
+        # Data fed now would be returned several batches later. An unknown name is an error of feed_input.
+        if self._builder.engine().scheduled and {feed.name for feed in self._builder.externals()}.issuperset(inputs):
             raise PipelineStateError(
                 "run(name=data) is not possible while batches are prefetched.",
                 hint="Feed every external_source of the pipeline in run(), or set prefetch_queue_depth=1.",

@@ -16,7 +16,7 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 
-__all__ = ["check", "to_decibels", "to_decibels_torch"]
+__all__ = ["check_decibels", "to_decibels", "to_decibels_torch"]
 
 _BLOCK, _LANES = 512, 64
 _SINGLE, _INT32 = np.empty(0, np.float32), np.empty(0, np.int32)
@@ -32,7 +32,7 @@ _SERIES = tuple(
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7 = _SERIES
 
 
-def check(multiplier: float, cutoff_db: float, reference: float) -> None:
+def check_decibels(multiplier: float, cutoff_db: float, reference: float) -> None:
     """Check the arguments of ``to_decibels``.
 
     Raises:

@@ -17,7 +17,7 @@ __all__ = ["INDEX", "Column", "Joined", "Picked", "collated", "copied", "is_colu
 
 Positions = NDArray[np.int64]
 
-# Functions compute so many bytes of rows at a time, because their results remain in the CPU cache.
+# Functions are applied to this many bytes of rows at a time, so that their results remain in the CPU cache.
 _PART_BYTES = 1 << 18
 
 INDEX = object()
