@@ -18,8 +18,6 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.requirements import Requirement
 
-__all__ = ["StubsHook"]
-
 _NOT_NEEDED = "torch"  # large, and imported by no operator's file
 
 

@@ -18,8 +18,6 @@ from benchmarks.common import Contender, Options, RunBatch, compare, library, mi
 from dalify.codecs import audio
 from tutorials.recordings import make_recordings
 
-__all__ = ["main"]
-
 BATCH_SIZE = 32
 # Names of formats and subtypes of soundfile. Formats that DALI does not decode have no row for DALI.
 KINDS = {"flac": "PCM_16", "ogg": "VORBIS", "mp3": "MPEG_LAYER_III", "aiff": "PCM_16", "wav": "PCM_24"}

@@ -12,8 +12,6 @@ import numpy as np
 
 from benchmarks.common import Options, compare, photo_folder, pipelines
 
-__all__ = ["alone", "main", "training"]
-
 BATCH_SIZE = 64
 SIZE = 224
 MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]

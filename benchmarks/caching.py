@@ -17,8 +17,6 @@ from typing import Any
 from benchmarks.common import OURS, RIVAL, Contender, Options, RunBatch, compare, library, photo_folder
 from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN
 
-__all__ = ["main", "training"]
-
 CACHE_MB = 2048
 # The target speed, relative to DALI.
 TARGET = 6.0

@@ -24,22 +24,6 @@ from rich.table import Table
 
 from tutorials.photos import make_photos
 
-__all__ = [
-    "Contender",
-    "Options",
-    "RunBatch",
-    "UsageError",
-    "check_names",
-    "compare",
-    "library",
-    "missing_package",
-    "photo_folder",
-    "pipelines",
-    "run_pipeline",
-    "take_turn",
-    "wait_until_idle",
-]
-
 OURS = "dalify"
 RIVAL = "nvidia.dali"
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from benchmarks.common import Options, compare, pipelines
 
-__all__ = ["arithmetic", "coin_flip", "main"]
-
 BATCH_SIZE = 256
 BATCH = np.full((BATCH_SIZE, 32, 32, 3), 100, np.uint8)
 

@@ -24,8 +24,6 @@ from benchmarks.common import OURS, Options, RunBatch, library, photo_folder, ta
 from benchmarks.resnet_training import DEVIATION, MEAN
 from tutorials.photos import make_photos
 
-__all__ = ["main"]
-
 BATCH_SIZE = 64
 SIZE = 224
 STEPS = {

@@ -14,8 +14,6 @@ from benchmarks.common import Contender, Options, RunBatch, compare, photo_folde
 from benchmarks.torch_loader import DEVIATION, MEAN, training_transform, validation_transform
 from tests.helpers.torchvision_import import import_torchvision
 
-__all__ = ["main"]
-
 PHOTO_BATCH = 32
 SMALL_BATCH = 128
 SMALL_IMAGES = 10_000
@@ -52,6 +50,7 @@ class Dim:
     """A custom transform in Python with NumPy, which uses Python's random generator."""
 
     def __call__(self, image: Image.Image) -> Image.Image:
+        """Return the image with darker pixels."""
         table = (np.arange(256) * random.uniform(0.6, 1.0)).astype(np.uint8)
         return Image.fromarray(table[np.asarray(image)])
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from benchmarks.common import Options, compare, pipelines
 
-__all__ = ["main", "per_batch", "per_sample"]
-
 BATCH_SIZE = 256
 SAMPLE = np.zeros((32, 32, 3), np.uint8)
 BATCH = np.zeros((BATCH_SIZE, 32, 32, 3), np.uint8)

@@ -24,8 +24,6 @@ from rich.table import Table
 
 from benchmarks.common import Options, missing_package
 
-__all__ = ["main"]
-
 PROJECT = Path(__file__).parent.parent
 ENVIRONMENTS = PROJECT / ".venv-frameworks"
 # Name of the row: package, plugin, environment.

@@ -47,8 +47,6 @@ from benchmarks.scaling_pipelines import BoxDataset, coco_files, ssd
 from dalify.codecs.device_jpeg import chosen_decoder
 from tests.helpers.torchvision_import import import_torchvision
 
-__all__ = ["main", "print_targets"]
-
 
 def _accelerator() -> str | None:
     """Return the type of the accelerator that torch finds."""

@@ -20,8 +20,6 @@ from benchmarks.common import Options, library
 from dalify import types
 from dalify.kernels.dispatch import reason_against
 
-__all__ = ["BYTES_PER_GIGABYTE", "DEVIATION", "MEAN", "SIZE", "bandwidths", "device_events", "seconds", "synchronize"]
-
 MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
 DEVIATION = [0.229 * 255, 0.224 * 255, 0.225 * 255]
 SIZE = 224

@@ -23,8 +23,6 @@ from dalify.kernels.audio.spectrum import spectrogram
 from dalify.kernels.images.clahe import equalize_planes
 from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
 
-__all__ = ["main"]
-
 RATE_HZ = 16_000
 SECONDS = 10
 # Length of the transform and step between windows, in samples.

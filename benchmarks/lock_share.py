@@ -23,8 +23,6 @@ from typing import Any
 from benchmarks.common import OURS, Options, library
 from benchmarks.scaling_pipelines import make_workload
 
-__all__ = ["lock_share"]
-
 SAMPLES_PER_SECOND = 200
 WORKER = "dalify-"  # name of the worker threads
 _ERRORS = re.compile(r"Errors: (\d+)")

@@ -18,8 +18,6 @@ from benchmarks.common import Contender, Options, RunBatch, compare, photo_folde
 from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN
 from dalify import eager, fn, lazy, pipeline_def
 
-__all__ = ["chain", "main"]
-
 
 def chain(space: Any, encoded: Any, mirror: Any, size: int) -> Any:
     """Decode, crop randomly, mirror, normalize; in any mode."""

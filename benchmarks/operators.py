@@ -24,8 +24,6 @@ from benchmarks.common import OURS, RIVAL, Options, check_names, library, missin
 from dalify import types
 from dalify.registry import catalog
 
-__all__ = ["Task", "main", "tasks"]
-
 BATCH_SIZE = 16
 WARM_UP_BATCHES = 3
 # Operators with user functions, and expressions and sources, which have separate benchmarks.

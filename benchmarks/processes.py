@@ -21,8 +21,6 @@ from rich.table import Table
 
 from benchmarks.common import OURS, Options, RunBatch, library, photo_folder, run_pipeline, wait_until_idle
 
-__all__ = ["main"]
-
 BATCH_SIZE = 64
 # Factor for the time of a turn, because each process has a batch in progress at its end, which distorts short turns.
 LONG = 4

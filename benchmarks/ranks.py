@@ -21,8 +21,6 @@ from benchmarks.common import Options
 from dalify.sources.sampler import Sampler
 from dalify.sources.sampler_options import SamplerOptions
 
-__all__ = ["main"]
-
 BATCH_SIZE = 64
 MAX_RANKS = 10_000
 SIZES = (10**3, 10**5, 10**7, 10**9)

@@ -16,8 +16,6 @@ from rich.table import Table
 from benchmarks.common import OURS, Options, library, photo_folder, wait_until_idle
 from benchmarks.processes import large, photos
 
-__all__ = ["main"]
-
 
 def main(options: Options) -> None:
     """Measure the throughput of two actors, two processes and two threads, and the cost of a large batch."""

@@ -30,8 +30,6 @@ from tests.helpers.containers import (
 )
 from tests.operators.readers.datasets import write_tar
 
-__all__ = ["main"]
-
 h5py: Any = LazyModule("h5py", "the benchmark of HDF5", "dalify[hdf5]")
 pyarrow: Any = LazyModule("pyarrow", "the benchmark of Arrow", "dalify[arrow]")
 pyarrow_parquet: Any = LazyModule("pyarrow.parquet", "the benchmark of Parquet", "dalify[arrow]")

@@ -10,8 +10,6 @@ from typing import Any
 from benchmarks.common import Contender, Options, compare, photo_folder, pipelines
 from benchmarks.torch_loader import PhotoDataset, run_data_loader, training_transform
 
-__all__ = ["main", "training"]
-
 BATCH_SIZE = 64
 MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
 DEVIATION = [0.229 * 255, 0.224 * 255, 0.225 * 255]

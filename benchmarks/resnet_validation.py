@@ -9,8 +9,6 @@ from benchmarks.common import Contender, Options, compare, photo_folder, pipelin
 from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN
 from benchmarks.torch_loader import PhotoDataset, run_data_loader, validation_transform
 
-__all__ = ["main", "validation"]
-
 
 def validation(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:
     """Define the pipeline with dalify or with DALI."""

@@ -44,8 +44,6 @@ from benchmarks.lock_share import lock_share
 from benchmarks.scaling_pipelines import Workload, make_workload, workload_names
 from benchmarks.simulation import Recording, Simulated, recording, simulating
 
-__all__ = ["main"]
-
 SIMULATED_THREADS = (1, 2, 4, 8, 16, 32, 64)
 SMOKE_THREADS = (1, 4)
 WARM_UP_BATCHES = 3

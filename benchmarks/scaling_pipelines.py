@@ -24,8 +24,6 @@ from benchmarks.torch_loader import PhotoDataset, run_data_loader, training_tran
 from tests.helpers.torchvision_import import import_torchvision
 from tutorials.recordings import make_recordings
 
-__all__ = ["BoxDataset", "Workload", "coco_files", "make_workload", "ssd", "workload_names"]
-
 SSD_SIZE = 300
 SSD_BATCH = 32
 COLOR_BATCH = 32

@@ -49,8 +49,6 @@ from dalify.base.optional import LazyModule
 from dalify.executor import engine
 from dalify.formats.arrays.ragged_arrays import close_all
 
-__all__ = ["Recording", "Simulated", "recording", "simulating"]
-
 soundfile: Any = LazyModule("soundfile", "the simulation of audio decoders", "dalify[audio]")
 
 SHORT_S = 20e-6

@@ -10,8 +10,6 @@ from typing import Any
 from benchmarks.common import Options, compare, missing_package, pipelines
 from tutorials.recordings import SAMPLE_RATE, make_recordings
 
-__all__ = ["as_flac", "log_mel", "main"]
-
 BATCH_SIZE = 32
 
 

@@ -18,8 +18,6 @@ from rich.table import Table
 
 from benchmarks.common import OURS, RIVAL, Options, missing_package, photo_folder
 
-__all__ = ["main"]
-
 # Runs in a separate process; prints seconds of import, seconds to the first batch, CPU seconds from the start of the
 # process to the first batch, MB after ten more batches, and whether torch was loaded.
 MEASURE = """

@@ -12,8 +12,6 @@ from PIL import Image
 from benchmarks.common import RunBatch
 from tests.helpers.torchvision_import import import_torchvision
 
-__all__ = ["PhotoDataset", "run_data_loader", "training_transform", "validation_transform"]
-
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from benchmarks.common import Contender, Options, compare, library, pipelines, run_pipeline
 
-__all__ = ["decoder", "main", "reader"]
-
 FRAMES = 16
 CODECS = {
     "libvpx-vp9": ("vp9.mp4", {"deadline": "realtime", "cpu-used": "8"}),

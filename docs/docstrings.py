@@ -6,8 +6,6 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-__all__ = ["Documentation", "documentation_of"]
-
 _SECTIONS = re.compile(r"^(Args|Returns|Raises|Example):\n", re.MULTILINE)
 _ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: \([^)]*\))?: ?(.*)", re.DOTALL)
 

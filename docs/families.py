@@ -5,8 +5,6 @@ Names without an operator are skipped; operators without a family are listed by 
 
 from __future__ import annotations
 
-__all__ = ["FAMILIES", "TASKS", "families_of"]
-
 FAMILIES: dict[str, tuple[str, ...]] = {
     "Readers and decoders": (
         "external_source",

@@ -16,8 +16,6 @@ from docs.shared import COMMON, READERS
 from docs.signatures import default_text, public_names
 from tests.operators.battery.cases import CASES
 
-__all__ = ["page", "page_of", "type_text"]
-
 HEADING = """# Operators
 
 Each name links to a page with all arguments, an example and the differences from DALI's results; `help(fn.resize)`

@@ -28,8 +28,6 @@ from tests.operators.battery.run_case import ALL, NAMES, Output, has_gpu_kernel,
 from tests.operators.battery.test_references import reference_of
 from tests.operators.battery.variants import variants_of
 
-__all__ = ["figures", "measure", "measure_all", "page", "promise", "shown"]
-
 FIGURES = Path(__file__).parents[1] / "out" / "parity.json"
 
 HEADING = """# Parity

@@ -26,8 +26,6 @@ from tests.operators.battery.cases import CASES
 from tests.operators.battery.data import PHOTOS
 from tests.operators.battery.run_case import NAMES, run_case
 
-__all__ = ["FOLDER", "has_picture", "picture_of"]
-
 FOLDER = Path(__file__).with_name("pictures")
 _HEIGHT, _WIDTH, _GAP = 120, 160, 8
 _LARGEST_BYTES = 12000

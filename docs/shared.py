@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMON", "READERS"]
-
 COMMON: dict[str, str] = {
     "name": "name of the node in messages, drawings and `reader_meta`; derived from the operator's name by default.",
     "device": '`"cpu"`, `"gpu"`, or `"mixed"` if the operator supports it; by default the device of its inputs.',

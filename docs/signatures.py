@@ -8,8 +8,6 @@ from typing import Any
 
 from dalify.registry import catalog
 
-__all__ = ["default_text", "public_names"]
-
 
 def public_names() -> list[str]:
     """Return the names of the public operators."""

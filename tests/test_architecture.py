@@ -37,6 +37,9 @@ UNFINISHED_MARKS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "raise N
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 
 RULES: list[Callable[[Path], None]] = []
+PUBLIC_FOLDERS = {"auto_aug", "backend_impl", "experimental", "plugin"}
+# Modules in packages of plugins that users of DALI import by their path.
+DALI_FILES = {"clu.py", "experimental.py", "fn.py", "math.py", "torch_utils.py"}
 
 
 def rule(check: Callable[[Path], None]) -> Callable[[Path], None]:
@@ -101,9 +104,10 @@ def replaces_itself(tree: ast.Module) -> bool:
 
 
 def is_public_module(path: Path) -> bool:
-    """Whether users import the module by its path: the top level of the package, and the plugins."""
+    """Whether users import the module by its path: top level, plugins, and DALI's modules in their packages."""
     folders = path.relative_to(PACKAGE).parts
-    return path.name != "__main__.py" and (len(folders) == 1 or folders[0] in {"plugin", "auto_aug", "experimental"})
+    is_plugin = folders[0] in PUBLIC_FOLDERS and (len(folders) == 2 or path.name in DALI_FILES)
+    return path.name != "__main__.py" and (len(folders) == 1 or is_plugin)
 
 
 @rule
@@ -120,16 +124,18 @@ def file_sizes(path: Path) -> None:
 
 
 @rule
-def all_is_exact(path: Path) -> None:
+def only_modules_for_others_have_all(path: Path) -> None:
+    """`__all__` lists what users, or the rest of the package, import from here; elsewhere, underscores say it."""
     tree = parse(path)
     exported = exported_names(tree)
     defined, assigned, imported = names_of(tree)
+    re_exports = path.name == "__init__.py" and any(isinstance(node, ast.ImportFrom) for node in tree.body)
+    needs_all = (re_exports or is_public_module(path)) and bool(defined | assigned | imported - {"annotations"})
     if exported is None:
         is_computed = "__all__" in assigned or replaces_itself(tree)
-        re_exports = path.name == "__init__.py" and any(isinstance(node, ast.ImportFrom) for node in tree.body)
-        needs_all = (re_exports or is_public_module(path)) and bool(defined | assigned | imported - {"annotations"})
         assert is_computed or not needs_all, f"{path}: users import from here, so list the public names in __all__"
         return
+    assert needs_all or imported & set(exported), f"{path}: __all__ repeats the names without underscore; remove it"
     assert len(exported) == len(set(exported)), f"{path}: duplicate name in __all__"
     if "__getattr__" not in defined:  # otherwise names may be created on demand
         unknown = set(exported) - defined - assigned - imported

@@ -14,8 +14,6 @@ from dalify.registry import Operator
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema, schema_name
 
-__all__ = ["OperatorInstance", "make_class"]
-
 
 class OperatorInstance:
     """An operator with some of its arguments; calling it creates a node.

@@ -7,8 +7,6 @@ from typing import Any
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 
-__all__ = ["Chain", "compose"]
-
 
 class Chain:
     """A chain of operators, created by ``ops.Compose``.

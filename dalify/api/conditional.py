@@ -9,8 +9,6 @@ from dalify.base.errors import ArgumentTypeError
 from dalify.base.wording import counted
 from dalify.graph import DataNode, constant, datanode, is_promotable
 
-__all__ = ["merge", "not_", "split"]
-
 
 def split(*data: Any, predicate: Any = None, **_: Any) -> tuple[DataNode, DataNode]:
     """Split a batch by a predicate.

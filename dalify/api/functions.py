@@ -10,8 +10,6 @@ from dalify.base.errors import ShapeError
 from dalify.graph import DataNode, call
 from dalify.registry import Operator, Reader
 
-__all__ = ["apply_operator", "input_parameters", "keyword_parameters", "make_function", "to_user_outputs"]
-
 
 def apply_operator(operator: Operator, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
     """Call an operator on graph values, or, if an input is a list of graph values, on each entry.

@@ -20,8 +20,6 @@ from dalify.graph import called_as
 from dalify.registry import Operator, catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_DEFAULTS, LEGACY_NAMES
 
-__all__ = ["Namespace", "install"]
-
 
 class Namespace(ModuleType):
     """A module that creates its members from the catalog.

@@ -10,16 +10,6 @@ from typing import Any
 from dalify.api.classes import make_class
 from dalify.registry.schema import get_schema, registered
 
-__all__ = [
-    "Reload",
-    "cpu_ops",
-    "gpu_ops",
-    "mixed_ops",
-    "python_op_factory",
-    "register_cpu_op",
-    "register_gpu_op",
-]
-
 _registered: dict[str, set[str]] = {"cpu": set(), "gpu": set()}
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from dalify.base.compiling import njit
 
-__all__ = ["fill_in_block", "fill_windows"]
-
 
 @njit(cache=True)
 def fill_in_block(addresses: np.ndarray, offsets: np.ndarray, block: np.ndarray) -> None:

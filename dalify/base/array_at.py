@@ -12,8 +12,6 @@ from numba.core import cgutils
 from dalify.base.compiling import intrinsic, njit
 from dalify.base.llvm import load, offset
 
-__all__ = ["array_at", "byte_at", "copy_bytes", "flat_at", "new_array", "pair_at"]
-
 # numba is not typed.
 _cgutils: Any = cgutils
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["add_listener", "report_bad_data"]
-
 _listeners: list[Callable[[str], tuple[str, bool]]] = []
 
 

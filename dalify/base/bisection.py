@@ -6,8 +6,6 @@ from typing import Any
 
 from dalify.base.compiling import njit
 
-__all__ = ["last_at_most"]
-
 
 @njit(cache=True, inline="always")
 def last_at_most(values: Any, limit: int) -> int:

@@ -14,8 +14,6 @@ from typing import Any, TextIO
 
 from numba.core import event
 
-__all__ = ["CompileProgress"]
-
 _SHOWN_AFTER_S = 2.0
 _OFF = ("0", "false", "no", "off")
 _PACKAGE = __name__.partition(".")[0]

@@ -38,8 +38,6 @@ from dalify.base.errors import OperatorError
 from dalify.base.garbage import uncollected
 from dalify.base.whole_files import write_whole
 
-__all__ = ["KernelCache", "intrinsic", "is_saved", "njit", "progress"]
-
 # numba is not typed.
 _config: Any = numba_config  # its attributes are set from the environment
 _numba: Any = numba

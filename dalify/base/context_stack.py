@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Generic, TypeVar
 
-__all__ = ["ContextStack"]
-
 _T = TypeVar("_T")
 
 

@@ -6,8 +6,6 @@ import warnings
 
 from dalify.base.source_line import SourceLine
 
-__all__ = ["warn_at_line", "warn_deprecated"]
-
 
 def warn_deprecated(text: str, line: SourceLine | None = None) -> None:
     """Issue a deprecation warning.

@@ -7,8 +7,6 @@ import multiprocessing
 from collections.abc import Callable
 from multiprocessing import util
 
-__all__ = ["at_exit"]
-
 _functions: list[Callable[[], object]] = []
 
 

@@ -13,9 +13,6 @@ from numba import types
 
 from dalify.base.compiling import intrinsic
 
-__all__ = ["larger_of", "smaller_of"]
-
-
 _types: Any = types  # numba is not typed
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["FailureContext", "failure_context"]
-
 _NAME = "__dalify_context__"
 
 

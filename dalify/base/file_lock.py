@@ -21,8 +21,6 @@ else:  # each operating system has one of them
     fcntl = LazyModule("fcntl", "locks between processes")
     msvcrt = LazyModule("msvcrt", "locks between processes")
 
-__all__ = ["LOCK_FLAGS", "locked", "try_lock"]
-
 LOCK_FLAGS = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW"))
 _PAUSE_S = 0.001
 

@@ -6,8 +6,6 @@ frames alive until the garbage collector runs. `FirstError` avoids the cycle.
 
 from __future__ import annotations
 
-__all__ = ["FirstError"]
-
 
 class FirstError:
     """The first error of several tasks, to be raised after all of them.

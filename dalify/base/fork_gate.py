@@ -25,8 +25,6 @@ from typing import Any
 
 from dalify.base.fork_hook import at_fork
 
-__all__ = ["is_clean_fork", "working"]
-
 # Compiling the first batch takes seconds. The limit avoids a deadlock if the work itself waits for the fork.
 _LONGEST_WAIT_S = 60.0
 _REPEAT_INTERRUPT_S = 0.01

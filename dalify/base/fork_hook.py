@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-__all__ = ["Owner", "at_fork"]
-
 
 class Owner:
     """The process that created an object with threads, processes or open files.

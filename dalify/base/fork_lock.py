@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 from dalify.base.fork_hook import at_fork
 
-__all__ = ["ForkLock"]
-
 
 class ForkLock:
     """A reentrant lock that is free in a forked child, unless the forking thread holds it."""

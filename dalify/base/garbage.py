@@ -9,8 +9,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import ParamSpec, TypeVar
 
-__all__ = ["imported", "uncollected"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -19,18 +19,6 @@ from dalify.base.fork_hook import at_fork
 # The functions of ``signal`` also convert to enumerations, which takes ten times as long.
 _signal: Any = untyped_signal
 
-__all__ = [
-    "PATIENCE_S",
-    "CallAtEnd",
-    "Completion",
-    "can_be_interrupted",
-    "deferred_interrupts",
-    "is_main_thread",
-    "kept_interrupts",
-    "leave_running",
-    "was_interrupted",
-]
-
 # Maximum time that a process waits for its threads after Ctrl-C, in seconds.
 PATIENCE_S = 0.15
 

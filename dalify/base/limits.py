@@ -19,21 +19,6 @@ from typing import Any, NoReturn, TypeVar, cast
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LimitError, UnknownArgumentError, suggestion
 from dalify.base.wording import counted
 
-__all__ = [
-    "Limits",
-    "applied",
-    "as_limits",
-    "check_count",
-    "check_dimensions",
-    "check_image",
-    "check_sample_bytes",
-    "check_shape",
-    "configure",
-    "current",
-    "of_thread",
-    "within",
-]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from typing import Any, cast
 
 from llvmlite import ir  # pyright: ignore[reportMissingTypeStubs]
 
-__all__ = ["clamp", "constant", "count_down", "load", "offset", "repeat", "shuffle", "store"]
-
 _LANE = ir.IntType(32)
 _UNDEFINED = cast("Any", ir).Undefined
 

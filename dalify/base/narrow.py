@@ -6,8 +6,6 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-__all__ = ["is_array", "is_dictionary", "is_integer", "is_list", "is_list_or_tuple", "is_number", "is_tuple"]
-
 
 def is_array(value: object) -> TypeGuard[np.ndarray]:
     """Return whether a value is a NumPy array."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["NotIterable"]
-
 
 class NotIterable(type):
     """Metaclass of such classes: ``collections.abc`` looks for the method in the dictionary of the class."""

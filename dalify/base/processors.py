@@ -10,20 +10,6 @@ from contextvars import ContextVar
 
 from dalify.base.optional import torch
 
-__all__ = [
-    "HOST_DECODER",
-    "VIDEO_VARIABLE",
-    "UsingDevice",
-    "available_processors",
-    "default_device",
-    "device_of_build",
-    "emulated",
-    "has_accelerator",
-    "thread_seconds",
-    "used_device_id",
-    "video_hardware",
-]
-
 _VARIABLE = "DALIFY_DEVICE"
 VIDEO_VARIABLE = "DALIFY_VIDEO_DECODER"
 HOST_DECODER = "host"

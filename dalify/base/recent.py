@@ -7,8 +7,6 @@ from collections.abc import Callable, Hashable
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Recent"]
-
 _T = TypeVar("_T")
 
 

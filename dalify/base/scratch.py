@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["borrow"]
-
 _MAX_KEPT_BYTES = 64 << 20  # larger buffers must not remain allocated on each thread
 _ROUNDING_BYTES = 1 << 16  # so that images of similar sizes share a block
 _LOANS_BETWEEN_CHECKS = 32

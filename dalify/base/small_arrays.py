@@ -14,18 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "all_of",
-    "any_of",
-    "columns_at",
-    "counting",
-    "equal_rows",
-    "flat_indices",
-    "rows_at",
-    "with_column",
-    "zeros",
-]
-
 # ``ndarray.all`` and ``any`` without the functions that wrap them: (mask, axis), where axis None means all elements.
 all_of = np.logical_and.reduce
 any_of = np.logical_or.reduce

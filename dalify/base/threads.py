@@ -35,8 +35,6 @@ from dalify.base.interrupts import (
 )
 from dalify.base.processors import available_processors
 
-__all__ = ["AwaitedThreads", "HelperThreads", "ThreadPool", "ends_with_program", "in_parallel", "start_thread"]
-
 _T = TypeVar("_T")
 Task = Callable[[], None]
 OnFailure = Callable[[BaseException], None]

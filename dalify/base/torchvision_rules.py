@@ -10,8 +10,6 @@ from typing import Any, cast
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 
-__all__ = ["FILTERS", "PADDING_MODES", "centered", "filter_name", "integers", "margins", "padding_mode", "resized"]
-
 FILTERS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
 PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 _PILLOW_NUMBERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}

@@ -12,8 +12,6 @@ from typing import Any
 
 from dalify.base.errors import SourceError
 
-__all__ = ["as_runtime_error", "without_stop_iteration"]
-
 
 def as_runtime_error(error: Exception) -> Exception:
     """Return an exception that is a RuntimeError and an instance of the exception's class.

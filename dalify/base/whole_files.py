@@ -7,8 +7,6 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["write_whole"]
-
 _EXTRA_FLAGS = ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in _EXTRA_FLAGS)
 _NAME_CHARACTERS = 100  # maximum number of characters of the file name in the name of the unfinished file

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import SupportsIndex
 
-__all__ = ["counted"]
-
 _IRREGULAR = {"axis": "axes", "vertex": "vertices"}
 
 

@@ -17,8 +17,6 @@ from dalify.base.optional import LazyModule
 from dalify.base.wording import counted
 from dalify.codecs.image_format import Bytes, as_bytes_array
 
-__all__ = ["decode_audio", "silence"]
-
 soundfile: Any = LazyModule("soundfile", "decoding audio other than plain WAV files", "dalify[audio]")
 
 _CHUNK_BYTES = 1 << 28  # maximum size of temporary memory

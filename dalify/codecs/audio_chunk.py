@@ -18,8 +18,6 @@ from dalify.codecs.flac import PADDING_BYTES, SCRATCH_BEFORE, decode_frame, litt
 from dalify.data.batch import Batch
 from dalify.data.samples import Samples
 
-__all__ = ["AudioFiles"]
-
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 _BYTE, _INT32, _INT64 = np.empty(0, np.uint8), np.empty(0, np.int32), np.empty(0, np.int64)

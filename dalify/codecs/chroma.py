@@ -13,8 +13,6 @@ import numpy as np
 
 from dalify.base.compiling import njit
 
-__all__ = ["FULL_RANGE", "STUDIO_RANGE", "is_supported", "planes_to_rgb"]
-
 # Factor and offset of luma, then red from Cr, green from Cb, green from Cr, blue from Cb; scaled by 2**13, luma 2**17.
 STUDIO_RANGE = np.array([9539 * 16, 16, 13075, -3209, -6660, 16525], np.int32)
 FULL_RANGE = np.array([8192 * 16, 0, 11485, -2819, -5850, 14516], np.int32)

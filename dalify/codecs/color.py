@@ -14,8 +14,6 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DTypeError
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["SUPPORTED_DTYPES", "channels_of", "check_dtype", "convert_color", "rescale"]
-
 SUPPORTED_DTYPES = (
     DALIDataType.UINT8,
     DALIDataType.UINT16,

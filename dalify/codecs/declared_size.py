@@ -13,8 +13,6 @@ from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image
 from dalify.codecs.image_format import Bytes
 
-__all__ = ["check_declared_size", "gif_screen", "webp_chunks"]
-
 Size = tuple[int, int]
 
 # Boxes of the ISO base media format that contain boxes, and the number of bytes before these.

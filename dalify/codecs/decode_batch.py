@@ -26,17 +26,6 @@ from dalify.data.dtypes import DALIDataType, DALIImageType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 
-__all__ = [
-    "ImageOptions",
-    "blank_image",
-    "decode_group",
-    "decoded_shapes",
-    "decoder_rule",
-    "jpeg_decoder",
-    "window_shapes",
-]
-
-
 jpeg_decoder = JpegDecoder()
 
 _BLANK_EXTENT = 256

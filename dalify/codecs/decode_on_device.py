@@ -29,8 +29,6 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 
-__all__ = ["decode_on_device", "parse_files"]
-
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 

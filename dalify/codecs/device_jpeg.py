@@ -26,8 +26,6 @@ from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["COLORS", "DeviceJpegDecoder", "chosen_decoder", "open_decoder", "parsed_for", "reason_against"]
-
 COLORS = (DALIImageType.RGB, DALIImageType.BGR, DALIImageType.GRAY)
 """The output types that decoders on the device support."""
 

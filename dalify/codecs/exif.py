@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["orient", "oriented_extents", "source_window", "tiff_orientation", "unorient", "xmp_orientation"]
-
 _ORIENTATION_TAG = 0x0112
 _UPRIGHT = 1
 _XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([1-8])')

@@ -16,8 +16,6 @@ from dalify.base.array_at import array_at, byte_at, pair_at
 from dalify.base.compiling import intrinsic, njit
 from dalify.base.llvm import load
 
-__all__ = ["PADDING_BYTES", "SCRATCH_BEFORE", "decode_frame", "little_word", "read_flac_header"]
-
 PADDING_BYTES = 64  # zeros after the data, because bits are read ahead
 SCRATCH_BEFORE = 32  # zeros before the samples of a frame: the maximum order of a predictor
 _PEEKED_BITS = 57  # minimum number of valid bits in a word

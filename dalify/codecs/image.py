@@ -19,8 +19,6 @@ from dalify.codecs.pillow import strips_of
 from dalify.codecs.raster import decode_raster, read_raster_header
 from dalify.data.dtypes import DALIDataType, DALIImageType
 
-__all__ = ["decode_image", "image_shape", "jpeg_color_space"]
-
 # Color spaces that libjpeg-turbo can produce directly, by output type; others are converted from RGB.
 _JPEG_COLORS = {DALIImageType.RGB: "RGB", DALIImageType.BGR: "BGR", DALIImageType.GRAY: "GRAY"}
 

@@ -10,8 +10,6 @@ import numpy as np
 from dalify.base.errors import DecodeError
 from dalify.base.wording import counted
 
-__all__ = ["Bytes", "as_bytes_array", "image_format"]
-
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _MAX_SIGNATURE_BYTES = 16

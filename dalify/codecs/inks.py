@@ -8,8 +8,6 @@ import numpy as np
 
 from dalify.base.compiling import njit
 
-__all__ = ["mix_inks"]
-
 
 @njit(nogil=True, cache=True)
 def mix_inks(inks: Any, is_bgr: bool, out: Any) -> None:

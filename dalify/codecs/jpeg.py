@@ -22,15 +22,6 @@ from dalify.codecs.image_format import Bytes
 from dalify.codecs.inks import mix_inks
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow
 
-__all__ = [
-    "CONTEXT_ROWS",
-    "JpegHeader",
-    "decode_first_rows",
-    "decode_jpeg",
-    "decode_shortened_jpeg",
-    "read_jpeg_header",
-]
-
 _MARKER = struct.Struct(">BBH")
 _FRAME = struct.Struct(">BHHB")
 _START_OF_SCAN = 0xDA

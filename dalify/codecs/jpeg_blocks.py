@@ -18,20 +18,6 @@ from numba import types
 from dalify.base.compiling import intrinsic
 from dalify.base.llvm import clamp, constant, load, offset, repeat, shuffle, store
 
-__all__ = [
-    "fill_block",
-    "inverse_dct",
-    "load_big_endian",
-    "load_int32",
-    "rgb_of_pixels",
-    "store_byte",
-    "store_int32",
-    "top_bits",
-    "upsampled_pairs",
-    "without_top_bits",
-]
-
-
 _BYTE = ir.IntType(8)
 _SHORT = ir.IntType(16)
 _INT = ir.IntType(32)

@@ -13,8 +13,6 @@ import simplejpeg
 
 from dalify.codecs.image_format import Bytes
 
-__all__ = ["is_complete", "is_decodable"]
-
 _START_OF_SCAN = b"\xff\xda"
 _END_OF_IMAGE = b"\xff\xd9"
 # Some programs append a few bytes to a file.

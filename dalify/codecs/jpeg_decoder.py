@@ -48,8 +48,6 @@ from dalify.codecs.jpeg_entropy import (
 )
 from dalify.data.samples import Samples
 
-__all__ = ["JpegDecoder"]
-
 # libjpeg-turbo decodes larger images, because it needs less memory, and the overhead of a call is small for them.
 _MAX_SCRATCH_BYTES = 16 << 20
 # Bytes that vector instructions may read or write beyond the end of a row.

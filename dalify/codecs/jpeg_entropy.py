@@ -17,29 +17,6 @@ from dalify.codecs.jpeg_blocks import (
     without_top_bits,
 )
 
-__all__ = [
-    "ACROSS",
-    "BLOCK",
-    "COMPONENTS",
-    "DOWN",
-    "FACTS",
-    "HEIGHT",
-    "RESTART",
-    "SCAN",
-    "TABLE",
-    "TABLES",
-    "TABLE_OF",
-    "WIDTH",
-    "ZIGZAG",
-    "decode_block",
-    "fill_pairs",
-    "fill_skips",
-    "forget_tables",
-    "read_header",
-    "skip_block",
-    "word_at",
-]
-
 # A lookup maps codes up to this length, with the value after them if it fits.
 _LOOKUP_BITS = 11
 _LOOKUP = 1 << _LOOKUP_BITS

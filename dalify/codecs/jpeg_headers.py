@@ -16,8 +16,6 @@ from dalify.codecs.jpeg import CONTEXT_ROWS, JpegHeader, read_jpeg_header
 from dalify.data.batch import Batch
 from dalify.data.samples import Samples
 
-__all__ = ["JpegHeaders", "read_jpeg_headers"]
-
 # Columns of the table; the first are the fields of `JpegHeader`.
 _HEIGHT, _WIDTH, _COMPONENTS, _BITS, _FRAME, _ORIENTATION, _ADOBE, _POSITION, _UNIT, _SINGLE = range(10)
 # Whether the header was read; offset of the first segment that may be EXIF, and the number of such segments; whether

@@ -15,8 +15,6 @@ from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 from dalify.codecs.image_format import Bytes
 
-__all__ = ["decode_lossless_jpeg"]
-
 _LENGTH = struct.Struct(">H")
 _BARE = frozenset({0x01, *range(0xD0, 0xD8)})  # markers without a length
 _MAX_CODE_LENGTH = 16

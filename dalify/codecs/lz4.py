@@ -20,8 +20,6 @@ from dalify.base.array_at import copy_bytes
 from dalify.base.compiling import njit
 from dalify.base.errors import DecodeError
 
-__all__ = ["inflate_lz4"]
-
 _TRUNCATED, _BAD_DISTANCE, _TOO_LONG = -1, -2, -3
 _MIN_MATCH = 4
 _WIDE = 16  # copying this many bytes is two instructions; also used for shorter runs if the buffers are long enough

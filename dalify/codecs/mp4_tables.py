@@ -17,8 +17,6 @@ from dalify.base.errors import DecodeError
 from dalify.base.limits import check_count
 from dalify.base.wording import counted
 
-__all__ = ["check_declared_samples"]
-
 _FIRST_BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"udta", b"styp", b"moof"})
 _CONTAINERS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl", b"moof", b"traf"})
 _MAX_DEPTH = 8

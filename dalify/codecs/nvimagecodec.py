@@ -17,8 +17,6 @@ from dalify.codecs.device_options import DeviceOptions
 from dalify.codecs.image_format import Bytes
 from dalify.data.dtypes import DALIImageType
 
-__all__ = ["NvImageCodecDecoder", "parsed_streams"]
-
 nvimgcodec: Any = LazyModule("nvidia.nvimgcodec", "decoding on the GPU", "dalify[cuda12]")
 
 _LEGACY_STREAM = 1  # DLPack's number of the default stream, which is 0 in CUDA

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:  # JPEG and PNG files do not need it
     cv2 = LazyModule("cv2", "decoding this image format", "opencv-python-headless")
 
-__all__ = ["decode_by_opencv", "reordered"]
-
 _SILENT = 0
 _lock = ForkLock()
 _callers = 0

@@ -24,8 +24,6 @@ else:  # only for few images
     ImageFile = LazyModule("PIL.ImageFile", "decoding this image", "pillow")
     TiffImagePlugin = LazyModule("PIL.TiffImagePlugin", "decoding this image", "pillow")
 
-__all__ = ["open_by_pillow", "rows_of_pillow", "strips_of"]
-
 _PLUGINS = {
     "AVIF": ("AvifImagePlugin", "AvifImageFile"),
     "BMP": ("BmpImagePlugin", "BmpImageFile"),

@@ -19,8 +19,6 @@ from dalify.base.errors import DecodeError
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
 from dalify.codecs.image_format import Bytes
 
-__all__ = ["PngFile", "black_png", "decode_deep_png", "read_png"]
-
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _SIGNATURE_BYTES = len(_SIGNATURE)
 _CHUNK = struct.Struct(">I4s")

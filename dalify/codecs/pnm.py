@@ -15,8 +15,6 @@ from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image
 from dalify.codecs.image_format import Bytes
 
-__all__ = ["PnmHeader", "decode_pnm", "read_pnm_header"]
-
 # White space and comments, then a number.
 _NUMBER = re.compile(rb"(?:[ \t\r\n\v\f]|#[^\r\n]*[\r\n])*(\d{1,10})(?=[ \t\r\n\v\f#])")
 _MAX_VALUE = 65535

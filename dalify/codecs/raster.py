@@ -26,8 +26,6 @@ from dalify.codecs.png import PngFile, decode_deep_png, read_png
 from dalify.codecs.pnm import PnmHeader, decode_pnm, read_pnm_header
 from dalify.codecs.tiff import TiffFile, read_tiff
 
-__all__ = ["RasterHeader", "decode_raster", "read_raster_header"]
-
 _CHANNELS_OF_MODE = {"1": 1, "L": 1, "LA": 2, "La": 2, "RGBA": 4, "RGBa": 4, "I": 1, "F": 1}
 _MODES = {1: "L", 2: "LA", 4: "RGBA"}
 _WEBP_ALPHA, _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATION = 0x10, 0x08, 0x04, 0x02

@@ -19,8 +19,6 @@ from dalify.base.limits import check_image, check_shape
 from dalify.base.wording import counted
 from dalify.codecs.image_format import Bytes
 
-__all__ = ["TiffFile", "read_tiff"]
-
 _WIDTH, _HEIGHT, _BITS, _ORIENTATION, _SAMPLES = 256, 257, 258, 274, 277
 _PHOTOMETRIC, _BLACK_IS_ZERO, _RGB = 262, 1, 2
 _COMPRESSION, _PLANAR, _PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 259, 284, 317, 338, 339

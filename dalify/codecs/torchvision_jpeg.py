@@ -13,8 +13,6 @@ from dalify.codecs.image_format import Bytes
 from dalify.data.batch import shared_tensor
 from dalify.data.dtypes import DALIImageType
 
-__all__ = ["TorchvisionDecoder"]
-
 torchvision_io: Any = LazyModule("torchvision.io", "decoding on the GPU", "torchvision")
 
 

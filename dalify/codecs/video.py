@@ -22,8 +22,6 @@ from dalify.codecs.mp4_tables import check_declared_samples
 from dalify.codecs.video_hardware import hardware_decoder, hardware_error
 from dalify.codecs.video_table import FrameTable, table_of
 
-__all__ = ["Video", "av"]
-
 av: Any = LazyModule("av", "decoding videos", "dalify[video]")
 
 # Codecs for which non-reference frames can be skipped. In HEVC and AV1, references depend on layers.

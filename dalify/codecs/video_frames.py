@@ -15,8 +15,6 @@ from dalify.codecs.chroma import FULL_RANGE, STUDIO_RANGE, is_supported, planes_
 from dalify.codecs.video import av
 from dalify.data.dtypes import DALIImageType
 
-__all__ = ["FrameConverter"]
-
 _FORMATS = {DALIImageType.RGB: "rgb24", DALIImageType.YCbCr: "yuv444p"}
 # Formats that ``chroma`` converts; the deprecated names with a j have full range.
 _PLANAR = frozenset({"yuv420p", "yuv422p", "yuv444p", "yuvj420p", "yuvj422p", "yuvj444p"})

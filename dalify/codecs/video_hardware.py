@@ -15,8 +15,6 @@ from dalify.base.errors import ArgumentValueError, DeviceError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.base.processors import HOST_DECODER, VIDEO_VARIABLE, video_hardware
 
-__all__ = ["hardware_decoder", "hardware_error"]
-
 av: Any = LazyModule("av", "decoding videos", "dalify[video]")
 
 # A codec that every hardware decoder supports, to test the hardware.

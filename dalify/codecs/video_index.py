@@ -32,8 +32,6 @@ from dalify.codecs.video_table import FrameTable
 from dalify.data.dtypes import DALIImageType
 from dalify.data.entries import Entries
 
-__all__ = ["Clip", "Division", "VideoEntry", "VideoIndex", "frame_num_kind"]
-
 # Name -> (whether start is rounded up, whether end is rounded up).
 ROUNDINGS = {
     "start_down_end_up": (False, True),

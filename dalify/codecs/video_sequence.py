@@ -12,8 +12,6 @@ from dalify.base.errors import ArgumentValueError, check_option
 from dalify.codecs.video import Video
 from dalify.codecs.video_frames import FrameConverter
 
-__all__ = ["FILLED", "check_fill_value", "check_pad_mode", "fill_sequence", "pad_numbers"]
-
 PAD_MODES = ("none", "constant", "edge", "repeat", "reflect_1001", "symmetric", "reflect_101", "reflect")
 FILLED = -1
 """Frame number of a frame that is filled with a constant instead of decoded."""

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FrameTable", "is_shown", "table_of"]
-
 _VP8_SHOWN = 1 << 4
 
 

@@ -12,7 +12,6 @@ from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = ["check_agreement", "check_index"]
 _SIDES = ("true", "false")
 
 

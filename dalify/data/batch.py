@@ -23,24 +23,6 @@ from dalify.data.dtypes import BY_NAME, DALIDataType, from_numpy, is_bfloat16
 from dalify.data.rows import Rows
 from dalify.data.spec import Spec
 
-__all__ = [
-    "ALIGNMENT_BYTES",
-    "Array",
-    "Batch",
-    "Ragged",
-    "array_dtype",
-    "array_of",
-    "block_offsets",
-    "contiguous_strides",
-    "join_samples",
-    "packed",
-    "shared_tensor",
-    "stack_samples",
-    "tensor_of",
-    "tensor_of_bytes",
-    "torch_dtype",
-]
-
 # Samples of different shapes in one block: the block, uint8, an array or a tensor; the offset of each sample in bytes,
 # int64 [N]; and the shapes, int64 [N, ndim]. Offsets and shapes are on the CPU.
 Ragged = tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DecodedCounts"]
-
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class DecodedCounts:

@@ -14,8 +14,6 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data.batch import Batch, torch_dtype
 
-__all__ = ["DeviceSamples"]
-
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 

@@ -17,18 +17,6 @@ if TYPE_CHECKING:
 else:
     ml_dtypes = LazyModule("ml_dtypes", "precision='bf16'")
 
-__all__ = [
-    "BY_NAME",
-    "DALIDataType",
-    "DALIImageType",
-    "DALIInterpType",
-    "PipelineAPIType",
-    "enum_type",
-    "from_numpy",
-    "is_bfloat16",
-    "to_numpy",
-]
-
 
 class _Named(IntEnum):
     """An enumeration whose errors can be caught as DALI's TypeError and as ValueError."""

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from dalify.base.wording import counted
 
-__all__ = ["Blocks", "Entries"]
-
 T_co = TypeVar("T_co", covariant=True)
 
 

@@ -14,8 +14,6 @@ from dalify.base.processors import default_device
 from dalify.data.batch import Array, Batch, array_dtype, array_of, tensor_of
 from dalify.data.dtypes import is_bfloat16
 
-__all__ = ["address_of", "contiguous", "copy_out", "device_tensor", "host_array", "moved", "to_host"]
-
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:
     """Return a NumPy array of the same memory.

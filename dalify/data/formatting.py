@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["format_batch", "format_tensor"]
-
 _INDENT = "    "
 _EDGE = 2  # items shown at each end of an abbreviated list
 _MAX_ELEMENTS = 1000

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["Origin", "joined_origin", "source_info"]
-
 
 class Origin(str):
     """The location of a sample for messages, such as the path of a file.

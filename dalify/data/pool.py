@@ -19,8 +19,6 @@ import numpy as np
 from dalify.base.interrupts import CallAtEnd
 from dalify.base.optional import torch
 
-__all__ = ["BufferPool", "pageable", "pinned"]
-
 _ALIGNMENT_BYTES = 64  # a cache line, and the widest vector registers
 
 

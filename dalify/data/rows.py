@@ -16,8 +16,6 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.base.small_arrays import any_of, zeros
 
-__all__ = ["Rows", "starts_of"]
-
 
 class Rows:
     """N samples ``[n, ...]`` with any n each and equal other extents.

@@ -31,8 +31,6 @@ from dalify.data.batch import array_dtype
 from dalify.data.dtypes import DALIDataType
 from dalify.data.sample_memory import Allocate, StoredSample
 
-__all__ = ["SampleFolder"]
-
 _MAGIC = b"dalify-s"
 _HEADER = Struct("<8sIQI")  # magic, bytes of the description, bytes after the header, their CRC-32
 _NUMBER = Struct("<8sQ")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["BatchInfo", "SampleInfo"]
-
 
 # Named tuples: immutable, and created per sample in half the time of a frozen dataclass.
 class SampleInfo(NamedTuple):

@@ -16,18 +16,6 @@ from dalify.base.errors import ArgumentValueError, option_error_text
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 
-__all__ = [
-    "CACHE_TYPES",
-    "MEGABYTE",
-    "ChunkMemory",
-    "SampleMemory",
-    "SampleStore",
-    "StoredSample",
-    "check_cache_folder",
-    "check_cache_options",
-    "shared_memory_of",
-]
-
 MEGABYTE = 1 << 20
 CACHE_TYPES = ("threshold", "largest")
 # Overhead of an entry besides its array elements: key, dictionary, tuples, and the header of each array.

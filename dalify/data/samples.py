@@ -23,8 +23,6 @@ else:
     # This imports numba, which pipelines without compiled kernels do not need.
     compiled = LazyModule("dalify.base.addresses", "addresses of samples")
 
-__all__ = ["Samples"]
-
 _BYTES = np.dtype(np.uint8)
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -11,8 +11,6 @@ from typing import Any
 from dalify.base.errors import DTypeError, LayoutError
 from dalify.data.dtypes import DALIDataType
 
-__all__ = ["Spec"]
-
 _UNCHANGED: Any = object()
 
 

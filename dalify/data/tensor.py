@@ -21,20 +21,6 @@ from dalify.data.exchange import address_of, copy_out, device_tensor, host_array
 from dalify.data.formatting import format_tensor
 from dalify.data.origin import source_info
 
-__all__ = [
-    "Tensor",
-    "TensorCPU",
-    "TensorGPU",
-    "check_layout",
-    "converted",
-    "layout_of",
-    "memory_of",
-    "on_device",
-    "origin_of",
-    "reinterpreted",
-    "shared_layout",
-]
-
 _Origin = str | Callable[[], str | None] | None
 
 

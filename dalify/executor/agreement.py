@@ -17,8 +17,6 @@ from dalify.base.failure_context import failure_context
 from dalify.base.wording import counted
 from dalify.data import Array
 
-__all__ = ["Agreement", "Kind", "NotDecided", "agreed_samples"]
-
 
 class Kind(NamedTuple):
     """Dtype and shape of a sample.

@@ -13,8 +13,6 @@ import numpy as np
 
 from dalify.data.pool import pageable
 
-__all__ = ["Arena", "Arenas", "NewMemory"]
-
 _FIRST_BYTES = 1 << 20
 _ALIGNMENT_BYTES = 64
 _LOANS_BETWEEN_CHECKS = 256

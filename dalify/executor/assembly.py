@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 else:
     process_assembly = LazyModule("dalify.executor.process_assembly", "creating worker processes")
 
-__all__ = ["assemble", "shard_of"]
-
 
 def assemble(
     graph: Graph, seeds: Mapping[int, tuple[int, int]], setup: EngineSetup, device_node: Node | None

@@ -18,8 +18,6 @@ from dalify.data import Batch
 from dalify.executor.iteration import BadRecord, Iteration
 from dalify.executor.plan import Plan
 
-__all__ = ["RemoteStages", "Reply", "Request"]
-
 
 class RemoteStages(Protocol):
     """The stages that other processes compute."""

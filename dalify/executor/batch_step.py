@@ -12,8 +12,6 @@ from dalify.executor.kernel_step import KernelStep
 from dalify.executor.step_call import StepCall
 from dalify.executor.steps import note_sample
 
-__all__ = ["BatchStep", "ChunkStep"]
-
 
 class BatchStep(KernelStep):
     """Calls a kernel with a whole batch, because its samples depend on each other or on user code."""

@@ -23,8 +23,6 @@ from dalify.graph.packing import branches_of
 from dalify.sources.permutation import mixed_key
 from dalify.sources.worker_process import seed_generators
 
-__all__ = ["BatchWorker", "WorkerSetup"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSetup:

@@ -24,8 +24,6 @@ from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import selected_samples, uploaded
 from dalify.registry import Role
 
-__all__ = ["MergeStep", "SplitStep", "taking"]
-
 
 class SplitStep(Step):
     """Selects the samples of one branch."""

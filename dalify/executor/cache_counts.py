@@ -6,8 +6,6 @@ import threading
 
 from dalify.base.wording import counted
 
-__all__ = ["CacheCounts"]
-
 
 class CacheCounts:
     """The numbers of samples that came from a cache and that were computed; thread-safe."""

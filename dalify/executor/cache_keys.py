@@ -25,8 +25,6 @@ from dalify.graph import Branch, Edge, Graph, Node, rule_arguments
 from dalify.registry import Reader
 from dalify.registry.custom import CustomOperator
 
-__all__ = ["digest_of"]
-
 # Arguments that do not change results.
 _WITHOUT_EFFECT = frozenset({"on_error"})
 # Packages whose versions may change pixels.

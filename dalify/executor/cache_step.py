@@ -24,8 +24,6 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.steps import Step, run_steps, walk
 from dalify.graph import Branch, Node, rule_arguments, upstream
 
-__all__ = ["CacheStep", "SerialStep", "UncachedStep"]
-
 _Key = tuple[str, str]  # digest of a sample, and state of its source
 
 

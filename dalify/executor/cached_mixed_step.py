@@ -18,8 +18,6 @@ from dalify.executor.reader_step import ReaderStep
 from dalify.executor.step_call import StepCall
 from dalify.graph import Node, rule_arguments
 
-__all__ = ["CachedMixedStep"]
-
 
 class CachedMixedStep(MixedStep):
     """Calls the kernel with the part of the cache for its samples.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-__all__ = ["batches_for_threads", "chunk_bounds", "is_brief", "typical_seconds"]
-
 # Longer chunks need more scratch memory, and run slower with several threads. 64 photographs take 50 to 70 ms.
 _MAX_CHUNK_SECONDS = 72e-3
 # Time of a step per chunk in Python code and in waiting for the GIL, independent of the length of the chunk. Acquiring

@@ -33,17 +33,6 @@ from dalify.executor.steps import Step
 from dalify.graph import Node
 from dalify.registry import Kernel, KernelOperator
 
-__all__ = [
-    "CompiledBatchStep",
-    "CompiledElementwiseStep",
-    "CompiledRaggedStep",
-    "CompiledSelectionStep",
-    "CompiledStep",
-    "DeviceSamplesStep",
-    "MixedStep",
-    "ParseStep",
-]
-
 
 class DeviceSamplesStep(SamplesStep):
     """Calls a GPU kernel once for all samples of a chunk, with `DeviceSamples` instead of tensors."""

@@ -37,18 +37,6 @@ from dalify.graph import Node
 from dalify.kernels.arrays.upload_torch import uploaded_bytes
 from dalify.registry import Role
 
-__all__ = [
-    "PendingCopies",
-    "TransferStep",
-    "device_stream",
-    "find_device",
-    "has_page_locked_memory",
-    "is_page_locked",
-    "share_fed",
-    "synchronize_consumer",
-    "uploaded_batch",
-]
-
 
 def find_device(device_id: int | None, node: Node) -> str:
     """Return the torch device for ``device="gpu"``.

@@ -29,8 +29,6 @@ else:
     joined = LazyModule("dalify.kernels.arrays.joined", "repeating vectors")
     compiled = LazyModule("dalify.kernels.arrays.shapes", "shapes of samples")
 
-__all__ = ["ElementwiseStep"]
-
 # Gaps between samples are also computed. If they are larger than the samples, separate calls are faster, unless gaps
 # only align small samples.
 _MAX_SPAN = 2

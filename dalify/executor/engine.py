@@ -65,8 +65,6 @@ from dalify.executor.stage_runner import StageRunner
 from dalify.executor.stage_state import StageState
 from dalify.graph import Node
 
-__all__ = ["Engine"]
-
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _program_ends = False
 

@@ -44,8 +44,6 @@ else:
     # Imported at first use, because the modules for worker processes take long to import.
     parallel = LazyModule("dalify.sources.parallel", "sources in worker processes")
 
-__all__ = ["ExternalFeed", "Feeds", "ReaderFeed", "common_size"]
-
 _SOURCE_OPTIONS = ("num_outputs", "cycle", "batch", "batch_info")
 
 

@@ -19,8 +19,6 @@ from dalify.executor.arena import Arena, NewMemory
 from dalify.executor.origins import joined_origins
 from dalify.graph import Branch, Node
 
-__all__ = ["Collector", "Frame"]
-
 
 class Collector:
     """Collects one output of a segment from the chunks of a batch.

@@ -23,8 +23,6 @@ from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
 from dalify.sources.convert import to_batch
 
-__all__ = ["BadRecord", "Iteration"]
-
 _NodeT = TypeVar("_NodeT")
 _OtherT = TypeVar("_OtherT")
 

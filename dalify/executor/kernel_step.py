@@ -27,8 +27,6 @@ from dalify.executor.values import Argument
 from dalify.graph import Edge, Node, rule_arguments
 from dalify.registry import RANDOM_STATE, Form, Kernel, KernelOperator, OperatorFunction
 
-__all__ = ["MAX_DIMENSIONS", "KernelStep", "with_layout"]
-
 if TYPE_CHECKING:
     from dalify.kernels.random import philox
     from dalify.kernels.random.philox import SampleDraws

@@ -13,8 +13,6 @@ from dalify.executor.plan import Plan
 from dalify.executor.steps import Step, walk
 from dalify.graph import Node
 
-__all__ = ["Meter"]
-
 _KEPT_BATCHES = 16
 _KEYS = ("real_memory_size", "max_real_memory_size", "reserved_memory_size", "max_reserved_memory_size")
 

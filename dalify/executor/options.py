@@ -28,17 +28,6 @@ from dalify.data.dtypes import DALIDataType
 if TYPE_CHECKING:
     from dalify.executor.remote import BatchService
 
-__all__ = [
-    "OPTIONS_TEXT",
-    "OPTION_NAMES",
-    "PRECISIONS",
-    "EngineSetup",
-    "OperatorConcurrency",
-    "PipelineOptions",
-    "StreamPolicy",
-    "options_from_json",
-]
-
 _START_METHODS = ("fork", "spawn", "forkserver")
 # Dtype of output images; None for no conversion.
 PRECISIONS = {"fp32": None, "fp16": DALIDataType.FLOAT16, "bf16": DALIDataType.BFLOAT16}

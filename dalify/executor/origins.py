@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from dalify.data import Batch
 
-__all__ = ["Origins", "joined_origins", "origins_of"]
-
 
 class Origins(Sequence[str | None]):
     """The origins of entries of a reader.

@@ -8,8 +8,6 @@ from dalify.base.optional import LazyModule, fsspec, require
 from dalify.executor.steps import cause, located
 from dalify.graph import Node, rule_arguments
 
-__all__ = ["check_packages", "check_remote_package"]
-
 
 def check_packages(nodes: Iterable[Node]) -> None:
     """Import the optional packages that operators need.

@@ -33,8 +33,6 @@ from dalify.graph import Branch, Edge, Graph, Node, upstream, upstream_readers
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import RANDOM_STATE, FedSource, KernelOperator, Reader, Role
 
-__all__ = ["Plan", "Stage", "make_plan"]
-
 StageKind = Literal["segment", "batch", "device"]
 
 

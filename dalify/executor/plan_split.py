@@ -17,8 +17,6 @@ from dalify.executor.steps import walk
 from dalify.graph import Branch
 from dalify.registry import Role
 
-__all__ = ["SplitPlan", "split_plan"]
-
 
 class SplitPlan(NamedTuple):
     """A plan in two parts with common slots.

@@ -23,8 +23,6 @@ from dalify.graph import Node
 from dalify.sources.reader_processes import ReaderProcesses
 from dalify.sources.worker_pool import WorkerPool
 
-__all__ = ["check_parts", "read_by_processes", "remote_stages", "source_workers"]
-
 
 def source_workers(node: Node, options: PipelineOptions) -> WorkerPool:
     """Return the worker processes of the parallel sources of a pipeline, before they start.

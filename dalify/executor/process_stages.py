@@ -29,8 +29,6 @@ from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Calls, Failure, RunnerFactory, Task, error_of, failure_of, trace_of
 
-__all__ = ["ProcessStages"]
-
 # Each needs a file descriptor and address space. With more batches in progress, finished ones are copied.
 _MAX_SLOTS = 64
 

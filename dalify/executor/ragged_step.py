@@ -25,8 +25,6 @@ from dalify.executor.step_call import StepCall
 from dalify.graph import Node
 from dalify.registry.groups import find_runs
 
-__all__ = ["RaggedStep", "RowShapes"]
-
 _CACHE_LIMIT = 4096
 
 # The shapes of samples: their starts (see `Rows`) and the extents of a row; None and the shape if all are equal.

@@ -20,8 +20,6 @@ from dalify.base.threads import start_thread
 if TYPE_CHECKING:
     from dalify.sources.reader_processes import ReaderProcesses
 
-__all__ = ["ReadAhead"]
-
 # Responses of remote storage take tens of milliseconds; with files of 100 kB, this number saturates a fast network.
 _THREADS = 32
 # Batches that a reset has dropped are not requested; their samples are deleted after this number of batches.

@@ -25,8 +25,6 @@ from dalify.executor.values import Argument, constant_array
 from dalify.graph import Node, rule_arguments
 from dalify.registry import Reader
 
-__all__ = ["ReaderStep"]
-
 _SMALL_BYTES = 1024
 # Maximum number of samples that are read to find one whose dtype a blank sample can have.
 _MAX_OTHERS = 20

@@ -33,8 +33,6 @@ from dalify.executor.steps import Failure, is_decoder, walk
 from dalify.graph import Node, upstream
 from dalify.registry import Reader
 
-__all__ = ["BadSample", "Recovery", "valid_samples"]
-
 # If this many consecutive samples are bad, the dataset is damaged, and replacements do not help.
 _MAX_ATTEMPTS = 20
 # Minimum number of samples for the error rate of a pipeline without readers.

@@ -19,9 +19,6 @@ from dalify.graph import Graph
 from dalify.graph.packing import branches_of, pack
 from dalify.sources.pickling import CallbackPickler
 
-__all__ = ["MAX_DEATHS", "MAX_TIMEOUTS", "BatchService", "Order", "RemoteParts", "Replies", "pickled_setup"]
-
-
 # A batch fails after this number of deaths of workers, or after exceeding the time limit this number of times.
 MAX_DEATHS = 5
 MAX_TIMEOUTS = 2

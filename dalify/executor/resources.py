@@ -9,8 +9,6 @@ from dalify.base.threads import ThreadPool
 from dalify.data import BufferPool
 from dalify.executor.arena import Arenas
 
-__all__ = ["Resources"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:

@@ -14,8 +14,6 @@ from dalify.graph import Graph, Node
 from dalify.graph.packing import PackedGraph, pack, unpack
 from dalify.sources.sampler import Sampler
 
-__all__ = ["PlannedGraph", "RunnableGraph"]
-
 
 class PlannedGraph(NamedTuple):
     """The plan of a graph with its readers and the handling of bad samples.

@@ -25,8 +25,6 @@ from dalify.graph import Node, Role
 from dalify.kernels.random.scalar_draws import ScalarDraw
 from dalify.registry import RANDOM_STATE
 
-__all__ = ["SamplesStep"]
-
 _CACHE_LIMIT = 4096
 
 

@@ -10,8 +10,6 @@ from dalify.executor.samples_step import SamplesStep
 from dalify.executor.steps import Step, run_steps
 from dalify.kernels.random.scalar_draws import ScalarDraw, ScalarDraws
 
-__all__ = ["ScalarDrawsStep", "with_joined_draws"]
-
 
 class ScalarDrawsStep(Step):
     """Draws the numbers of several steps in one call, which takes less time than a call for each.

@@ -16,8 +16,6 @@ from dalify.executor.step_call import StepCall
 from dalify.graph import Node
 from dalify.registry import SelectionKernel
 
-__all__ = ["SelectionStep"]
-
 if TYPE_CHECKING:
     from dalify.kernels.arrays import strided
 else:

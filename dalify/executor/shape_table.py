@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from dalify.base.optional import LazyModule
 from dalify.data.batch import ALIGNMENT_BYTES
 
-__all__ = ["ShapeTable"]
-
 if TYPE_CHECKING:
     from dalify.kernels.arrays import shapes as compiled
 else:

@@ -17,8 +17,6 @@ from dalify.base.recent import Recent
 from dalify.data import Batch, Spec
 from dalify.executor.shape_table import ShapeTable
 
-__all__ = ["ShapeTrace", "TracedShapes", "trace_shapes"]
-
 if TYPE_CHECKING:
     from dalify.kernels.arrays import shapes as compiled
 else:

@@ -23,15 +23,6 @@ from dalify.executor.batch_source import Reply, Request
 from dalify.executor.origins import Origins
 from dalify.sources.shared_memory import REGION_BYTES, Slot, aligned
 
-__all__ = [
-    "OriginsOf",
-    "SlotMemory",
-    "read_reply",
-    "read_request",
-    "write_reply",
-    "write_request",
-]
-
 _HEADER_BYTES = 1 << 24
 # A `Slot()` without chunks has two regions, one for each direction.
 _WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES

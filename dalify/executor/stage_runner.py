@@ -22,8 +22,6 @@ from dalify.executor.resources import Resources
 from dalify.executor.stage_state import StageState
 from dalify.executor.steps import device_error, run_steps
 
-__all__ = ["StageRunner"]
-
 
 def _context_with(*settings: AbstractContextManager[None]) -> Context:
     """Return the context of a new thread with settings that are context variables.

@@ -11,8 +11,6 @@ from dalify.executor.scalar_draws_step import with_joined_draws
 from dalify.executor.staging import StagingStep
 from dalify.executor.steps import walk
 
-__all__ = ["StageState"]
-
 
 class StageState:
     """A stage with its measured times and waiting iterations.

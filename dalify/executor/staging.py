@@ -22,8 +22,6 @@ from dalify.executor.frame import Frame
 from dalify.executor.plan import Plan, Stage
 from dalify.executor.steps import Step
 
-__all__ = ["StagingStep", "with_staging"]
-
 _PART_BYTES = 1 << 20  # copying this size takes longer than starting a task in another thread
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from dalify.data import Batch
 from dalify.executor.frame import Frame
 
-__all__ = ["StepCall"]
-
 if TYPE_CHECKING:
     from dalify.kernels.random.philox import SampleDraws
 

@@ -23,8 +23,6 @@ from dalify.executor.view_step import ViewStep
 from dalify.kernels.dispatch import reason_against
 from dalify.registry import Form, Kernel, KernelOperator
 
-__all__ = ["step_class"]
-
 _VARIABLE = "DALIFY_EMULATED_KERNELS"
 
 _ON_ANY_DEVICE: dict[Form, type[KernelStep]] = {

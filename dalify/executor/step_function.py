@@ -8,8 +8,6 @@ from typing import Any
 from dalify.registry import OperatorFunction
 from dalify.registry.parameter_group import field_names
 
-__all__ = ["StepFunction"]
-
 # Name, class, fields, and positions and names of the fields that are graph values.
 _Group = tuple[str, Any, tuple[str, ...], list[tuple[int, str]]]
 

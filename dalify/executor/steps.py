@@ -26,22 +26,6 @@ from dalify.executor.frame import Frame
 from dalify.graph import Node
 from dalify.registry import KernelOperator, OperatorFunction, Reader, Source
 
-__all__ = [
-    "Failure",
-    "LiteralStep",
-    "Step",
-    "cause",
-    "described",
-    "device_error",
-    "is_decoder",
-    "is_foreign",
-    "located",
-    "note_sample",
-    "run_steps",
-    "walk",
-    "with_substitutes",
-]
-
 
 class Step(ABC):
     """One node of a plan, ready to run.

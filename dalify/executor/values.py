@@ -13,8 +13,6 @@ from dalify.data import Batch, DALIDataType
 from dalify.executor.frame import Frame
 from dalify.registry import Parameter
 
-__all__ = ["Argument", "argument_array", "constant_array", "element_dtype"]
-
 _KEPT_COUNTS = 64  # number of group sizes whose repeated constants are cached
 
 _ELEMENTS: dict[type, np.dtype[Any]] = {

@@ -19,8 +19,6 @@ from dalify.executor.step_call import StepCall
 from dalify.executor.values import element_dtype
 from dalify.graph import Node
 
-__all__ = ["ViewStep"]
-
 _CACHE_LIMIT = 4096
 
 

@@ -16,18 +16,6 @@ from dalify.frontend.stores import BranchStores, active
 from dalify.frontend.values import Unusable
 from dalify.graph import DataNode
 
-__all__ = [
-    "check_condition",
-    "check_in_place",
-    "check_item",
-    "check_mutation",
-    "is_mutation",
-    "needs_values",
-    "reject",
-    "reject_builtin",
-    "reject_jump",
-]
-
 _MUTABLE = (list, dict, set, deque, bytearray, np.ndarray)
 _MUTATING_TEXT = """
     append appendleft add clear difference_update discard extend extendleft fill insert intersection_update itemset

@@ -29,8 +29,6 @@ from dalify.frontend.stores import BranchStores, merge_stores, traced
 from dalify.frontend.values import ABSENT, RESULT_NAME, Merger, Unusable, copied, never_assigned
 from dalify.graph import Branch, DataNode, current_branch
 
-__all__ = ["Conditional", "Guard", "Variable", "trace_both"]
-
 # Name, and the lines where the body and the `else` part assign it; None for a part that does not assign it.
 Variable = tuple[str, SourceLine | None, SourceLine | None]
 

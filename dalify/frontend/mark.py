@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-__all__ = ["MARK", "do_not_convert"]
-
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 MARK = "__dalify_do_not_convert__"

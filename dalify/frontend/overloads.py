@@ -32,8 +32,6 @@ from dalify.frontend.stores import active, note
 from dalify.frontend.values import NO_RESULT, Unusable, read
 from dalify.graph import DataNode, logical_not
 
-__all__ = ["Overloads"]
-
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt,
     "LtE": operator.le,

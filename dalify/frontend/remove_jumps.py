@@ -17,8 +17,6 @@ from typing import Any
 
 from dalify.frontend.syntax import gast, name, overload, own_nodes, statement
 
-__all__ = ["RESULT", "remove_jumps"]
-
 RESULT = "_dalify_result"
 # Branches that return on some of their paths need a copy of the following statements per path. If more copies are
 # necessary, the function is not changed, and early returns under a condition on a graph value are errors.

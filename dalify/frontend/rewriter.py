@@ -29,8 +29,6 @@ from dalify.frontend.source import Definition, find_definition
 from dalify.frontend.syntax import OVERLOADS, gast, literal, statement
 from dalify.frontend.transform import OPERAND, transformed
 
-__all__ = ["is_foreign_code", "is_rewritable", "rewrite"]
-
 _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 _PACKAGE_FOLDER = str(Path(__file__).resolve().parent.parent) + os.sep

@@ -14,8 +14,6 @@ from typing import Any
 from dalify.base.recent import Recent
 from dalify.frontend.syntax import gast
 
-__all__ = ["Definition", "find_definition"]
-
 _SCOPES = (gast.FunctionDef, gast.Lambda)
 # Parsed files, with their lines. A pipeline uses few; the cache is small so that notebooks do not accumulate trees.
 _parsed: Recent[tuple[list[str], dict[int, list[Definition]]]] = Recent(32)

@@ -16,8 +16,6 @@ from dalify.base.source_line import SourceLine
 from dalify.frontend.values import ABSENT, Merger, Unusable, copied
 from dalify.graph import Branch, entered
 
-__all__ = ["BranchStores", "active", "merge_stores", "note", "traced"]
-
 
 class _Store:
     """One attribute or item: its value before and after the branch."""

@@ -9,10 +9,6 @@ import gast as _gast  # pyright: ignore[reportMissingTypeStubs]
 
 from dalify.base.narrow import is_list
 
-__all__ = [
-    "OVERLOADS", "bound_names", "gast", "literal", "located", "name", "overload", "own_nodes", "statement", "statements"
-]  # fmt: skip
-
 OVERLOADS = "dalify__"
 """The name of the `Overloads` object in rewritten code."""
 

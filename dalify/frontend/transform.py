@@ -23,8 +23,6 @@ from dalify.frontend.syntax import (
     statements,
 )
 
-__all__ = ["OPERAND", "transformed"]
-
 # Name of the functions for lazy operands of expressions; tracebacks show the name of the user's function instead.
 OPERAND = "_dalify_operand"
 _HOLD_STATEMENTS = (gast.stmt, gast.ExceptHandler, gast.match_case)

@@ -19,9 +19,6 @@ from dalify.base.narrow import is_array, is_dictionary, is_list, is_tuple
 from dalify.base.source_line import SourceLine
 from dalify.graph import DataNode, Expression, constant, merge
 
-__all__ = ["ABSENT", "NO_RESULT", "RESULT_NAME", "Merger", "Unusable", "copied", "never_assigned", "read"]
-
-
 # The lines where a value was assigned in the true and in the false branch; None if unknown.
 _Lines = tuple[SourceLine | None, SourceLine | None]
 

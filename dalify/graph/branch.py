@@ -12,9 +12,6 @@ from contextvars import ContextVar
 
 from dalify.graph.node import Branch
 
-__all__ = ["current_branch", "entered", "is_within"]
-
-
 _CURRENT: ContextVar[Branch | None] = ContextVar("dalify_branch", default=None)
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from dalify.base.errors import GraphError, IntegerRangeError
 from dalify.data.dtypes import DALIDataType, enum_type, from_numpy
 
-__all__ = ["constant_array"]
-
 
 def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[Any, Any]:
     """Convert a number, a nested list of numbers or an array to a C-contiguous array.

@@ -25,19 +25,6 @@ from dalify.graph.trace import (
 )
 from dalify.registry import Operator, Role, catalog
 
-__all__ = [
-    "DataNode",
-    "apply",
-    "arithmetic",
-    "call",
-    "choose",
-    "constant",
-    "logical_not",
-    "merge",
-    "split",
-    "transfer",
-]
-
 
 class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
     """One output of an operator in a pipeline's graph.

@@ -17,8 +17,6 @@ from dalify.graph.branch import is_within
 from dalify.graph.graph import Graph
 from dalify.graph.node import Branch, Edge, Node
 
-__all__ = ["to_dot", "to_svg"]
-
 _COLORS = {"cpu": "#dbe9f6", "mixed": "#fde7c8", "gpu": "#d9f0d3", "output": "#eeeeee"}
 _CHARACTER_PIXELS, _LINE_PIXELS, _PADDING, _COLUMN_GAP, _LAYER_GAP = 7.3, 16, 8, 24, 44
 _LONGEST_CONSTANTS = 42  # characters; the drawing shows the source line for the rest

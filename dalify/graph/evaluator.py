@@ -14,8 +14,6 @@ from typing import Any
 from dalify.graph.node import Edge, Node
 from dalify.registry import Operator
 
-__all__ = ["Compute", "Evaluator", "Immediate", "Tracing", "current_evaluator", "evaluating", "recording"]
-
 Compute = Callable[[Operator, Sequence[Any], Mapping[str, Any]], Any]
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from dalify.graph.node import Edge
 
-__all__ = ["ArithmeticMixin", "Expression", "NewAxis", "TracedValue", "new_axis"]
-
 _T = TypeVar("_T")
 
 

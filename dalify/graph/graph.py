@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from dalify.graph.node import Branch, Edge, Node
 from dalify.registry import Reader
 
-__all__ = ["Graph", "branch_mapping", "node_seeds", "rewrite", "unique", "upstream", "upstream_readers"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:

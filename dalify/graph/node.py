@@ -11,8 +11,6 @@ from dalify.base.errors import DalifyError
 from dalify.base.source_line import SourceLine
 from dalify.registry import Operator, Role, Structural, catalog
 
-__all__ = ["DEVICES", "Branch", "Edge", "Facts", "JoinedCall", "Node", "fresh_numbers", "new_edge", "new_node"]
-
 DEVICES = ("cpu", "gpu", "mixed")
 """The devices of nodes; ``mixed``: CPU inputs, GPU outputs."""
 _SELECTING_INPUTS = {Role.SPLIT: 1, Role.MERGE: 0, Role.JOIN: 0}

@@ -14,8 +14,6 @@ from dalify.base.source_line import SourceLine
 from dalify.graph.graph import Graph
 from dalify.graph.node import Branch, Edge, Node
 
-__all__ = ["PackedEdge", "PackedGraph", "PackedNode", "branches_of", "pack", "unpack"]
-
 
 class PackedEdge(NamedTuple):
     """An edge: number of a node in the list, and of its output."""

@@ -23,8 +23,6 @@ from dalify.graph.node import DEVICES, Branch, Edge, Node, fresh_numbers, new_no
 from dalify.graph.packing import PackedEdge, PackedNode, pack
 from dalify.registry import FedSource, Operator, Structural, catalog
 
-__all__ = ["FORMAT", "dumps", "from_json", "loads", "to_json"]
-
 FORMAT = "dalify graph 1"
 _ELEMENTS = re.compile(r"[<>=|]?[biuf][1248]")  # allowed array types
 # Arguments of fed operators that say how a callback is called.

@@ -10,8 +10,6 @@ from dalify.data.spec import Spec
 from dalify.graph.node import Edge, Node
 from dalify.registry import VARIES, VARIES_BY_FRAME, Parameter
 
-__all__ = ["edge_spec", "node_specs", "rule_arguments"]
-
 _known: weakref.WeakKeyDictionary[Node, tuple[Spec, ...]] = weakref.WeakKeyDictionary()
 
 

@@ -10,8 +10,6 @@ from dalify.base.errors import ArgumentTypeError
 from dalify.base.narrow import is_list_or_tuple, is_tuple
 from dalify.graph.expression import Expression, NewAxis
 
-__all__ = ["index_entries"]
-
 
 def index_entries(index: Any, kind: type, wanted: str) -> tuple[tuple[tuple[Any, ...], ...], list[Any]]:
     """Return an index as an argument of ``tensor_subscript``, and the graph values in it, its additional inputs.

@@ -36,18 +36,6 @@ from dalify.graph.node import DEVICES, Branch, Edge, JoinedCall, Node, new_edge,
 from dalify.registry import RANDOM_STATE, SEED, Operator, Reader, Role
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
-__all__ = [
-    "called_as",
-    "constant_edge",
-    "followed_branch",
-    "is_promotable",
-    "make_node",
-    "on_one_device",
-    "sort_positional",
-    "transferred_edge",
-]
-
-
 # Argument of operators without inputs whose results depend on the size of the batch. In a branch it gets the condition,
 # of which only the samples of the branch remain.
 _SCOPE = "_scope"

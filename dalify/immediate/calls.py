@@ -36,18 +36,6 @@ else:
     # Imported at first use: it imports the executor.
     prepared = LazyModule("dalify.immediate.prepared", "computing immediately")
 
-__all__ = [
-    "BoundCall",
-    "adapt_error",
-    "bind_call",
-    "cache_key",
-    "call_operator",
-    "compute_now",
-    "compute_outputs",
-    "kind_key",
-    "make_eager",
-]
-
 _CACHE_LIMIT = 1024
 _LARGEST_KEY_BYTES = 4096
 _cache: Recent[prepared.Prepared] = Recent(_CACHE_LIMIT)

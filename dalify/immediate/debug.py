@@ -23,8 +23,6 @@ from dalify.graph import Branch, Edge, Evaluator, Node, current_branch, is_withi
 from dalify.immediate.prepared import Prepared, fed_node
 from dalify.registry import Role, Source
 
-__all__ = ["Interpreter", "OtherBatchSize"]
-
 _Source = Callable[[Node, str], "list[Batch]"]
 
 

@@ -16,8 +16,6 @@ from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.base.narrow import is_integer
 
-__all__ = ["GENERATOR", "STREAM", "Generator", "get_state", "seed", "set_state"]
-
 STREAM = zlib.crc32(b"eager")  # no operator of a pipeline has this stream
 
 _KEYS = ("seed", "calls", "forks")

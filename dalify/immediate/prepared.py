@@ -29,8 +29,6 @@ from dalify.graph import DataNode, Edge, Graph, Node, entered, make_node, node_s
 from dalify.passes import Report, place
 from dalify.registry import Operator, catalog
 
-__all__ = ["Prepared", "fed_node", "node_of_kinds", "placeholders", "rewired", "without_aliasing"]
-
 _POOL_BYTES = 256 << 20
 _SECONDS_OF_A_PART = 0.001  # submitting a part to another thread takes a tenth of that
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)

@@ -31,8 +31,6 @@ from dalify.graph.constants import constant_array
 from dalify.registry import Role
 from dalify.sources.convert import to_array, to_batch, writable
 
-__all__ = ["Deferred", "Kind", "Source", "Value", "batch", "is_batch", "is_value", "tensor", "to_user_data", "value_of"]
-
 Kind = Literal["numpy", "torch", "tensor", "batch"]
 
 TensorList = TensorListCPU | TensorListGPU

@@ -16,8 +16,6 @@ from typing import Any, TypeVar, cast
 from dalify.base.optional import LazyModule, require, torch
 from dalify.data.device_samples import DeviceSamples
 
-__all__ = ["UnsupportedError", "prefer_triton", "reason_against"]
-
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
 _VARIABLE = "DALIFY_TRITON"

@@ -22,8 +22,6 @@ from dalify.mediapipe.nodes import (
     volumes,
 )
 
-__all__ = ["OPERATORS", "operator_add"]
-
 _MODULES = (arithmetic, colors, decoders, detection, images, indexing, readers, ssd, user, values, video, volumes)
 
 OPERATORS: dict[str, type[Operation]] = {

@@ -12,8 +12,6 @@ from typing import Any
 from dalify.base.errors import ArgumentValueError
 from dalify.plugin.pytorch import SsdDataLoader
 
-__all__ = ["HabanaDataLoader", "falls_back"]
-
 _log = logging.getLogger("dalify.dataloader")
 _VARIABLE = "DATALOADER_FALLBACK_EN"
 _TRUE = ("1", "true", "t", "yes", "y", "on")

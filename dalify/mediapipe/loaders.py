@@ -23,15 +23,6 @@ from dalify.mediapipe.mediapipe import MediaPipe
 from dalify.mediapipe.operators.reader_nodes.reader_nodes import media_ext_reader_op_impl
 from dalify.mediapipe.plugins.iterator_pytorch import HPUResnetPytorchIterator
 
-__all__ = [
-    "DataLoaderType",
-    "ImagePipe",
-    "MediaApiDataLoader",
-    "SamplerReader",
-    "build_data_loader",
-    "choose_data_loader",
-]
-
 _log = logging.getLogger("dalify.dataloader")
 _TRAINING = ["RandomResizedCrop", "RandomHorizontalFlip", "ToTensor", "Normalize"]
 _EVALUATION = ["Resize", "CenterCrop", "ToTensor", "Normalize"]

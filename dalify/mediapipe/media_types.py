@@ -8,19 +8,6 @@ from __future__ import annotations
 from dalify.base.errors import check_option
 from dalify.data import DALIDataType, from_numpy
 
-__all__ = [
-    "MetadataOps",
-    "clipSampler",
-    "decoderStage",
-    "dtype",
-    "ftype",
-    "imgtype",
-    "layout",
-    "randomCropType",
-    "readerOutType",
-    "to_dalify_type",
-]
-
 
 class dtype:  # noqa: N801 -- the name that programs import
     """Data types, as NumPy's names. ``NDT`` stands for a list of files."""

@@ -25,8 +25,6 @@ from dalify.mediapipe.node import BatchReader, Lowering, Node, seed_of
 from dalify.mediapipe.tensors import DeviceTensor
 from dalify.pipeline import Pipeline
 
-__all__ = ["MediaPipe"]
-
 _log = logging.getLogger("dalify.mediapipe")
 _ON_ERROR = ("raise", "replace")  # readers return whole batches, so a single sample cannot be replaced by another file
 _ACCELERATED = ("mixed", "legacy", "hpu", "gaudi", "gaudi2", "gaudi3", "gpu", "cuda", "auto")

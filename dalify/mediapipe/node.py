@@ -29,18 +29,6 @@ from dalify.data import DALIDataType
 from dalify.graph import DataNode, Edge, Graph, new_node
 from dalify.registry import NO_DEFAULT, Operator
 
-__all__ = [
-    "BatchReader",
-    "Lowering",
-    "Node",
-    "Operation",
-    "Value",
-    "checked_integers",
-    "extents",
-    "operator",
-    "seed_of",
-]
-
 _COMMON = ("device", "name")
 
 

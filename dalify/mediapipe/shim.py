@@ -16,8 +16,6 @@ from types import ModuleType
 
 from dalify.base.errors import PipelineStateError
 
-__all__ = ["install", "uninstall"]
-
 _ROOTS = {
     "habana_frameworks.mediapipe": "dalify.mediapipe",
     "habana_dataloader": "dalify.mediapipe.habana_dataloader",

@@ -16,8 +16,6 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, ReaderError
 from dalify.registry import Parameters
 
-__all__ = ["IndexedReader", "Indices", "SliceOptions", "SlicedOrder"]
-
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data import TensorListCPU, TensorListGPU
 
-__all__ = ["DeviceTensor"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from dalify.codecs.decode_batch import decoder_rule
 from dalify.data import Batch, DALIDataType, DALIImageType, DALIInterpType
+from dalify.kernels.images.crop_mirror_normalize import PIXELS
 from dalify.kernels.images.resample_filters import pixels_read
-from dalify.kernels.images.resample_planes import PIXELS
 from dalify.kernels.random.philox import SampleDraws
 from dalify.parameter_groups.decoding import DecodeOptions, HardwareDecoder, attach_decoding, decode_parts
 from dalify.parameter_groups.normalization import Normalization

@@ -7,8 +7,6 @@ from typing import Any
 
 from dalify.registry import Parameters, PerSampleOrFrame
 
-__all__ = ["Colors"]
-
 
 @dataclass(slots=True)
 class Colors(Parameters):

@@ -21,8 +21,6 @@ from dalify.kernels.images.crop_geometry import (
 )
 from dalify.registry import AnySamples, Parameters, PerSample, Shaping, Spec
 
-__all__ = ["CropWindow", "OutOfBounds"]
-
 
 @dataclass(slots=True)
 class CropWindow(Parameters):

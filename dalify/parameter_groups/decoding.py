@@ -20,16 +20,6 @@ from dalify.data.sample_memory import ChunkMemory
 from dalify.kernels.arrays.windows_torch import transpose_samples_torch
 from dalify.registry import KernelOperator, Parameters
 
-__all__ = [
-    "DecodeOptions",
-    "HardwareDecoder",
-    "attach_decoding",
-    "decode",
-    "decode_needed",
-    "decode_parts",
-    "decode_windows",
-]
-
 _CHANNELS = 3
 
 

@@ -16,8 +16,6 @@ from dalify.kernels.images.displacement_warp import (
 )
 from dalify.registry import Parameters, PerSample, Spec
 
-__all__ = ["Displacement"]
-
 
 @dataclass(slots=True)
 class Displacement(Parameters):

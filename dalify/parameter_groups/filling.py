@@ -12,8 +12,6 @@ from dalify.kernels.arrays.filling import fill_samples
 from dalify.kernels.random.random_shapes import requested_shape
 from dalify.registry import VARIES, KernelOperator, Parameters, Shaping, Spec
 
-__all__ = ["NewShape", "attach_filling"]
-
 
 @dataclass(slots=True)
 class NewShape(Parameters):

@@ -10,8 +10,6 @@ from dalify.kernels.images.image_planes import filter_layout
 from dalify.kernels.images.morphology import min_max_filter_samples, min_max_filter_samples_torch, morphology_spec
 from dalify.registry import AnySamples, Parameters, PerSampleOrFrame, Spec
 
-__all__ = ["Mask"]
-
 
 @dataclass(slots=True)
 class Mask(Parameters):

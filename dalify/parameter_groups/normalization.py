@@ -15,8 +15,6 @@ from dalify.data import DALIDataType
 from dalify.kernels.arrays.axes import chosen_axes
 from dalify.registry import VARIES, Parameters, PerSample, Spec, Vectors, argument_names
 
-__all__ = ["AFTER_RESIZE", "Normalization", "Standardization", "can_follow_resize", "check_channel_values"]
-
 
 @dataclass(slots=True)
 class Normalization(Parameters):

@@ -10,8 +10,6 @@ import numpy as np
 from dalify.kernels.images.random_crop_window import check_random_crop, draws_per_sample, random_crop_windows
 from dalify.registry import Parameters
 
-__all__ = ["RandomCrop"]
-
 
 @dataclass(slots=True)
 class RandomCrop(Parameters):

@@ -14,8 +14,6 @@ from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.reduce import reduced_dtype
 from dalify.registry import KernelOperator, Parameters, Spec
 
-__all__ = ["ReducedAxes", "attach_deviation", "attach_reduction"]
-
 
 @dataclass(slots=True)
 class ReducedAxes(Parameters):

@@ -22,8 +22,6 @@ from dalify.kernels.images.resize_geometry import (
 from dalify.parameter_groups.crop import CropWindow
 from dalify.registry import AnySamples, Parameters, PerSample, Shaping, Spec
 
-__all__ = ["Filters", "ResizeRegion", "ResizeSize", "cropped_parts", "cropped_sources", "result_type"]
-
 
 @dataclass
 class ResizeRegion(Parameters):

@@ -11,8 +11,6 @@ from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch, moved
 from dalify.registry import Parameters, PerSample, Spec
 
-__all__ = ["SliceCoordinates"]
-
 
 @dataclass(slots=True)
 class SliceCoordinates(Parameters):

@@ -15,8 +15,6 @@ from dalify.data import DALIDataType
 from dalify.kernels.audio import mel, spectrum
 from dalify.registry import Parameters, Spec
 
-__all__ = ["MelFilters", "Windows", "frequency_axis"]
-
 _LAYOUTS = ("ft", "tf")
 
 

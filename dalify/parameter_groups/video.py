@@ -15,8 +15,6 @@ from dalify.formats.files.video_list import videos_of
 from dalify.registry import Parameters, Spec
 from dalify.registry.parameter_group import field_names
 
-__all__ = ["VideoClips", "VideoSequences"]
-
 
 @dataclass
 class VideoSequences(Parameters):

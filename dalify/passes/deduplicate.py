@@ -13,8 +13,6 @@ from dalify.graph import Edge, Graph, Node, rewrite
 from dalify.passes.report import Report
 from dalify.registry import Source
 
-__all__ = ["deduplicate"]
-
 
 def deduplicate(graph: Graph, report: Report) -> Graph:
     """Return the graph without repeated nodes.

@@ -14,8 +14,6 @@ from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments
 from dalify.passes.report import Report
 from dalify.registry import KernelOperator, Role
 
-__all__ = ["fold_constants"]
-
 # Larger results are computed for every batch, because a constant occupies memory until the pipeline is deleted.
 _LIMIT_BYTES = 1 << 20
 

@@ -11,8 +11,6 @@ from dalify.graph import Graph, Node
 from dalify.passes.pairs import join_pairs
 from dalify.passes.report import Report
 
-__all__ = ["fuse"]
-
 
 def fuse(graph: Graph, report: Report) -> Graph:
     """Return the graph in which pairs of operators are replaced by fused operators.

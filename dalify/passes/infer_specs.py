@@ -8,8 +8,6 @@ from dalify.graph import Branch, Graph, edge_spec, node_specs
 from dalify.passes.report import Report
 from dalify.registry import FedSource
 
-__all__ = ["infer_specs"]
-
 
 def infer_specs(graph: Graph, report: Report) -> Graph:
     """Return the graph unchanged, after checking dtype, dimensions and layout along all edges.

@@ -13,8 +13,6 @@ from dalify.graph import Edge, Graph, Node, new_edge, rewrite, rule_arguments, u
 from dalify.passes.report import Report
 from dalify.registry import FedSource, KernelOperator, Reader, Role, catalog
 
-__all__ = ["CACHE_ARGUMENTS", "insert_caches"]
-
 _OF_CACHE = ("cache_size", "cache_type", "cache_threshold", "cache_folder")
 CACHE_ARGUMENTS = frozenset({*_OF_CACHE, "cache_batch_copy", "cache_debug"})
 

@@ -15,8 +15,6 @@ from dalify.graph import Edge, Graph, Node, edge_spec, new_edge, rewrite
 from dalify.passes.report import Report
 from dalify.registry import KernelOperator, Role
 
-__all__ = ["narrow"]
-
 
 def narrow(graph: Graph, report: Report, dtype: DALIDataType, count: int) -> Graph:
     """Return the graph with 16-bit outputs for images of float32.

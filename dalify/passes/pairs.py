@@ -11,8 +11,6 @@ from dalify.graph import Edge, Graph, Node, edge_spec, rewrite
 from dalify.registry import VARIES, KernelOperator, catalog
 from dalify.registry.pairs import Pair, PairKind
 
-__all__ = ["join_pairs"]
-
 
 def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKind) -> Graph:
     """Return the graph with all pairs of a kind replaced where they apply; `note` is called with both nodes."""

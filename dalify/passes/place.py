@@ -13,8 +13,6 @@ from dalify.graph import Edge, Graph, Node, new_edge, new_node, rewrite
 from dalify.passes.report import Report
 from dalify.registry import FedSource, KernelOperator, Reader, Role, catalog
 
-__all__ = ["place"]
-
 
 def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
     """Return the graph in which every node has a kernel on its device and reads inputs from it.

@@ -16,8 +16,6 @@ from dalify.graph import Graph, Node
 from dalify.passes.pairs import join_pairs
 from dalify.passes.report import Report
 
-__all__ = ["push_crop"]
-
 
 def push_crop(graph: Graph, report: Report) -> Graph:
     """Return the graph in which resizes and decoders compute only what the crop after them reads.

@@ -13,8 +13,6 @@ from dalify.graph.graph import branch_mapping
 from dalify.passes.report import Report
 from dalify.registry import Reader, Role
 
-__all__ = ["share_cached"]
-
 
 def share_cached(graph: Graph, report: Report) -> Graph:
     """Return the graph in which caches store further outputs of their readers.

@@ -16,8 +16,6 @@ from dalify.graph import Branch, Edge, Graph, Node, is_within, new_edge, rewrite
 from dalify.passes.report import Report
 from dalify.registry import Role
 
-__all__ = ["split_branches"]
-
 
 def split_branches(graph: Graph, report: Report) -> Graph:
     """Return the graph in which every node reads only values of its own branch.

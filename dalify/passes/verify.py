@@ -7,8 +7,6 @@ from typing import Literal
 from dalify.graph import Branch, Graph, Node
 from dalify.registry import KernelOperator, Role
 
-__all__ = ["Stage", "verify"]
-
 Stage = Literal["traced", "split", "placed"]
 
 

@@ -12,8 +12,6 @@ from dalify.executor.options import PRECISIONS, EngineSetup
 from dalify.graph import Graph, node_seeds
 from dalify.passes import Report, optimize
 
-__all__ = ["Built", "build"]
-
 
 @dataclass(frozen=True, slots=True)
 class Built:

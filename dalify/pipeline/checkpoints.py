@@ -19,12 +19,12 @@ from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.run import Run
 
 if TYPE_CHECKING:
+    from dalify.executor import assembly
     from dalify.executor.engine import Engine
     from dalify.pipeline import state as saving
 else:
+    assembly = LazyModule("dalify.executor.assembly", "building a pipeline")
     saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
-
-__all__ = ["Checkpoints", "Saved", "text_of"]
 
 Saved = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -123,7 +123,7 @@ class Checkpoints:
         states = [saving.opened(item) for item in saved]
         if not states:
             raise CheckpointError("the list of states is empty.")
-        shard = saving.shard_of(self._builder.graph())
+        shard = assembly.shard_of(self._builder.graph())
         state = saving.merged(states, shard)
         if self._context.options.seed is not None and saving.divides(state, shard):
             state["seed"] = self._context.options.seed  # it may differ from the seed of the old shard

@@ -10,8 +10,6 @@ from dalify.base.fork_lock import ForkLock
 from dalify.base.source_line import SourceLine
 from dalify.executor.options import PipelineOptions
 
-__all__ = ["OwningPipeline", "PipelineContext"]
-
 
 class OwningPipeline(Protocol):
     """The methods of a pipeline that its parts call, because the user's subclass may override them."""

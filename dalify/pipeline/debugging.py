@@ -28,8 +28,6 @@ from dalify.pipeline.graph_definition import output_edges
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.pipeline import Pipeline, parts_of
 
-__all__ = ["DebugPipeline"]
-
 _IN_DEBUG_MODE: dict[str, Any] = {"prefetch_queue_depth": 1, "taps": (), "processes": 0}
 
 

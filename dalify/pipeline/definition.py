@@ -21,8 +21,6 @@ else:
     # Imported at first use, because it imports the executor.
     debugging = LazyModule("dalify.pipeline.debugging", "debug mode")
 
-__all__ = ["pipeline_def"]
-
 PipelineFactory = Callable[..., Pipeline]
 
 

@@ -31,8 +31,6 @@ else:
     building = LazyModule("dalify.pipeline.build", "building a pipeline")
     saving = LazyModule("dalify.pipeline.state", "saving the state of a pipeline")
 
-__all__ = ["EngineBuilder", "PipelineEngine"]
-
 _numbers = itertools.count()
 
 

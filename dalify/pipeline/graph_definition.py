@@ -18,8 +18,6 @@ from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, r
 from dalify.graph.datanode import Expression
 from dalify.pipeline.context import PipelineContext
 
-__all__ = ["GraphDefinition", "output_edges"]
-
 
 class GraphDefinition:
     """The graph that the user defines.

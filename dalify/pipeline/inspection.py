@@ -26,8 +26,6 @@ else:
     draw = LazyModule("dalify.graph.draw", "drawing a graph")
     serialize = LazyModule("dalify.graph.serialize", "serializing a graph")
 
-__all__ = ["Inspection", "deserialized"]
-
 _VIDEOS = "av"  # package that the operators for videos need
 
 

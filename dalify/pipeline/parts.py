@@ -15,8 +15,6 @@ from dalify.pipeline.inspection import Inspection
 from dalify.pipeline.run import Run
 from dalify.pipeline.taps import Taps
 
-__all__ = ["MissingParts", "Parts"]
-
 
 class MissingParts:
     """Replaces the parts of a pipeline if the user's class did not call ``Pipeline.__init__``."""

@@ -21,8 +21,6 @@ from dalify.pipeline.inspection import deserialized
 from dalify.pipeline.parts import MissingParts, Parts
 from dalify.pipeline.run import TensorList
 
-__all__ = ["Pipeline", "parts_of"]
-
 if TYPE_CHECKING:
     from dalify.executor.recovery import BadSample
 

@@ -17,8 +17,6 @@ from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
 from dalify.pipeline.taps import Taps
 
-__all__ = ["Run", "TensorList"]
-
 TensorList = TensorListCPU | TensorListGPU
 
 

@@ -18,11 +18,8 @@ import numpy as np
 from dalify.base.errors import CheckpointError
 from dalify.base.narrow import is_array, is_dictionary, is_list, is_list_or_tuple
 from dalify.base.wording import counted
-from dalify.executor.assembly import shard_of
 from dalify.graph import Edge, FedSource, Graph, Node, Reader, Role, rule_arguments
 from dalify.passes import CACHE_ARGUMENTS
-
-__all__ = ["FORMAT", "check_graph", "describe", "divides", "merged", "opened", "sealed", "shard_of"]
 
 FORMAT = "dalify state 1"
 _MAX_INTEGER = 1 << 64

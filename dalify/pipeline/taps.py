@@ -9,8 +9,6 @@ from dalify.data import Batch
 from dalify.graph import Edge, Graph, Node
 from dalify.pipeline.context import PipelineContext
 
-__all__ = ["Taps"]
-
 
 class Taps:
     """The values of named operators for the last returned batch.

@@ -17,8 +17,6 @@ from dalify.base.interrupts import kept_interrupts
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 from dalify.registry.operator import Operator
 
-__all__ = ["add", "added", "find", "names", "namespaces", "remove", "resolve", "revision", "watch"]
-
 # os.path: importing pathlib takes longer than importing this whole package.
 _ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "operators")  # noqa: PTH118, PTH120
 _loaded: dict[str, Operator] = {}

@@ -29,8 +29,6 @@ from dalify.registry.operator import COMMON_PARAMETERS, Operator
 from dalify.registry.parameter_group import packing
 from dalify.registry.parameters import VARIES
 
-__all__ = ["CONTEXT_NAMES", "CustomOperator"]
-
 # Values that kernels can request besides the arguments of the operator.
 CONTEXT_NAMES = ("spec", "specs", "out_spec", "out_specs", "count", "draws")
 _RESERVED = frozenset({*COMMON_PARAMETERS, *CONTEXT_NAMES, "memory", "batch_size", "rng", "on_error"})

@@ -19,8 +19,6 @@ from dalify.base.narrow import is_list, is_tuple
 from dalify.data.batch import Array, stack_samples
 from dalify.data.samples import Samples
 
-__all__ = ["find_runs", "on_groups"]
-
 # Larger samples are passed one by one, because stacking them costs more than the calls.
 _STACKING_LIMIT_BYTES = 1 << 16
 

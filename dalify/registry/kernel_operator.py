@@ -17,17 +17,6 @@ from dalify.registry.parameter_group import Parameters
 from dalify.registry.parameters import Parameter
 from dalify.registry.source import READER_PARAMETERS
 
-__all__ = [
-    "RANDOM_STATE",
-    "Form",
-    "Kernel",
-    "KernelOperator",
-    "MixedKernel",
-    "PrepareFunction",
-    "SelectionKernel",
-    "operator",
-]
-
 # DALI's random operators accept the state of a generator, which its dynamic mode creates: at least 28 bytes. It
 # replaces the seed: random numbers depend on nothing else. Names with an underscore are neither documented nor in
 # signatures.

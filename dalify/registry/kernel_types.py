@@ -9,8 +9,6 @@ import numpy as np
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 
-__all__ = ["AnySamples", "Memory", "Vectors"]
-
 Vectors = np.ndarray | list[np.ndarray]
 """A per-sample list: ``[N, k]``, or N vectors of different lengths; with one entry per frame, ``[N, F, k]`` or N
 arrays ``[F, k]``."""

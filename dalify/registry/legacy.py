@@ -8,15 +8,6 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-__all__ = [
-    "HIDDEN_NAMES",
-    "LEGACY_ARGUMENTS",
-    "LEGACY_DEFAULTS",
-    "LEGACY_NAMES",
-    "RETIRED_ARGUMENTS",
-    "old_arguments",
-]
-
 LEGACY_NAMES: dict[str, str] = {
     "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",

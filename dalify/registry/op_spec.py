@@ -6,8 +6,6 @@ import copy
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["OpSpec"]
-
 
 class _Value(NamedTuple):
     name: str

@@ -28,16 +28,6 @@ from dalify.registry.parameter_group import (
 )
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
-__all__ = [
-    "COMMON_PARAMETERS",
-    "SEED",
-    "Input",
-    "Operator",
-    "OperatorFunction",
-    "OperatorOptions",
-    "declaration_of",
-]
-
 _Options = ParamSpec("_Options")
 _Kind = TypeVar("_Kind", bound="Operator", covariant=True)
 

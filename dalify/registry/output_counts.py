@@ -9,8 +9,6 @@ from dalify.base.errors import ArgumentValueError, DalifyError, NoOutputsError
 from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 
-__all__ = ["one_per_entry", "types_of_outputs"]
-
 # Not BOOL: bytes other than 0 and 1 would be neither True nor False.
 _LAST_NUMBER = DALIDataType.FLOAT64
 

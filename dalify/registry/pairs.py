@@ -7,8 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 from dalify.data.spec import Spec
 
-__all__ = ["Pair", "PairCondition", "PairKind"]
-
 PairKind = Literal["moves", "narrows", "merges"]
 """How the two operators are changed.
 

@@ -22,17 +22,6 @@ from typing import Any
 
 from dalify.registry.parameters import NO_DEFAULT, Parameter, parameter_of
 
-__all__ = [
-    "Parameters",
-    "argument_names",
-    "field_names",
-    "group_of",
-    "merged_documentation",
-    "pack",
-    "packing",
-    "parameters_of_group",
-]
-
 _SECTIONS = ("Args", "Attributes")
 
 

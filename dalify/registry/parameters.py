@@ -19,21 +19,6 @@ from dalify.base.errors import ArgumentRangeError, ArgumentTypeError, ArgumentVa
 from dalify.base.narrow import is_list_or_tuple, is_number
 from dalify.data.dtypes import DALIDataType, from_numpy
 
-__all__ = [
-    "NO_DEFAULT",
-    "VARIES",
-    "VARIES_BY_FRAME",
-    "AnyShape",
-    "Canvas",
-    "Matrix",
-    "Parameter",
-    "PerFrame",
-    "PerSample",
-    "PerSampleOrFrame",
-    "Shaping",
-    "parameter_of",
-]
-
 T = TypeVar("T")
 
 PerSample = Annotated[T, "per_sample"]

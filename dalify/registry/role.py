@@ -8,8 +8,6 @@ from typing import Any, Unpack
 
 from dalify.registry.operator import Operator, OperatorOptions, declaration_of
 
-__all__ = ["Role", "Structural", "structural"]
-
 
 class Role(Enum):
     """The purposes of the operators that graphs and passes insert. The value is the name of the operator.

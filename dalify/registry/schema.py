@@ -19,8 +19,6 @@ from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES, RETIRED_ARGUMENTS
 from dalify.registry.operator import SEED, Operator
 from dalify.registry.parameters import Parameter, parameter_of
 
-__all__ = ["OpSchema", "get_schema", "pascal_case", "registered", "schema_name"]
-
 _ACRONYMS = {
     "bbox": "BBox",
     "coco": "COCO",

@@ -14,8 +14,6 @@ from dalify.registry.operator import Operator, OperatorFunction, OperatorOptions
 from dalify.registry.parameter_group import packing
 from dalify.registry.parameters import Parameter, parameter_of
 
-__all__ = ["READER_PARAMETERS", "EntryIdentity", "FedSource", "Reader", "Source", "fed_source", "reader"]
-
 # The arguments that all readers have in addition to their own.
 READER_PARAMETERS: dict[str, Parameter] = {
     parameter.name: parameter

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from dalify.data.entries import Blocks
 from dalify.sources.permutation import mixed_key, permute
 
-__all__ = ["BlockOrder"]
-
 Numbers = NDArray[np.int64]
 _FIXED_ORDER, _PIECE_ORDER, _ENTRY_ORDER = 21, 22, 23
 _KEPT_PLANS = 4  # for this epoch and, after resharding, for others

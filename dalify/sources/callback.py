@@ -12,8 +12,6 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, SourceError
 from dalify.base.source_line import SourceLine
 
-__all__ = ["Callback", "Cycle", "ItemIterator", "SourceKind", "epoch_of", "has_state", "parse_cycle"]
-
 
 class SourceKind(Enum):
     """How a source is called."""

@@ -22,8 +22,6 @@ from dalify.data.tensor import shared_layout
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
 from dalify.sources.declaration import Declaration
 
-__all__ = ["BatchConverter", "to_array", "to_batch", "writable"]
-
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
 _NUMBER_DTYPES: dict[type, type] = {int: np.int64, float: np.float64, bool: np.bool_}
 _DLPACK_CPU_DEVICES = (1, 3)  # kDLCPU and kDLCUDAHost of dlpack.h

@@ -13,8 +13,6 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyErro
 from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType, from_numpy
 
-__all__ = ["Declaration", "check_num_outputs", "declarations"]
-
 
 @dataclass(frozen=True, slots=True)
 class Declaration:

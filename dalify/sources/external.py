@@ -18,8 +18,6 @@ from dalify.data.sample_info import BatchInfo, SampleInfo
 from dalify.sources.callback import Callback, Cycle, ItemIterator, SourceKind, epoch_of, has_state
 from dalify.sources.declaration import check_num_outputs
 
-__all__ = ["ExternalSource", "SourceOptions", "UserSource", "position_in", "split_outputs"]
-
 _MAX_NUMBER = 1 << 53  # of epochs and items in a saved state
 
 

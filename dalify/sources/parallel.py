@@ -34,8 +34,6 @@ from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Failure, RunnerFactory, error_of
 
-__all__ = ["ParallelSource"]
-
 # Chunks of a batch per worker. With more than one, a worker that finishes early takes another.
 _CHUNKS_PER_WORKER = 2
 

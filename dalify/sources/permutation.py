@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
 
-__all__ = ["mixed_key", "permute", "uniform"]
-
 _MASK_64 = (1 << 64) - 1
 # Constants of the splitmix64 finalizer (Steele, Lea, Flood, 2014).
 _GOLDEN = 0x9E3779B97F4A7C15

@@ -16,8 +16,6 @@ import cloudpickle
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.source_line import SourceLine
 
-__all__ = ["CallbackPickler", "ValuePickler", "dumps", "loads", "pickle_by_value"]
-
 _BY_VALUE = "_dalify_pickle_by_value"
 
 

@@ -25,8 +25,6 @@ from dalify.sources.worker_process import (
     trace_of,
 )
 
-__all__ = ["ReaderProcesses"]
-
 # Two tasks keep a process busy. More would delay others, because tasks in the pipe cannot be canceled.
 _TASKS_PER_PROCESS = 2
 

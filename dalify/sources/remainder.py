@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from dalify.sources.sampler_options import window_bounds
 
-__all__ = ["MAX_SHARDS", "Remainder", "Split"]
-
 MAX_SHARDS = 1 << 20
 """Maximum number of shards in a saved state."""
 _MAX_PRODUCT = (1 << 63) - 1  # the maximum of int64

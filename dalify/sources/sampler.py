@@ -25,8 +25,6 @@ from dalify.sources.remainder import MAX_SHARDS, Remainder, Split
 from dalify.sources.sampler_options import SamplerOptions, window_bounds
 from dalify.sources.selection import BoundSampler
 
-__all__ = ["Sampler"]
-
 # Distinct, so that two uses of the same seed have different orders.
 _DATASET_ORDER, _WINDOW_ORDER, _EPOCH_ORDER, _REPLACEMENT_ORDER = 1, 2, 3, 4
 # Number of entries computed at a time, so that NumPy's overhead is small for any batch size.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dalify.base.errors import ArgumentValueError
 from dalify.base.wording import counted
 
-__all__ = ["SamplerOptions", "window_bounds"]
-
 
 @overload
 def window_bounds(size: int, window: int, count: int) -> tuple[int, int]: ...

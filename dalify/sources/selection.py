@@ -24,8 +24,6 @@ from dalify.base.wording import counted
 from dalify.data.entries import Entries
 from dalify.sources.permutation import mixed_key, permute, uniform
 
-__all__ = ["BoundSampler", "ClassBalanced", "Mixture", "Subset", "Weighted", "bind_sampler"]
-
 Numbers = NDArray[np.int64]
 _DRAW, _ORDER, _GROUP, _USER_SAMPLER = 11, 12, 13, 14
 

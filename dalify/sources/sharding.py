@@ -11,8 +11,6 @@ from typing import Any
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import is_loaded, torch
 
-__all__ = ["resolve_shard"]
-
 # Environment variables with rank and number of processes, by launcher; inner launchers first, because outer ones may
 # start them. SLURM_NTASKS is not used, because SLURM also sets it in a batch script, which is one process.
 _LAUNCHERS = (

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from dalify.base.errors import WorkerError
 from dalify.base.interrupts import CallAtEnd
 
-__all__ = ["HELD_BATCHES", "REGION_BYTES", "Slot", "SlotReference", "aligned", "array_in"]
-
 # Number of batches that a consumer may hold without a copy, in addition to those in progress.
 HELD_BATCHES = 4
 

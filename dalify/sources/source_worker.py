@@ -19,17 +19,6 @@ from dalify.sources.external import SourceOptions, split_outputs
 from dalify.sources.shared_memory import REGION_BYTES, Slot, aligned
 from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trace_of
 
-__all__ = [
-    "IN_PLACE",
-    "Chunk",
-    "Expected",
-    "Piece",
-    "SourceOutcome",
-    "SourceRunner",
-    "SourceSettings",
-    "uniform_starts",
-]
-
 # The first frames of every traceback are in these files; they are omitted.
 _OWN_FILES = (ItemIterator.take.__code__.co_filename, __file__)
 

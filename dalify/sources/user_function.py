@@ -20,8 +20,6 @@ from dalify.base.wording import counted
 from dalify.data import Batch, array_dtype, from_numpy
 from dalify.data.spec import Spec
 
-__all__ = ["as_array", "as_tensor", "calls_user_function", "layout_of", "output_count", "output_specs"]
-
 Convert = Callable[[Any], Any]
 
 

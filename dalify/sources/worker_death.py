@@ -9,8 +9,6 @@ from typing import NamedTuple
 from dalify.base.errors import WorkerError
 from dalify.base.source_line import SourceLine
 
-__all__ = ["WorkerDeath"]
-
 
 class WorkerDeath(NamedTuple):
     """The end of a worker process.

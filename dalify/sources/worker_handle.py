@@ -12,8 +12,6 @@ from typing import Any
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import was_interrupted
 
-__all__ = ["TERMINATION_S", "Worker", "end_workers"]
-
 # Time in seconds for a worker to finish its task when the pool is closed; then it gets SIGTERM.
 _GRACE_S = 0.2
 TERMINATION_S = 1.0

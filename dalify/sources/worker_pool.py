@@ -37,8 +37,6 @@ from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_handle import TERMINATION_S, Worker, end_workers
 from dalify.sources.worker_process import READING, STARTING, Result, RunnerFactory, Task, progress_in, run_worker
 
-__all__ = ["Receiver", "WorkerPool"]
-
 _T = TypeVar("_T")
 
 # A pipe holds 64 KiB or 900 tasks, so submitting a task never blocks.

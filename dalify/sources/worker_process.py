@@ -28,24 +28,6 @@ from dalify.base.optional import LazyModule, is_loaded, torch
 from dalify.base.source_line import SourceLine, is_own
 from dalify.sources.shared_memory import Slot
 
-__all__ = [
-    "IDLE",
-    "READING",
-    "STARTING",
-    "Calls",
-    "Failure",
-    "Result",
-    "RunnerFactory",
-    "Task",
-    "TaskRunner",
-    "error_of",
-    "failure_of",
-    "progress_in",
-    "run_worker",
-    "seed_generators",
-    "trace_of",
-]
-
 if TYPE_CHECKING:
     import fcntl
 else:

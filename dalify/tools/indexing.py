@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 
 from dalify.base.errors import DalifyError
 
-__all__ = ["index_tool"]
-
 
 def index_tool(
     program: str,

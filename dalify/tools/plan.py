@@ -23,8 +23,6 @@ from dalify.base.wording import counted
 from dalify.pipeline import Pipeline
 from dalify.tools.planning import DTYPE_BYTES, Costs, Job, Placement, Recommendation, recommend
 
-__all__ = ["main"]
-
 _PROGRAM = "python -m dalify.tools.plan"
 # Measured: the photographs of benchmarks, 500 pixels on their longer side.
 _MEGAPIXELS = 0.2

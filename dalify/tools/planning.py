@@ -8,15 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-__all__ = [
-    "DTYPE_BYTES",
-    "Costs",
-    "Job",
-    "Placement",
-    "Recommendation",
-    "recommend",
-]
-
 DTYPE_BYTES = {"uint8": 1, "float16": 2, "float32": 4}
 
 # Measured by `python -m benchmarks costs`; docs/scaling.md has the measurements.

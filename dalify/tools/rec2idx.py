@@ -10,8 +10,6 @@ import sys
 from dalify.formats.records.recordio import write_index
 from dalify.tools.indexing import index_tool
 
-__all__ = ["main"]
-
 main = index_tool("rec2idx", "a RecordIO file", write_index)
 
 if __name__ == "__main__":

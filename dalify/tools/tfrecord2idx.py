@@ -10,8 +10,6 @@ import sys
 from dalify.formats.records.tfrecord import write_index
 from dalify.tools.indexing import index_tool
 
-__all__ = ["main"]
-
 main = index_tool("tfrecord2idx", "a TFRecord file", write_index)
 
 if __name__ == "__main__":

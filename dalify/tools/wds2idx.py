@@ -11,8 +11,6 @@ from pathlib import Path
 from dalify.formats.records.webdataset import write_index
 from dalify.tools.indexing import index_tool
 
-__all__ = ["main"]
-
 
 def _index_beside(archive: str) -> str:
     """Return the name up to the first dot, as DALI's tool does, with another extension."""

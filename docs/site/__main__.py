@@ -16,8 +16,6 @@ from docs.site.pages import navigation, write
 from tests.operators.battery.cases import CASES
 from tests.operators.battery.run_case import NAMES
 
-__all__: list[str] = []
-
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "out" / "site"
 

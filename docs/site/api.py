@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-__all__ = ["MODULES", "exported_names", "page_of"]
-
 ROOT = Path(__file__).parents[2]
 
 # Public modules and the titles of their pages.
@@ -57,9 +55,12 @@ def exported_names(name: str) -> list[str]:
         for alias in node.names
     }
     names: list[str] = next(
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        (
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        ),
+        sorted(node.name for node in tree.body if isinstance(node, ast.ClassDef)),  # the classes of errors
     )
     if name.startswith(_DEFINING):
         root = ".".join(name.split(".")[:2])

@@ -6,8 +6,6 @@ import posixpath
 import re
 from collections.abc import Mapping
 
-__all__ = ["links_of", "rewritten"]
-
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 

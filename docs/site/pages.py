@@ -12,8 +12,6 @@ from docs.signatures import public_names
 from docs.site import api, tutorials
 from docs.site.links import rewritten
 
-__all__ = ["GUIDE", "PAGES", "ROOT", "navigation", "write"]
-
 ROOT = Path(__file__).parents[2]
 
 # Written pages: section, title, file of the repository. The page of `docs/modes.md` is `modes.md`.

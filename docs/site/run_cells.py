@@ -13,8 +13,6 @@ from pathlib import Path
 
 from docs.site.tutorials import cells_of
 
-__all__: list[str] = []
-
 _PICTURES = Path("out", "tutorials")
 
 

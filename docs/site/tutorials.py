@@ -17,8 +17,6 @@ from pathlib import Path
 
 from tutorials.run import NEEDS
 
-__all__ = ["FOLDER", "Cell", "Output", "cells_of", "execute", "page_of", "title_of"]
-
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tutorials"
 _LONGEST_OUTPUT_LINES = 60

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from docs.stubs import dynamic, functions
 
-__all__ = ["PACKAGE", "files", "write"]
-
 PACKAGE = Path(__file__).parents[2] / "dalify"
 
 

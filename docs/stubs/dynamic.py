@@ -15,8 +15,6 @@ from dalify.registry.schema import pascal_case
 from docs.signatures import public_names
 from docs.stubs.functions import arguments_of, function_stub, text_of
 
-__all__ = ["files"]
-
 _FOLDER = Path("experimental", "dynamic")
 _SOURCE = Path(__file__).parents[2] / "dalify" / _FOLDER / "__init__.py"
 _MODULE = "dalify.experimental.dynamic"

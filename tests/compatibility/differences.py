@@ -10,27 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "GRADIENT",
-    "IMAGE",
-    "MATRIX",
-    "REFUSED",
-    "UNDEFINED",
-    "Difference",
-    "adder",
-    "arrays",
-    "batches",
-    "built",
-    "defined",
-    "image",
-    "loader",
-    "numbered",
-    "one",
-    "part",
-    "source",
-    "tried",
-]
-
 REFUSED = "refused"
 UNDEFINED: Any = object()  # DALI may read other memory or end the process
 MATRIX = np.arange(24, dtype=np.uint8).reshape(4, 6)

@@ -11,8 +11,6 @@ import numpy as np
 from dalify.base.errors import BatchSizeError
 from tests.compatibility.differences import IMAGE, REFUSED, Difference, adder, numbered, part, tried
 
-__all__ = ["DYNAMIC_DIFFERENCES"]
-
 DYNAMIC_DIFFERENCES: list[Difference] = []
 differs = adder(DYNAMIC_DIFFERENCES)
 

@@ -12,8 +12,6 @@ import tifffile
 
 from tests.compatibility.programs import PHOTO, Program, counted, on, run
 
-__all__ = ["EDGES"]
-
 _PHOTO = counted(2, 6, 5, 3)
 _CLIPS = counted(2, 2, 6, 5, 3) % 83
 

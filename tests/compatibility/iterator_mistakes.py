@@ -15,8 +15,6 @@ import torch
 
 from tests.compatibility.programs import Program
 
-__all__ = ["ITERATOR_MISTAKES"]
-
 _FOLDER = Path(tempfile.gettempdir()) / "dalify-iterator-mistakes"
 
 

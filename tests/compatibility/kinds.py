@@ -16,8 +16,6 @@ from tests.compatibility.iterator_mistakes import ITERATOR_MISTAKES
 from tests.compatibility.pipeline_mistakes import PIPELINE_MISTAKES
 from tests.compatibility.programs import Program
 
-__all__ = ["ALL_MISTAKES"]
-
 ALL_MISTAKES: dict[str, Program] = {
     **{f"iterator: {name}": program for name, program in ITERATOR_MISTAKES.items()},
     **{f"pipeline: {name}": program for name, program in PIPELINE_MISTAKES.items()},

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dalify.registry.schema import pascal_case
 from tests.operators.battery.cases import CASES
 
-__all__ = ["FROM_DEFAULTS", "LEFT_OUT", "NOT_IN_SCHEMAS", "OF_FRAMEWORKS", "SCHEMA_DIFFERENCES"]
-
 _CHECKS = "how DALI's transforms check their arguments; the checks are there"
 _FORMS = "how DALI's transforms keep their arguments, for their own use"
 _COMPILED = "a part of DALI's compiled executor, which no program needs"

@@ -8,8 +8,6 @@ import numpy as np
 
 from tests.compatibility.programs import Program, counted, on, run
 
-__all__ = ["MISTAKES"]
-
 
 def _expecting(**options: Any) -> Program:
     def made(dali: Any) -> Any:

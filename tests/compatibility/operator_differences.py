@@ -28,8 +28,6 @@ from tests.compatibility.differences import (
     tried,
 )
 
-__all__ = ["OPERATOR_DIFFERENCES"]
-
 OPERATOR_DIFFERENCES: list[Difference] = []
 differs = adder(OPERATOR_DIFFERENCES)
 

@@ -32,8 +32,6 @@ from dalify.registry import READER_PARAMETERS, Parameter, catalog
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.cases import CASES
 
-__all__ = ["CRASHED", "Mistake", "mistakes_of", "operators", "outcomes"]
-
 CRASHED = "crashed"
 _LIMIT_S = 60
 _CHOSEN = (0, 1, SAMPLES)

@@ -30,8 +30,6 @@ from tests.compatibility.differences import (
     tried,
 )
 
-__all__ = ["PIPELINE_DIFFERENCES"]
-
 PIPELINE_DIFFERENCES: list[Difference] = []
 differs = adder(PIPELINE_DIFFERENCES)
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from tests.compatibility.programs import Program, run
 
-__all__ = ["PIPELINE_MISTAKES"]
-
 PIPELINE_MISTAKES: dict[str, Program] = {}
 _FOLDER = Path(tempfile.gettempdir()) / "dalify-pipeline-mistakes"
 _ROWS = np.arange(8, dtype=np.int32).reshape(2, 4)

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PROGRAMS", "Program", "run"]
-
 Program = Callable[[Any], Any]
 PROGRAMS: dict[str, Program] = {}
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from tests.compatibility.programs import Program, on, run
 
-__all__ = ["PUBLISHED"]
-
 PUBLISHED: dict[str, Program] = {}
 _FOLDER = Path(tempfile.gettempdir()) / "dalify-published-programs"
 _RANDOM = np.random.default_rng(5)

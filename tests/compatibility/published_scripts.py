@@ -16,8 +16,6 @@ from PIL import Image
 
 from tests.compatibility.programs import Program, run
 
-__all__ = ["SCRIPTS"]
-
 SCRIPTS: dict[str, Program] = {}
 _FOLDER = Path(tempfile.gettempdir()) / "dalify-published-scripts"
 _RANDOM = np.random.default_rng(6)

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RandomCall"]
-
 _BATCH = 3
 _Maker = Callable[[random.Random], Any]
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RandomProgram"]
-
 _BATCH = 4
 _RUNS = 3
 _DTYPES = ("uint8", "int16", "int32", "float32")

@@ -11,8 +11,6 @@ import numpy as np
 
 from tests.compatibility.programs import Program, on, run
 
-__all__ = ["USUAL"]
-
 USUAL: dict[str, Program] = {}
 _RANDOM = np.random.default_rng(0)
 IMAGES = _RANDOM.integers(0, 256, (4, 17, 23, 3), dtype=np.uint8)

@@ -23,8 +23,6 @@ import numpy as np
 from dalify.registry import Operator
 from dalify.registry.legacy import RETIRED_ARGUMENTS
 
-__all__ = ["Difference", "walk"]
-
 THEIRS = "nvidia.dali"
 OURS = "dalify"
 # Members that Python uses implicitly for every object; programs do not name them.

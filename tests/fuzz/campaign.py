@@ -19,8 +19,6 @@ from tests.fuzz.outcomes import KINDS, Outcome
 from tests.fuzz.processes import PREPARE_SECONDS, Child, Server, Warm, counts_of
 from tests.fuzz.targets import TARGETS, target_of
 
-__all__ = ["Campaign", "Finding", "Result"]
-
 # Maximum number of inputs of a child, so that leaks of libraries do not add up.
 _LIFETIME = 20_000
 _SHORTEST_SLICE_SECONDS, _LONGEST_SLICE_SECONDS = 5.0, 30.0

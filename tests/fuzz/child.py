@@ -28,8 +28,6 @@ from tests.fuzz.slot import Slot
 from tests.fuzz.targets import target_of
 from tests.fuzz.targets.base import Target
 
-__all__ = ["ALLOWED_KIB", "LIMITS", "work"]
-
 LIMITS = {"max_sample_bytes": 64 << 20, "max_image_pixels": 1 << 24, "max_declared_samples": 1 << 22}
 """In force in all children: small, so that what they allow costs little time and memory."""
 # Four samples at their limit (a batch of two, as read and as computed), and 1 GiB beyond the limits.

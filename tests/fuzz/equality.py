@@ -28,8 +28,6 @@ from dalify.pipeline import Pipeline, pipeline_def
 from dalify.pipeline.pipeline import parts_of
 from tests.helpers.processes import killed
 
-__all__ = ["HEADINGS", "Row", "compared", "table"]
-
 PROCESSES = 2
 BATCH_SIZE = 4
 EPOCHS = 2

@@ -35,8 +35,6 @@ from tests.helpers.endless_programs import BEGIN, PROGRAMS, session_of
 from tests.helpers.photos import write_photo_folder
 from tests.helpers.programs import LIMIT_S, running
 
-__all__ = ["Row", "death_of_workers", "kill_programs", "kill_workers", "press", "table"]
-
 _BARE = "bare Python"
 _TORCH = "torch and torchvision, without dalify"  # for comparison: the time that they take to end
 _PROGRAMS = {

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from tests.fuzz.mutations import Field, mutated_bytes, mutated_json, numbers_in_text
 from tests.helpers.containers import masked_crc
 
-__all__ = ["FORMATS", "Format", "mutated_file"]
-
 _MAX_FIELDS = 600
 
 

@@ -38,8 +38,6 @@ from tests.helpers.photos import encode_image
 from tests.helpers.processes import children
 from tests.helpers.torchvision_import import import_torchvision
 
-__all__ = ["BATCH_SIZE", "SCENARIOS", "Items", "Site", "injected", "sites", "wrong_at"]
-
 BATCH_SIZE = 4
 BATCHES = 5
 # Much longer than a case takes on a busy machine.

@@ -6,8 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-__all__ = ["Input", "load", "packed", "save", "size_of", "unpacked"]
-
 Input = dict[str, bytes]
 """Contents by name: files of a dataset, or a document. Parts whose name begins with ``:`` select how to run them."""
 

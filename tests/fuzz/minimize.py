@@ -9,8 +9,6 @@ from typing import Any
 
 from tests.fuzz.inputs import Input
 
-__all__ = ["minimized"]
-
 
 def minimized(given: Input, shows: Callable[[Input], bool], seconds: float = 40.0, tries: int = 1500) -> Input:
     """Return a small input that shows the same.

@@ -8,8 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Field", "hostile_value", "mutated_bytes", "mutated_json", "numbers_in_text"]
-
 INTERESTING = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 63, 64, 100, 127, 128, 129, 255, 256, 257, 511, 1000, 1024]
 INTERESTING += [4095, 4096, 10_000, 16_383, 16_384, 32_767, 32_768, 65_535, 65_536, 100_000, (1 << 24) - 1, 1 << 24]
 INTERESTING += [(1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]

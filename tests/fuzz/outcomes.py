@@ -11,8 +11,6 @@ from typing import Any
 import dalify
 from dalify.base.errors import DalifyError
 
-__all__ = ["FINDINGS", "KINDS", "OK", "Outcome", "of_error", "place_in_crash"]
-
 KINDS = ("ok", "clean", "unnamed", "raw", "memory", "wrong", "crash", "hang")
 """``clean``: a DalifyError that says which sample, file or operator. ``unnamed``: one that does not. ``raw``: another
 exception. ``memory``: more than the limits allow. ``wrong``: after an error, good data give another result, or the

@@ -20,8 +20,6 @@ from tests.fuzz.outcomes import Outcome, place_in_crash
 from tests.fuzz.slot import Slot
 from tests.fuzz.targets import target_of
 
-__all__ = ["Child", "Server", "Warm", "seconds_on_input"]
-
 _PROJECT = Path(__file__).parents[2]
 PREPARE_SECONDS = 240.0  # kernels may have to be compiled
 # An input that waits may take this multiple of the processor time that it is allowed.

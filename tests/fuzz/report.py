@@ -14,8 +14,6 @@ from rich.table import Table
 from tests.fuzz.campaign import Campaign, Finding, Result
 from tests.fuzz.outcomes import KINDS
 
-__all__ = ["Progress", "findings_text", "table"]
-
 
 def table(counts: Mapping[str, Mapping[str, int]], seconds: Mapping[str, float] | None = None) -> Table:
     """Return a table with a line for each target."""

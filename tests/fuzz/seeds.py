@@ -14,8 +14,6 @@ from PIL import Image
 from tests.helpers.lossless_jpeg import encoded
 from tests.helpers.photos import drawn_photo, encode_image
 
-__all__ = ["AUDIO", "IMAGES", "VIDEOS", "lz4_block"]
-
 
 def _image(
     form: str, height: int = 24, width: int = 36, mode: str = "RGB", number: int = 0, **options: object

@@ -14,8 +14,6 @@ from typing import Any
 
 from tests.fuzz.outcomes import KINDS
 
-__all__ = ["COUNTERS", "Slot"]
-
 COUNTERS = (
     "number",  # of the input that runs
     "started_ns",  # on the monotonic clock; 0 while none runs

@@ -32,8 +32,6 @@ from dalify import eager, fn, types
 from dalify.base.errors import BadSampleWarning, WorkerError
 from tests.helpers.photos import drawn_photo, write_photo_folder
 
-__all__ = ["Soak", "fitted", "memory"]
-
 _BATCH = 4
 _FORK_SECONDS = 60
 # The share of the rounds at the beginning that is left out: caches fill, kernels are compiled, memory pools grow. The

@@ -10,8 +10,6 @@ import pytest
 
 import dalify
 
-__all__ = ["assert_same_as_dali", "run_both", "run_here"]
-
 Graph = Callable[..., Sequence[Any]]
 Result = tuple[str, list[np.ndarray]]
 

@@ -7,8 +7,6 @@ import pytest
 from dalify import Pipeline, passes
 from dalify.pipeline.pipeline import parts_of
 
-__all__ = ["names_in", "omit_passes"]
-
 
 def names_in(pipe: Pipeline) -> set[str]:
     """Return the operators of the graph after all passes."""

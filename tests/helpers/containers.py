@@ -7,18 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "caffe2_record",
-    "caffe2_tensor",
-    "caffe_datum",
-    "example",
-    "field",
-    "varint",
-    "write_lmdb",
-    "write_recordio",
-    "write_tfrecord",
-]
-
 # -- protocol buffers --------------------------------------------------------------------------------------------------
 
 

@@ -28,8 +28,6 @@ from dalify.executor.feeds import ExternalFeed
 from dalify.executor.stage_runner import StageRunner
 from dalify.immediate.lazy import compiled_graph
 
-__all__ = ["CudaTensor", "Devices", "Stream", "devices", "values_of"]
-
 # They may read both the host and a device, or two devices.
 _COPIES = ("copy_", "to", "cpu", "cuda")
 _PROPERTIES = ("__get__", "size", "stride", "dim", "numel", "element_size", "data_ptr", "storage_offset", "__len__",

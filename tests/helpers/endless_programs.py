@@ -9,8 +9,6 @@ import os
 
 import psutil
 
-__all__ = ["BEGIN", "PROGRAMS", "session_of"]
-
 BEGIN = """
 import os, sys, time
 import numpy as np

@@ -17,8 +17,6 @@ import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["PROJECT", "main", "pip_install", "put_below", "run_in_project"]
-
 PROJECT = Path(__file__).parents[2]
 FOLDER = PROJECT / ".venv-frameworks"
 CONSTRAINTS = PROJECT / "constraints-frameworks.txt"

@@ -18,16 +18,6 @@ import torch
 from dalify import fn, pipeline_def, types
 from dalify.pipeline import Pipeline
 
-__all__ = [
-    "FRAMEWORKS",
-    "MISSING",
-    "Framework",
-    "addresses_of_outputs",
-    "bfloat16_ones",
-    "imported",
-    "standing_in_for_mxnet",
-]
-
 
 def imported(package: str) -> ModuleType:
     """Import a framework and ignore its warnings."""

@@ -17,8 +17,6 @@ import numpy as np
 from dalify.data.pool import BufferPool
 from dalify.executor.arena import Arena
 
-__all__ = ["guard_all_memory", "guarded", "guarded_empty"]
-
 _PAGE = mmap.PAGESIZE
 _MAX_BYTES = 1 << 25
 _NO_ACCESS = 0

@@ -9,8 +9,6 @@ import zlib
 import numpy as np
 from PIL import Image, features
 
-__all__ = ["bombs", "chunk", "encoded", "png"]
-
 
 def encoded(kind: str, mode: str = "RGB", **options: object) -> bytes:
     """Return a small image of a format."""

@@ -6,8 +6,6 @@ import struct
 
 import numpy as np
 
-__all__ = ["encoded"]
-
 _CODE_BITS = 5  # of each of the 17 symbols
 
 

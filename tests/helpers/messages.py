@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["own_text"]
-
 
 def own_text(error: Any) -> str:
     """Return the text of an error without the quoted source line.

@@ -11,8 +11,6 @@ import numpy as np
 import dalify
 from tests.helpers.real_dali import Each, run_dali
 
-__all__ = ["assert_equals_dali", "run_dalify"]
-
 
 def run_dalify(
     name: str, *inputs: Sequence[np.ndarray], layouts: Sequence[str] | str = (), device: str = "cpu", **arguments: Any

@@ -12,8 +12,6 @@ import subprocess
 import sys
 import uuid
 
-__all__ = ["GRACE_S", "MARK", "end_programs_with_this_process"]
-
 MARK = "DALIFY_TEST_RUN"
 # Programs that follow the end of their parent may clean up first.
 GRACE_S = 3.0

@@ -10,20 +10,6 @@ import numpy as np
 from dalify import fn, types
 from dalify.pipeline import Pipeline, pipeline_def
 
-__all__ = [
-    "BATCH_SIZE",
-    "EPOCH",
-    "Samples",
-    "assert_equal",
-    "assert_same_samples",
-    "batches",
-    "mean_of",
-    "photos",
-    "shard",
-    "values",
-    "write_damaged_photos",
-]
-
 BATCH_SIZE = 4
 EPOCH = 3  # batches of the twelve photos
 

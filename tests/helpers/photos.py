@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-__all__ = ["drawn_photo", "encode_image", "write_photo_folder"]
-
 
 def drawn_photo(height: int, width: int, seed: int = 0) -> np.ndarray:
     """Draw a photo-like image.

@@ -5,7 +5,5 @@ import sys
 
 import pytest
 
-__all__ = ["needs_linux", "needs_posix"]
-
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and signals, of Linux or macOS")
 needs_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc or memory files, of Linux")

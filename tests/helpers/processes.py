@@ -7,8 +7,6 @@ import signal
 
 import psutil
 
-__all__ = ["children", "end_children_since", "is_running", "killed"]
-
 _CLOCK_S = 0.02  # resolution of the start times of processes
 
 

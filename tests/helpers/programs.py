@@ -12,8 +12,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["LIMIT_S", "finished", "running"]
-
 PROJECT = Path(__file__).parents[2]
 # Much longer than any program, so that a test fails instead of hanging.
 LIMIT_S = 120.0

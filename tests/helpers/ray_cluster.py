@@ -13,8 +13,6 @@ import psutil
 import ray
 from ray.cluster_utils import Cluster
 
-__all__ = ["NODES", "RayCluster", "eventually", "separate_cluster", "worker_processes"]
-
 NODES = 3
 STORE_BYTES = 80_000_000
 LIMIT_S = 90.0

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-__all__ = ["Each", "run_dali"]
-
 
 class Each:
     """An argument with one value per sample."""

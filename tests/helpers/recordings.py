@@ -10,8 +10,6 @@ import numpy as np
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.real_dali import run_dali
 
-__all__ = ["assert_audio_like_dali", "assert_close", "noisy_tones"]
-
 
 def noisy_tones(samples: int, seed: int = 0) -> np.ndarray:
     """Return a few tones with noise, float32 [samples]."""

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["plain", "steps_of"]
-
 
 def plain(outputs: Any) -> list[Any]:
     """Return the outputs in a form that can be compared: layout, and type and values of each sample."""

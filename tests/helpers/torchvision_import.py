@@ -12,8 +12,6 @@ import sys
 import warnings
 from types import ModuleType
 
-__all__ = ["import_torchvision"]
-
 SCHEMAS = [
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",

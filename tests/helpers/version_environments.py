@@ -19,8 +19,6 @@ from pathlib import Path
 
 from tests.helpers.framework_environments import PROJECT, pip_install, put_below, run_in_project
 
-__all__ = ["main"]
-
 FOLDER = PROJECT / ".venv-versions"
 CONSTRAINTS = PROJECT / "constraints-dev.txt"
 MINOR_VERSIONS = (13, 12)  # of Python 3, from the newest

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-__all__ = ["FORMS", "UNEVEN_TIMES_MS", "drawn_frames", "plain_frames", "write_video"]
-
 UNEVEN_TIMES_MS = [0, 40, 80, 200, 210, 240, 300, 500, 520, 600, 700, 710, 720, 800, 1000, 1001, 1100, 1150, 1300, 1500]
 _X264_OPEN = {"x264-params": "open-gop=1:keyint=8:min-keyint=4:bframes=3:b-pyramid=normal"}
 _QUICK = {"deadline": "realtime", "cpu-used": "8"}

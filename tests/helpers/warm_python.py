@@ -13,8 +13,6 @@ from subprocess import CompletedProcess
 
 from tests.helpers.orphans import MARK
 
-__all__ = ["WarmPython"]
-
 # Reads a line for each program: its text, its environment, and the folders from which it imports.
 _SERVER = """
 import json, os, sys, tempfile, traceback

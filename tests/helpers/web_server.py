@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Behavior", "web_server"]
-
 
 class Behavior:
     """Behavior of the server; may be changed while it runs.

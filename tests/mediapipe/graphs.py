@@ -9,8 +9,6 @@ import numpy as np
 
 from dalify.mediapipe import MediaPipe, fn
 
-__all__ = ["BATCH", "FLOATS", "IMAGES", "PLANES", "SCALES", "Graph", "given", "run"]
-
 BATCH = 3
 _random = np.random.default_rng(0)
 IMAGES = _random.integers(0, 256, (BATCH, 6, 7, 3)).astype(np.uint8)

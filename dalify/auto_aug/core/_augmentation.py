@@ -17,8 +17,6 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_err
 from dalify.frontend import rewrite
 from dalify.graph import DataNode
 
-__all__ = ["Augmentation", "MagnitudeRange"]
-
 MagnitudeRange: TypeAlias = "tuple[float, float] | list[float] | np.ndarray | None"
 _DEVICES = ("cpu", "gpu", "auto")
 _TYPES = {np.dtype(np.float64): np.dtype(np.float32), np.dtype(np.int64): np.dtype(np.int32)}

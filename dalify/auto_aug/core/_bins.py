@@ -10,8 +10,6 @@ from dalify import types
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, IndexingError
 from dalify.graph import DataNode, apply
 
-__all__ = ["SignedBin", "check_bin", "check_bin_count", "derived_seed", "random_index", "signed_bin"]
-
 _SEEDS = 2**31 - 1
 
 

@@ -13,8 +13,6 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.frontend import is_rewritable, rewrite
 from dalify.graph import DataNode, choose
 
-__all__ = ["check_augmentations", "check_keywords", "select"]
-
 
 def select(
     ops: Sequence[Callable[..., DataNode]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any

@@ -8,8 +8,6 @@ from typing import Any, overload
 from dalify.auto_aug.core._augmentation import Augmentation, MagnitudeRange
 from dalify.graph import DataNode
 
-__all__ = ["augmentation"]
-
 
 @overload
 def augmentation(

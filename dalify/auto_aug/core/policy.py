@@ -12,8 +12,6 @@ from dalify.auto_aug.core._bins import check_bin, check_bin_count
 from dalify.base.deprecation import warn_at_line
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 
-__all__ = ["Policy"]
-
 Step = tuple[Augmentation, float, "int | None"]
 
 

@@ -9,8 +9,6 @@ from dalify.experimental.dynamic.calls import apply
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch
 from dalify.graph import ArithmeticMixin, index_entries, is_promotable
 
-__all__ = ["Arithmetic", "function_of", "subscripted"]
-
 
 def function_of(name: str, *operands: Any) -> Any:
     """Return an element-wise function of tensors, batches and values that can be converted to a tensor.

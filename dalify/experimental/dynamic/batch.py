@@ -16,8 +16,6 @@ from dalify.experimental.dynamic.calls import apply
 from dalify.experimental.dynamic.conversion import constructor_data, sample_of, samples_of, stacked
 from dalify.experimental.dynamic.tensor import Tensor
 
-__all__ = ["Batch", "Slices", "Tensors"]
-
 
 class Batch(Arithmetic):
     """Tensors of one element type, layout and number of dimensions, with any shapes.

@@ -29,8 +29,6 @@ from dalify.graph import constant_array
 from dalify.immediate import Value, bind_call, compute_outputs, is_batch, value_of
 from dalify.registry import Operator, catalog
 
-__all__ = ["Call", "apply", "call_operator", "locate_error", "make_dynamic", "to_value"]
-
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
 class Call:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-__all__ = ["invariant"]
-
 _T = TypeVar("_T")
 
 

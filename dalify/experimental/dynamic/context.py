@@ -17,8 +17,6 @@ from dalify.experimental.dynamic.devices import Device
 from dalify.experimental.dynamic.states import Checkpoint
 from dalify.experimental.dynamic.streams import Stream, get_current_stream, stream
 
-__all__ = ["EvalContext", "EvalMode", "ThreadPool", "get_num_threads", "set_num_threads"]
-
 _MAX_THREADS_PER_CPU = 100
 _VARIABLE = "DALI_NUM_THREADS"
 _local = threading.local()

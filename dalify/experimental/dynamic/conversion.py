@@ -22,8 +22,6 @@ from dalify.experimental.dynamic.calls import apply, locate_error, to_value
 from dalify.experimental.dynamic.dtypes import type_id
 from dalify.experimental.dynamic.tensor_or_batch import TensorOrBatch, on_device
 
-__all__ = ["constructor_data", "sample_of", "samples_of", "stacked"]
-
 
 def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
     """Return one sample, and whether its memory belongs to the user.

@@ -8,8 +8,6 @@ from dalify.base.context_stack import ContextStack
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, option_error_text
 from dalify.base.optional import is_loaded, torch
 
-__all__ = ["Device", "device"]
-
 _KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 _DLPACK = {1: "cpu", 2: "gpu"}
 _blocks: ContextStack[Device] = ContextStack()

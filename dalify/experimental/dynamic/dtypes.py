@@ -15,8 +15,6 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from dalify.base.optional import is_loaded, torch
 from dalify.data import DALIDataType, from_numpy
 
-__all__ = ["DType", "Kind", "dtype", "register_constructor", "type_id"]
-
 
 class Kind(Enum):
     """Kind of an element type."""

@@ -14,8 +14,6 @@ from dalify.experimental.dynamic.context import EvalContext
 from dalify.experimental.dynamic.functions import as_batch, as_tensor
 from dalify.experimental.dynamic.tensor import Tensor
 
-__all__ = ["ExternalSource"]
-
 _CYCLES = {None: "no", False: "no", "no": "no", True: "quiet", "quiet": "quiet", "raise": "raise"}
 
 

@@ -15,8 +15,6 @@ from dalify.experimental.dynamic.calls import apply
 from dalify.experimental.dynamic.dtypes import register_constructor
 from dalify.experimental.dynamic.tensor import Tensor
 
-__all__ = ["as_batch", "as_tensor", "batch", "imread", "tensor"]
-
 
 def tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False) -> Tensor:
     """Return a tensor with a copy of some data.

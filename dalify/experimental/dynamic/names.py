@@ -12,8 +12,6 @@ from dalify.experimental.dynamic.reader import make_reader
 from dalify.experimental.dynamic.rng import RNG, get_default_rng, set_seed
 from dalify.registry import FedSource, Operator, Reader, catalog, pascal_case
 
-__all__ = ["install_names"]
-
 
 def install_names(root: str) -> Namespace:
     """Create the namespaces of dynamic mode, and register them for ``import``."""

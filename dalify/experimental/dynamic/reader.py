@@ -33,8 +33,6 @@ from dalify.graph import DataNode, call
 from dalify.pipeline import Pipeline
 from dalify.registry import Operator
 
-__all__ = ["Reader", "ReaderState", "make_reader"]
-
 _ITEM, _BATCHES, _SAMPLES = "reader()", "next_epoch(batch_size=...)", "next_epoch()"
 
 

@@ -17,8 +17,6 @@ from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 from dalify.experimental.dynamic.states import StateString
 
-__all__ = ["RNG", "RNGState", "get_default_rng", "set_seed"]
-
 _MASK_32 = (1 << 32) - 1
 _MASK_64 = (1 << 64) - 1
 _POSITIONS = 1 << 130  # four words for each value of a counter of 128 bits

@@ -14,8 +14,6 @@ from typing import Any, Protocol
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, suggestion
 from dalify.base.whole_files import write_whole
 
-__all__ = ["Checkpoint", "StateString", "Stateful"]
-
 _RESERVED_PREFIX = "__op_"
 
 

@@ -11,15 +11,6 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DeviceError
 from dalify.base.optional import torch
 
-__all__ = [
-    "Stream",
-    "get_current_stream",
-    "get_default_stream",
-    "set_current_stream",
-    "set_default_stream",
-    "stream",
-]
-
 _CUDA_PROTOCOL_VERSION = 0
 _local = threading.local()
 _defaults: dict[int, Stream] = {}

@@ -15,8 +15,6 @@ from dalify.data import converted, shared_tensor
 from dalify.experimental.dynamic.arithmetic import Arithmetic, subscripted
 from dalify.experimental.dynamic.conversion import constructor_data, sample_of
 
-__all__ = ["Tensor"]
-
 
 class Tensor(Arithmetic, metaclass=NotIterable):
     """An array with layout and device; it may be a result that is computed at the first access.

@@ -9,8 +9,6 @@ from dalify.experimental.dynamic.devices import Device, device
 from dalify.experimental.dynamic.dtypes import DType
 from dalify.immediate import Deferred, Source
 
-__all__ = ["TensorOrBatch", "on_device"]
-
 
 class TensorOrBatch(Deferred):
     """A tensor or a batch."""

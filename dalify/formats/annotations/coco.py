@@ -23,8 +23,6 @@ from dalify.base.optional import LazyModule, is_loaded
 from dalify.base.wording import counted
 from dalify.formats.files.storage import read_copy
 
-__all__ = ["Annotations", "BoxOptions", "decode_runs", "read_annotations"]
-
 _MAX_EXTENT = (1 << 31) - 1
 _MAX_FLOAT = float(np.finfo(np.float32).max)  # boxes and their edges, which are sums, are float32
 _MAX_SHIFT = 60  # of a number in a mask that is written as a string; longer numbers are invalid

@@ -17,8 +17,6 @@ from dalify.base.optional import LazyModule
 from dalify.base.wording import counted
 from dalify.formats.annotations.coco import decode_runs
 
-__all__ = ["pixelwise_mask", "pycocotools"]
-
 pycocotools: Any = LazyModule("pycocotools.mask", "drawing masks of pixels", "dalify[coco]")
 
 _MIN_NUMBERS = 6  # polygons with fewer than three vertices have no interior

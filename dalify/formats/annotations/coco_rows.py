@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from dalify.base.compiling import njit
 from dalify.data.rows import Rows
 
-__all__ = ["boxes_and_labels"]
-
 
 # These functions keep the GIL, because releasing it takes longer than the computation.
 @njit(cache=True)

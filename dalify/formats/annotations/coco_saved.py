@@ -17,8 +17,6 @@ from dalify.base.whole_files import write_whole
 from dalify.base.wording import counted
 from dalify.formats.annotations.coco import Annotations
 
-__all__ = ["load", "save"]
-
 _BOXES, _LABELS, _COUNTS, _OFFSETS = "boxes.dat", "labels.dat", "counts.dat", "offsets.dat"
 _IDS, _NAMES = "original_ids.dat", "filenames.dat"
 _POLYGONS, _VERTICES = "polygon_data.dat", "vertices.dat"

@@ -22,8 +22,6 @@ from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.paths import JoinedBytes
 from dalify.formats.files.storage import folder_of, joined, read_text
 
-__all__ = ["Recording", "Recordings"]
-
 _NOT_GIVEN = -1.0
 
 

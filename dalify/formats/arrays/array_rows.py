@@ -17,8 +17,6 @@ from dalify.formats.files.block_cache import BlockCache
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.storage import is_remote
 
-__all__ = ["ArrayFile", "ArrayRow", "ArrayRows", "StoredArray", "as_array"]
-
 _LABELS = ("label", "labels")
 _MAX_CHUNKS = 1 << 24
 _MAX_BYTES = 1 << 26  # maximum size of a read; larger reads are not faster

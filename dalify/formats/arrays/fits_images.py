@@ -16,8 +16,6 @@ from dalify.base.errors import IntegerRangeError
 from dalify.base.optional import LazyModule
 from dalify.formats.files import helper_process
 
-__all__ = ["astropy", "read_images"]
-
 astropy = LazyModule("astropy", "reading FITS files", "dalify[fits]")
 
 

@@ -24,8 +24,6 @@ from dalify.formats.files.storage import local_copy
 
 h5py = LazyModule("h5py", "reading HDF5", "dalify[hdf5]")
 
-__all__ = ["Hdf5File", "h5py"]
-
 
 class Hdf5File:
     """The requested datasets of an HDF5 file.

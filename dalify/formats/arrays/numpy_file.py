@@ -16,8 +16,6 @@ import numpy as np
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_dimensions, check_shape
 
-__all__ = ["NumpyHeader", "numpy_array", "numpy_header"]
-
 _MAGIC = b"\x93NUMPY"
 _LENGTH_BYTES = {1: 2, 2: 4, 3: 4}  # by version of the format
 _MAX_HEADER_BYTES = 10_000  # as in NumPy

@@ -16,8 +16,6 @@ from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
 from dalify.formats.files.runs import Runs, read_runs_of_files
 from dalify.formats.files.whole_file import read_file
 
-__all__ = ["UniformWindows", "read_array", "read_numpy_header", "read_window"]
-
 _FIRST_BYTES, _MAX_HEADER_BYTES = 1 << 12, 1 << 17
 _MAX_BATCH_BYTES = 1 << 26  # reading more in one call is not faster
 

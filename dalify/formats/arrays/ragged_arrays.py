@@ -24,8 +24,6 @@ from dalify.formats.files.memory import LARGE_BYTES, file_memory
 from dalify.formats.files.paths import Paths
 from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
 
-__all__ = ["close_all", "read_ragged"]
-
 _HEAD_BYTES = 128  # size of the header that numpy.save writes for arrays of a few dimensions
 _BEFORE_SHAPE, _AFTER_SHAPE = b"'shape': (", np.frombuffer(b", }", np.uint8)
 _COMMA, _BLANK, _CLOSING, _LINE_END, _ZERO, _NINE = b", )\n09"

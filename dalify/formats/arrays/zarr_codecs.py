@@ -24,8 +24,6 @@ from dalify.base.optional import LazyModule
 
 blosc = LazyModule("numcodecs.blosc", "reading Zarr", "dalify[zarr]")
 
-__all__ = ["decoding"]
-
 # Versions, flags, element size, decompressed size, block size, compressed size.
 _BLOSC_HEADER = struct.Struct("<BBBBIII")
 _STRINGS = ("VLenUTF8", "VLenBytes", "VLenArray")

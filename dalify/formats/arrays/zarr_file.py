@@ -28,8 +28,6 @@ zarr = LazyModule("zarr", "reading Zarr", "dalify[zarr]")
 zarr_buffer = LazyModule("zarr.buffer.cpu", "reading Zarr", "dalify[zarr]")
 zarr_storage = LazyModule("zarr.storage", "reading Zarr", "dalify[zarr]")
 
-__all__ = ["ZarrStore", "zarr"]
-
 _ESTIMATED_BYTES = 1 << 16  # size of a string of variable length
 _MAX_CHUNKS_PER_ROW = 1 << 15
 

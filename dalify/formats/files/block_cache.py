@@ -8,8 +8,6 @@ from typing import Any, Generic, TypeVar
 
 from dalify.base.fork_hook import Owner
 
-__all__ = ["BlockCache"]
-
 T = TypeVar("T")
 # A batch that spans two blocks alternates between them.
 _MIN_BLOCKS = 2

@@ -10,8 +10,6 @@ from numba import types
 
 from dalify.base.compiling import njit
 
-__all__ = ["close_file", "file_size", "open_file", "read_part"]
-
 _SEEK_END = os.SEEK_END
 _lseek: Any = types.ExternalFunction("lseek", types.int64(types.int32, types.int64, types.int32))
 _pread: Any = types.ExternalFunction("pread", types.int64(types.int32, types.uintp, types.uintp, types.int64))

@@ -13,8 +13,6 @@ from urllib.parse import unquote
 from dalify.base.errors import ReaderError
 from dalify.formats.files.storage import is_remote, joined
 
-__all__ = ["DataRoot"]
-
 # Names without any of these, nearly all names, are relative and stay inside the folder.
 _SUSPICIOUS = ("..", ":", "\\", "%", "~")
 

@@ -29,8 +29,6 @@ from dalify.base.whole_files import write_whole
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.positions import OPEN_FLAGS, read_at
 
-__all__ = ["DiskCache", "file_name"]
-
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 # Eviction reduces the cache to this fraction of the bound, so that the folder is not listed for every new file.

@@ -29,16 +29,6 @@ from dalify.formats.files.paths import JoinedBytes, Paths, find_folders, join_pa
 from dalify.formats.files.storage import folder_of, is_remote, joined, list_folder, prefix_of, read_text
 from dalify.formats.files.whole_file import read_files
 
-__all__ = [
-    "KNOWN_EXTENSIONS",
-    "FileEntry",
-    "FileList",
-    "files_given",
-    "files_in_class_folders",
-    "files_of_list",
-    "in_byte_order",
-]
-
 KNOWN_EXTENSIONS = (
     "*.jpg",
     "*.jpeg",

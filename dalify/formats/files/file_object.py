@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from dalify.formats.files.open_files import OpenFiles
 
-__all__ = ["FileObject"]
-
 
 class FileObject(io.RawIOBase):
     """A file that is read on demand, without read-ahead.

@@ -14,8 +14,6 @@ from dalify.base.errors import ReaderError
 from dalify.formats.files.positions import open_file, read_at
 from dalify.formats.files.storage import local_copy
 
-__all__ = ["ForwardFile"]
-
 _AHEAD_BYTES = 1 << 16
 # For parts that are further apart, read-ahead takes longer than another call.
 _NEAR_BYTES = 1 << 14

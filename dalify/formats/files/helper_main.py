@@ -22,16 +22,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "FUNCTIONS",
-    "RefusedError",
-    "describe_hdf5",
-    "labels_of_hdf5",
-    "read_fits",
-    "read_hdf5",
-    "read_hdf5_rows",
-]
-
 SIZE = struct.Struct("<Q")  # of a pickled message; arrays may follow it
 RECEIVED = b"\1"  # sent when a request has been read, before it is executed
 _IDLE_S = 10.0

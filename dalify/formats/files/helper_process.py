@@ -33,8 +33,6 @@ from dalify.formats.files import helper_main
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.positions import HAS_PREAD, open_file, opened
 
-__all__ = ["call"]
-
 _MAX_HELPERS = min(4, available_processors())
 # Processor time allowed for a call: _PROCESSOR_S, plus one second per _BYTES_PER_S bytes of its result.
 _PROCESSOR_S = 2.0

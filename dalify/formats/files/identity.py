@@ -6,8 +6,6 @@ import os
 
 from dalify.formats.files.storage import is_remote
 
-__all__ = ["file_identity"]
-
 
 def file_identity(path: str, *place: object) -> tuple[str, str]:
     """Return a key for data in a file, and a value that changes when the file changes.

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from dalify.data import BufferPool
 
-__all__ = ["LARGE_BYTES", "file_memory"]
-
 _KEPT_BYTES = 1 << 28
 _SMALL_BYTES = 1 << 13  # the allocator is fast for smaller blocks
 LARGE_BYTES = 1 << 26  # a larger block would displace many, and page faults matter less

@@ -28,8 +28,6 @@ from dalify.formats.files.positions import (
 )
 from dalify.formats.files.runs import Runs, read_runs
 
-__all__ = ["OpenFiles"]
-
 
 class _Descriptor(CallAtEnd):
     """An open file, closed with the last reference; a thread that reads holds a reference."""

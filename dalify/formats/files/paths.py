@@ -13,9 +13,6 @@ from dalify.base.array_at import copy_bytes
 from dalify.base.bisection import last_at_most
 from dalify.base.compiling import njit
 
-__all__ = ["JoinedBytes", "Paths", "find_folders", "join_paths"]
-
-
 _SLASH = ord("/")
 
 

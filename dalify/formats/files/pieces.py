@@ -22,19 +22,6 @@ from dalify.formats.files.compiled_files import close_file, file_size, open_file
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
 
-__all__ = [
-    "ALIGNMENT_BYTES",
-    "SMALL_BYTES",
-    "Pieces",
-    "copy_pieces",
-    "copy_rows",
-    "fill_with_files",
-    "large_samples_in",
-    "largest_piece",
-    "lay_out",
-    "samples_in",
-]
-
 _MAX_BYTES = 1 << 26
 # Reading a small gap between neighbors, such as the header of the next one, is faster than another call.
 _MAX_GAP_BYTES = 1 << 11

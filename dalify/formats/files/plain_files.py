@@ -10,8 +10,6 @@ from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.file_list import FileList, in_byte_order
 from dalify.formats.files.storage import folder_of, joined, list_folder, prefix_of, read_text
 
-__all__ = ["plain_files"]
-
 
 def plain_files(
     file_root: str | None,

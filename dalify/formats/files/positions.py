@@ -24,20 +24,6 @@ from dalify.base.errors import ReaderError
 from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
 
-__all__ = [
-    "HAS_PREAD",
-    "OPEN_FLAGS",
-    "Holding",
-    "closes_when_needed",
-    "is_within_limit",
-    "leave_some",
-    "most_idle",
-    "open_file",
-    "opened",
-    "opening_hint",
-    "read_at",
-]
-
 T = TypeVar("T")
 
 # Without O_NONBLOCK, opening a named pipe waits for a writer. The flag has no effect on regular files.

@@ -14,8 +14,6 @@ from dalify.formats.files.compiled_files import close_file, file_size, open_file
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
 
-__all__ = ["Runs", "read_runs", "read_runs_of_files"]
-
 # Reading gaps up to this size is faster than another call; as many rows as fit into the buffer are read together.
 _MAX_GAP_BYTES = 1 << 12
 _BUFFER_BYTES = 1 << 17

@@ -35,22 +35,6 @@ else:  # local files do not need it
     asyncio = LazyModule("asyncio", "reading from URLs")
 fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
 
-__all__ = [
-    "configure",
-    "copy_or_path",
-    "folder_of",
-    "is_remote",
-    "joined",
-    "list_folder",
-    "local_copy",
-    "prefix_of",
-    "read",
-    "read_copy",
-    "read_text",
-    "size_of",
-    "without_mark",
-]
-
 T = TypeVar("T")
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 

@@ -13,8 +13,6 @@ from dalify.formats.files.data_root import DataRoot
 from dalify.formats.files.file_list import files_in_class_folders
 from dalify.formats.files.storage import folder_of, joined, read_text
 
-__all__ = ["VideoPart", "videos_given", "videos_in_class_folders", "videos_of", "videos_of_list"]
-
 _MAX_FIELDS = 4
 # A Fraction stores all digits of a number, so 1e999999999 would need too much memory.
 _MAX_BOUND_CHARS = 64

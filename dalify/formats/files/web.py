@@ -15,8 +15,6 @@ from dalify.base.optional import LazyModule
 
 aiohttp = LazyModule("aiohttp", "reading from URLs", "dalify[remote]")
 
-__all__ = ["BadResponseError", "FinalResponseError", "Response", "TooLongError", "fetch", "is_web"]
-
 _CHUNK_BYTES = 1 << 18
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
 _PAGES = (".html", ".htm", ".xhtml", "/")

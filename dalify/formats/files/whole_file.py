@@ -20,8 +20,6 @@ from dalify.formats.files.paths import Paths
 from dalify.formats.files.pieces import ALIGNMENT_BYTES, fill_with_files
 from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS, open_file, read_at
 
-__all__ = ["read_file", "read_files"]
-
 _MAX_BYTES = 1 << 26
 # Files share memory blocks of at most this size, which are kept alive by each of their files.
 _BLOCK_BYTES = 1 << 24

@@ -13,8 +13,6 @@ from dalify.base.errors import ReaderError
 from dalify.base.wording import counted
 from dalify.formats.records.protobuf import BYTES, VARINT, fields, floats, integers, next_field, varint
 
-__all__ = ["Caffe2Tensor", "find_texts_and_integers", "tensors_of"]
-
 FLOAT, INT32, BYTE, STRING = 1, 2, 3, 4
 # Fields of TensorProto.
 _DIMS, _TYPE, _FLOATS, _INTEGERS, _BYTES, _STRINGS = 1, 2, 3, 4, 5, 6

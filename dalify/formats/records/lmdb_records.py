@@ -26,8 +26,6 @@ from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import local_copy
 
-__all__ = ["LmdbRecord", "LmdbRecords"]
-
 # A page starts with its number, 2 unused bytes, flags, and the start and end of its free space.
 _PAGE_HEADER_BYTES = 16
 _BRANCH, _LEAF, _META = 1, 2, 8

@@ -14,21 +14,6 @@ from numpy.typing import NDArray
 from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 
-__all__ = [
-    "BYTES",
-    "FIXED32",
-    "FIXED64",
-    "VARINT",
-    "Field",
-    "fields",
-    "fill_floats",
-    "fill_integers",
-    "floats",
-    "integers",
-    "next_field",
-    "varint",
-]
-
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _MAX_VARINT_BYTES = 10
 

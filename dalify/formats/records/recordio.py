@@ -24,8 +24,6 @@ from dalify.formats.files.pieces import samples_in
 from dalify.formats.files.storage import is_remote, size_of
 from dalify.formats.records.records import Record, Records, read_pairs, warn_of_rest
 
-__all__ = ["image_and_labels", "images_and_labels", "records_of", "write_index"]
-
 _MAGIC = 0xCED7230A
 _MAGIC_BYTES = np.frombuffer(struct.pack("<I", _MAGIC), np.uint8)
 _HEAD = struct.Struct("<II")

@@ -20,8 +20,6 @@ from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import read_copy, without_mark
 
-__all__ = ["ContainerEntries", "Record", "Records", "paired", "read_pairs", "warn_of_rest"]
-
 T_co = TypeVar("T_co", covariant=True)
 
 

@@ -17,8 +17,6 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
 from dalify.formats.files.forward_file import ForwardFile
 
-__all__ = ["BLOCK_BYTES", "Member", "member_name", "member_rows", "members"]
-
 BLOCK_BYTES = 512
 _ROWS = 4096
 _NAMES_BYTES = 1 << 20

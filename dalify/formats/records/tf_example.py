@@ -22,8 +22,6 @@ from dalify.data.batch import Batch
 from dalify.formats.files.pieces import samples_in
 from dalify.formats.records.protobuf import BYTES, fill_floats, fill_integers, floats, integers, next_field
 
-__all__ = ["ExampleParser", "Feature", "Features", "features_of"]
-
 # Kinds of lists, by the number of their field in Feature.
 _STRING, _FLOAT, _INTEGER = 1, 2, 3
 _NAMES = {_STRING: "strings", _FLOAT: "floats", _INTEGER: "integers"}

@@ -23,8 +23,6 @@ from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import is_remote
 from dalify.formats.records.records import Record, Records, paired, read_pairs, warn_of_rest
 
-__all__ = ["payload", "payloads", "records_of", "scan", "write_index"]
-
 _HEAD, _TAIL = 12, 4
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8

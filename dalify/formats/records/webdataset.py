@@ -28,8 +28,6 @@ from dalify.formats.records.records import ContainerEntries, paired
 from dalify.formats.records.tar import BLOCK_BYTES, member_name, members
 from dalify.formats.records.webdataset_places import Extensions, PiecesByOutput, places_in_archive, places_in_index
 
-__all__ = ["Sample", "Samples", "samples_of", "write_index"]
-
 # A sample as a list of its files: extension, offset, size.
 _Components = list[tuple[bytes, int, int]]
 _MAX_GAP_BYTES = 1 << 13

@@ -15,8 +15,6 @@ from dalify.base.compiling import njit
 from dalify.formats.files.pieces import ALIGNMENT_BYTES, Pieces, largest_piece, lay_out
 from dalify.formats.records.tar import BLOCK_BYTES, member_rows
 
-__all__ = ["Extensions", "PiecesByOutput", "places_in_archive", "places_in_index"]
-
 _MAX_DIGITS = 18
 _BLANK, _TAB, _LINE_END, _RETURN, _SLASH, _DOT = 32, 9, 10, 13, 47, 46
 

@@ -22,8 +22,6 @@ from dalify.formats.tables.arrow_memory import FileMemory, Places, Values, Value
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 
-__all__ = ["Column", "check_type", "column_of"]
-
 _SHORT_BYTES = 12
 _TYPES = (
     "numbers, booleans, binary, strings, lists of numbers (nested and of fixed size too), tensors of fixed shape, and "

@@ -13,8 +13,6 @@ from dalify.base.array_at import array_at, byte_at, copy_bytes
 from dalify.base.bisection import last_at_most
 from dalify.base.compiling import njit
 
-__all__ = ["IN_FILES", "IN_MEMORY", "find_blocks", "find_strings", "gather_numbers"]
-
 # Results of `find_strings`.
 IN_MEMORY, IN_FILES = 1, 2
 _NARROW, _WIDE = np.empty(0, np.int32), np.empty(0, np.int64)

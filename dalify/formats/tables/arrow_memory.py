@@ -19,17 +19,6 @@ from dalify.formats.files.memory import file_memory
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.pieces import Pieces
 
-__all__ = [
-    "FileMemory",
-    "Places",
-    "Values",
-    "ValuesInFile",
-    "reserved",
-    "samples_at",
-    "samples_in_files",
-    "samples_in_memory",
-]
-
 # Smaller blocks are created by the allocator. Flags that the system does not have are 0.
 _LARGE_BYTES = 1 << 25
 _RESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)

@@ -17,8 +17,6 @@ from dalify.base.errors import ReaderError
 from dalify.base.wording import counted
 from dalify.formats.files.open_files import OpenFiles
 
-__all__ = ["Message", "Messages", "messages_of", "uncompressed_bytes"]
-
 _MAGIC, _MAGIC_BYTES = b"ARROW1", 8  # including padding to a multiple of eight
 _CONTINUATION = 0xFFFFFFFF
 _MAX_METADATA_BYTES = 1 << 28

@@ -23,8 +23,6 @@ from dalify.formats.tables.arrow_tables import ArrowSource
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 
-__all__ = ["ArrowRow", "ArrowRows"]
-
 _LABELS = ("label", "labels")
 _MAX_BLOCKS = 4
 

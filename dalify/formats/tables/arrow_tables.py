@@ -35,17 +35,6 @@ pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 pyarrow_ipc = LazyModule("pyarrow.ipc", "reading Arrow files", "dalify[arrow]")
 pyarrow_parquet = LazyModule("pyarrow.parquet", "reading Parquet", "dalify[arrow]")
 
-__all__ = [
-    "ArrowFileSource",
-    "ArrowSource",
-    "ParquetSource",
-    "TableFiles",
-    "TableSource",
-    "check_columns",
-    "open_sources",
-    "source_of_file",
-]
-
 _PARQUET, _ARROW, _FEATHER = b"PAR1", b"ARROW1", b"FEA1"
 _PARQUET_TAIL_BYTES = 8  # size of the metadata, and the magic PAR1
 # Data that declares more than a limit is rejected if its declared compression ratio is also above this.

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from dalify.base.compiling import njit
 from dalify.formats.records.protobuf import varint
 
-__all__ = ["FIELDS", "INT32", "STRUCT", "RowGroups", "field_at", "integer_at", "row_groups", "skip_value"]
-
 # Types of the compact protocol.
 _STOP, _TRUE, _FALSE, _BYTE, INT32, _INT64, _DOUBLE, _BINARY = 0, 1, 2, 3, 5, 6, 7, 8
 _LIST, _SET, _MAP, STRUCT, _UUID = 9, 10, 11, 12, 13

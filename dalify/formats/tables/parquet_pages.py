@@ -22,8 +22,6 @@ from dalify.formats.tables.parquet_footer import INT32, STRUCT, field_at, intege
 
 pyarrow = LazyModule("pyarrow", "reading Arrow and Parquet", "dalify[arrow]")
 
-__all__ = ["Chunk", "byte_strings", "chunks_of"]
-
 _BYTE_ARRAY = 6
 _UNCOMPRESSED, _SNAPPY = 0, 1
 _PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8

@@ -22,8 +22,6 @@ from dalify.immediate.calls import BoundCall, cache_key
 from dalify.immediate.lazy.statistics import COUNTS
 from dalify.immediate.user_data import Deferred, Kind, Value
 
-__all__ = ["Call", "Recorded", "Result", "kind_of_result"]
-
 _numbers = itertools.count()
 
 

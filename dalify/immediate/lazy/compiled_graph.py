@@ -36,8 +36,6 @@ from dalify.immediate.lazy.statistics import Fallback
 from dalify.immediate.prepared import placeholders, rewired, without_aliasing
 from dalify.passes import optimize
 
-__all__ = ["PLANS", "CompiledGraph", "Structure"]
-
 _POOL_BYTES = 256 << 20
 _pool = BufferPool(capacity_bytes=_POOL_BYTES)
 _arenas = Arenas()

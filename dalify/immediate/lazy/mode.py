@@ -20,8 +20,6 @@ else:
     # Imported at first use, because `import dalify` imports this module.
     tape = LazyModule("dalify.immediate.lazy.tape", "lazy mode")
 
-__all__ = ["Lazy", "lazy"]
-
 
 class Lazy:
     """Lazy mode: ``dalify.lazy``.

@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 
 from dalify.base.fork_lock import ForkLock
 
-__all__ = ["COUNTS", "Counts", "Fallback", "Statistics"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fallback:

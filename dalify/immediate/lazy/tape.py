@@ -34,8 +34,6 @@ else:
     # Imported at first use: it imports the executor.
     compiled_graph = LazyModule("dalify.immediate.lazy.compiled_graph", "computing what was recorded")
 
-__all__ = ["Recorder", "Tape"]
-
 _Output = tuple[Call, int]
 
 

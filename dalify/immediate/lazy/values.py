@@ -22,8 +22,6 @@ from dalify.immediate.lazy.calls import Call, kind_of_result
 from dalify.immediate.user_data import Deferred, to_user_data
 from dalify.registry import catalog
 
-__all__ = ["LazyBatch", "LazySample", "LazyValue", "lazy_value"]
-
 _NAMES_IN_PYTHON = {
     "bitand": "and_",
     "bitnot": "invert",

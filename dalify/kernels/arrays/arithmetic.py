@@ -14,8 +14,6 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 
-__all__ = ["compute"]
-
 # In shorter inner loops, NumPy's overhead is larger than the computation.
 _INNER_LOOP = 512
 

@@ -19,8 +19,6 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype, widened
 from dalify.kernels.arrays.windows_torch import moved_torch
 
-__all__ = ["compute_samples_torch", "compute_torch"]
-
 _WIDE_UNSIGNED = ("torch.uint16", "torch.uint32", "torch.uint64")
 _SIGN_BIT = -(2**63)
 _DIRECT = {"add": "add", "sub": "sub", "mul": "mul", "fdiv": "true_divide"}

@@ -11,18 +11,6 @@ from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, S
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = [
-    "check_distinct",
-    "check_distinct_rows",
-    "check_layout",
-    "check_mean",
-    "check_sequence",
-    "chosen_axes",
-    "normal_axis",
-    "reduced_spec",
-    "without_axes",
-]
-
 
 def normal_axis(axis: int, ndim: int, *, extra: int = 0) -> int:
     """Return a non-negative axis.

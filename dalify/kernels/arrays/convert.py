@@ -35,24 +35,6 @@ from dalify.kernels.dispatch import prefer_triton
 if TYPE_CHECKING:
     import torch
 
-__all__ = [
-    "audio_to_integers",
-    "constants_in_range",
-    "fill_elements",
-    "fill_in_range",
-    "in_float32",
-    "nan_as_integer",
-    "round_half_away",
-    "saturate_cast",
-    "saturate_cast_samples",
-    "saturate_cast_samples_torch",
-    "saturate_cast_torch",
-    "store_joined",
-    "to_uint8",
-    "truncate_cast",
-    "truncate_cast_torch",
-]
-
 # The largest float32 below 0.5. floor(v + 0.5) would turn 0.49999997 into 1, because the sum rounds up; with this
 # constant the sum of an exact half still rounds up to the next integer and that of its predecessor does not.
 _JUST_BELOW_HALF = np.float32(0.49999997)

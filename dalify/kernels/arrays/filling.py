@@ -10,8 +10,6 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples
 from dalify.kernels.arrays.strided import copy_strided
 
-__all__ = ["fill_samples", "repeat_samples"]
-
 
 def fill_samples(out: Samples, values: np.ndarray) -> None:
     """Fill each sample with a number.

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["broadcast_to", "read_only", "repeated"]
-
 
 def read_only(x: np.ndarray) -> np.ndarray:
     """Return a C-contiguous, read-only view of an array, or a copy if it is not contiguous."""

@@ -31,18 +31,6 @@ from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "BORDERS",
-    "channel_fill",
-    "copy_bordered_window",
-    "copy_window",
-    "copy_window_torch",
-    "copy_windows",
-    "fill_run",
-    "flip_axes",
-    "pad_samples",
-]
-
 # Elements are copied as integers of their size.
 _UNITS = {size: np.empty(0, f"u{size}") for size in (1, 2, 4, 8)}
 # Smaller results are filled completely before elements of the source are copied; of larger ones only the outside.

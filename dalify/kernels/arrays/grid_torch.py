@@ -20,8 +20,6 @@ from dalify.kernels.arrays.upload_torch import uploaded
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Grid", "common_unit"]
-
 _LARGEST_INT32 = 2**31 - 1
 
 

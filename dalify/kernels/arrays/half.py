@@ -11,8 +11,6 @@ import numpy as np
 
 from dalify.base.compiling import njit
 
-__all__ = ["bfloat16_bits", "float16_bits", "float32_of_float16"]
-
 _SIGN, _MAGNITUDE = np.uint32(0x8000_0000), np.uint32(0x7FFF_FFFF)
 _INFINITY = np.uint32(0x7F80_0000)
 _FIRST_ABOVE = np.uint32((127 + 16) << 23)  # 65536

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.data.spec import Spec
 
-__all__ = ["check_joinable", "first_layout", "is_empty"]
-
 
 def is_empty(part: Spec) -> bool:
     """Return whether samples of this spec are known to have no elements."""

@@ -11,8 +11,6 @@ from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.strided import copy_strided
 
-__all__ = ["blocks", "converted", "copy_samples", "joined", "per_element", "repeated_rows", "separate", "split"]
-
 
 def blocks(sizes: np.ndarray, limit: int = 1 << 18) -> list[np.ndarray]:
     """Return the indices of samples that are computed together, so that intermediate results fit into the CPU cache.

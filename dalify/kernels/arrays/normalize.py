@@ -30,19 +30,6 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.arrays.windows_torch import fill_by_kind
 
-__all__ = [
-    "batch_statistics",
-    "check_parameter",
-    "given_factors",
-    "kept_shape",
-    "normalize",
-    "normalize_samples_torch",
-    "parameter_axes",
-    "per_result",
-    "scale_factors",
-]
-
-
 # Means and factors are repeated to fill a few SIMD registers.
 _LANES = 64
 

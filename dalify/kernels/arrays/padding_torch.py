@@ -22,8 +22,6 @@ from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_s
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["inside_torch", "on_padded", "similar_shapes"]
-
 # Maximum number of elements of a padded sample for each element of the sample.
 _LIMIT = 4
 _EXTENTS = "extents"

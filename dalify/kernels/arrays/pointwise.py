@@ -15,8 +15,6 @@ from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.dispatch import prefer_triton
 
-__all__ = ["apply_table", "look_up", "scale_shift", "scale_shift_torch"]
-
 
 @njit(nogil=True, cache=True)
 def _scale_shift(out_at, out_shapes, out_like, x_at, x_shapes, x_like, factor, summand, to_byte):

@@ -17,8 +17,6 @@ from dalify.base.errors import (
 )
 from dalify.data.dtypes import DALIDataType
 
-__all__ = ["FUNCTIONS", "Function", "broadcast_shape", "common_layout", "promote", "result_dtype"]
-
 _SIGNED = {8: DALIDataType.INT8, 16: DALIDataType.INT16, 32: DALIDataType.INT32, 64: DALIDataType.INT64}
 
 

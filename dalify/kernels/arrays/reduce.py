@@ -23,22 +23,6 @@ from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.joined import converted, joined
 from dalify.kernels.arrays.strided import transpose_samples
 
-__all__ = [
-    "Collapsed",
-    "collapse",
-    "deviations",
-    "maximum",
-    "mean",
-    "mean_square",
-    "minimum",
-    "reduced_dtype",
-    "result_counts",
-    "rms",
-    "std_dev",
-    "total",
-    "variance",
-]
-
 # Values are added to as many partial sums as fit into a few SIMD registers, then combined.
 _LANES = 64
 _LANE_BYTES = 512  # of partial extrema

@@ -16,18 +16,6 @@ from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype, widened
 
-__all__ = [
-    "deviations_torch",
-    "maximum_torch",
-    "mean_square_torch",
-    "mean_torch",
-    "minimum_torch",
-    "rms_torch",
-    "std_dev_torch",
-    "total_torch",
-    "variance_torch",
-]
-
 _SIGN_BIT = -(2**63)
 
 

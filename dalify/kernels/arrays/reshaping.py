@@ -15,8 +15,6 @@ from dalify.data.batch import Batch
 from dalify.data.spec import Spec
 from dalify.kernels.arrays.axes import check_layout
 
-__all__ = ["filled_shape", "ragged_shapes", "reshaped", "reshaped_spec", "wanted_extents"]
-
 _MAX_EXTENT = 2.0**53
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from dalify.base.compiling import njit
 
-__all__ = ["copy_extents", "describe_shapes", "find_spans"]
-
 
 @njit(cache=True)
 def describe_shapes(shapes: Any, item_bytes: int, alignment_bytes: int, offsets: Any, found: Any) -> None:

@@ -17,18 +17,6 @@ from numba import types
 from dalify.base.compiling import intrinsic
 from dalify.base.llvm import clamp, constant, count_down, load, offset, repeat, shuffle, store
 
-__all__ = [
-    "blend_four_pixels",
-    "filter_four_values",
-    "mix_sixteen_pixels",
-    "split_sixteen_mirrored_pixels",
-    "split_sixteen_pixels",
-    "weighted_sum_of_four",
-    "weighted_sum_of_four_taps",
-    "weighted_sum_of_six_taps",
-    "weighted_sum_of_two_taps",
-]
-
 _FLOAT_BYTES = 4
 _LANES = 4
 _PIXELS = 16

@@ -15,8 +15,6 @@ from numba.core import cgutils
 from dalify.base.compiling import intrinsic
 from dalify.base.llvm import load, offset, repeat, store
 
-__all__ = ["WIDE", "sum_of_rows", "wide_sum_of_rows"]
-
 _cgutils: Any = cgutils  # numba is not typed
 
 WIDE = 16  # columns that `wide_sum_of_rows` computes

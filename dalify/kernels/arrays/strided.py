@@ -11,8 +11,6 @@ from dalify.base.compiling import njit
 from dalify.base.small_arrays import columns_at
 from dalify.data.samples import Samples
 
-__all__ = ["contiguous", "copy_strided", "join_samples", "take_rows", "transpose_samples"]
-
 # For fewer elements along the last axis, the inner loop runs along another axis.
 _LONG_RUN = 8
 

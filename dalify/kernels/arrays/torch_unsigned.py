@@ -9,8 +9,6 @@ from dalify.base.optional import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["movable_torch"]
-
 _SIGNED = {"torch.uint16": "int16", "torch.uint32": "int32", "torch.uint64": "int64"}
 
 

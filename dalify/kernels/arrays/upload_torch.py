@@ -15,8 +15,6 @@ from dalify.kernels.arrays.wide_torch import wide_dtype
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["selected_rows", "selected_samples", "uploaded", "uploaded_bytes", "uploaded_together"]
-
 _ALIGNMENT_BYTES = 16
 
 

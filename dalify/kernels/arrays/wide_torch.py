@@ -9,8 +9,6 @@ from dalify.base.optional import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["wide_dtype", "widened"]
-
 # Apple's devices do not support float64: they compute in float32.
 _WITHOUT_FLOAT64 = frozenset(["mps"])
 

@@ -18,18 +18,6 @@ from dalify.kernels.dispatch import prefer_triton
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "BORDERS_TORCH",
-    "bordered_samples_torch",
-    "fill_by_kind",
-    "flip_samples_torch",
-    "joined_samples_torch",
-    "moved_torch",
-    "pad_samples_torch",
-    "transpose_samples_torch",
-    "window_samples_torch",
-]
-
 
 @prefer_triton("windows", "copy_windows")
 def window_samples_torch(

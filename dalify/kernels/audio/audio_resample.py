@@ -22,8 +22,6 @@ from dalify.kernels.arrays.joined import blocks, joined, split
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 
-__all__ = ["lobes_of", "resample_audio", "resample_samples", "resample_samples_torch"]
-
 _BLOCK = 256
 _AT_ONCE = 64 * _BLOCK  # results that are computed from one copied part of the input
 _PHASES = 32

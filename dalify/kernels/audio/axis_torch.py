@@ -11,8 +11,6 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
 
-__all__ = ["transform_axis_torch"]
-
 
 def transform_axis_torch(
     out: DeviceSamples, x: DeviceSamples, axis: int, matrix_of: Callable[[int], np.ndarray]

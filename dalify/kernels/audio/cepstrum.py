@@ -16,8 +16,6 @@ from dalify.base.compiling import njit
 from dalify.base.small_arrays import equal_rows, rows_at
 from dalify.data.samples import Samples
 
-__all__ = ["cepstral_matrix", "transform_axis"]
-
 _COLUMNS = 128  # a block of this width with sixty rows of a spectrum fits into the L1 cache
 
 

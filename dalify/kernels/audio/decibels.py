@@ -16,8 +16,6 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.samples import Samples
 
-__all__ = ["check_decibels", "to_decibels", "to_decibels_torch"]
-
 _BLOCK, _LANES = 512, 64
 _SINGLE, _INT32 = np.empty(0, np.float32), np.empty(0, np.int32)
 _MIN_NORMAL = np.float32(2.0**-126)  # smaller numbers are subnormal

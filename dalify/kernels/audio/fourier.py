@@ -26,8 +26,6 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import intrinsic, njit
 from dalify.base.llvm import load, offset, repeat, shuffle, store
 
-__all__ = ["LANES", "Transform", "spectrum_of_lanes", "transform_of", "weighted_transpose"]
-
 LANES = 16
 _FLOAT_BYTES = 4
 _ROW_BYTES = LANES * _FLOAT_BYTES

@@ -14,8 +14,6 @@ from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 
-__all__ = ["nonsilent_regions"]
-
 _SINGLE, _DOUBLE, _INT64 = np.empty(0, np.float32), np.empty(0, np.float64), np.empty(0, np.int64)
 
 

@@ -16,8 +16,6 @@ from dalify.base.array_at import array_at, new_array
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 
-__all__ = ["MEL_FORMULAS", "Bank", "add_bands", "apply_bank", "bank_of", "matrix_of"]
-
 MEL_FORMULAS = ("slaney", "htk")
 _LANES = 16
 _SINGLE = np.empty(0, np.float32)

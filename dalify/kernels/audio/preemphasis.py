@@ -11,8 +11,6 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast_samples, saturate_cast_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 
-__all__ = ["BORDERS", "preemphasis", "preemphasis_torch"]
-
 BORDERS = ("zero", "clamp", "reflect")
 
 

@@ -20,8 +20,6 @@ from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.audio.fourier import LANES, spectrum_of_lanes, transform_of, weighted_transpose
 from dalify.kernels.audio.mel import Bank, add_bands
 
-__all__ = ["fill_shapes", "frame_count", "power_spectrum", "power_spectrum_torch", "spectrogram", "spectrogram_torch"]
-
 _SINGLE = np.empty(0, np.float32)
 _ROW_BYTES = 4 * LANES
 _NO_BANK = Bank(np.empty(0, np.int32), _SINGLE, _SINGLE)

@@ -14,8 +14,6 @@ from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.rows import Rows
 from dalify.kernels.random.philox_words import philox4x32
 
-__all__ = ["CropRules", "Found", "first_outside", "search"]
-
 _NUMBERS = 8  # random numbers per candidate: extents and corners of up to three axes, threshold, one unused
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _SHIFT_32 = np.uint64(32)

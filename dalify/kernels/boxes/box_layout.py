@@ -12,8 +12,6 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError
 
-__all__ = ["from_corners", "to_corners"]
-
 _EXTENTS = {"x": "W", "y": "H", "z": "D"}
 
 

@@ -16,8 +16,6 @@ from dalify.data.rows import Rows
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import uploaded
 
-__all__ = ["anchor_table", "match", "match_on_device"]
-
 _BLOCK = 1024
 _LANES = 16
 

@@ -14,8 +14,6 @@ from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.upload_torch import selected_rows, uploaded
 from dalify.kernels.arrays.wide_torch import widened
 
-__all__ = ["EXPAND", "FIXED", "HALFWAY", "canvases", "rotate_boxes", "rotate_boxes_on_device"]
-
 EXPAND, FIXED, HALFWAY = 0, 1, 2
 _RADIANS = np.float32(math.pi / 180)
 _TOLERANCE = 0.01  # pixels that a rotated image may exceed its canvas by, as in dalify.kernels.images.rotation

@@ -12,8 +12,6 @@ import numpy as np
 
 from dalify.data.rows import Rows
 
-__all__ = ["box_rows"]
-
 _NUMBERS = 4
 
 

@@ -12,8 +12,6 @@ from dalify.base.array_at import array_at, flat_at
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 
-__all__ = ["labels_of_samples", "objects_of_samples"]
-
 _MAX_TABLE_SIZE = 1 << 16
 _LARGEST = 2**31 - 1
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from dalify.base.compiling import njit
 
-__all__ = ["Options", "draw_boxes", "draw_options", "options_of"]
-
 
 class Options(NamedTuple):
     """The labels to choose from for each of N masks, with weights.

@@ -20,18 +20,6 @@ from dalify.base.wording import counted
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 
-__all__ = [
-    "compose",
-    "entries",
-    "fill_crops",
-    "fill_joined",
-    "fill_rotations",
-    "fill_scales",
-    "fill_shears",
-    "fill_transforms",
-    "fill_translations",
-]
-
 _RADIANS = np.float32(math.pi / 180)
 _ORIGIN = np.zeros((1, 1, 1), np.float32)
 _ORIGIN.flags.writeable = False

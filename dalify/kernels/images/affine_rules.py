@@ -12,8 +12,6 @@ from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
 from dalify.data.spec import Spec
 
-__all__ = ["dimensions", "matrix_spec", "result_shape", "shear_size"]
-
 
 def matrix_spec(x: Spec | None, dimensions: int | None, is_sequence: bool = False) -> Spec:
     """Return the output spec of a transform operator.

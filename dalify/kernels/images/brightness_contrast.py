@@ -17,8 +17,6 @@ from dalify.kernels.arrays.frozen import repeated
 from dalify.kernels.arrays.pointwise import scale_shift, scale_shift_torch
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
-__all__ = ["levels", "levels_rule"]
-
 _LAYOUTS = ("FHWC", "DHWC", "HWC")
 
 

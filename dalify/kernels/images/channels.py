@@ -13,8 +13,6 @@ from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import to_uint8
 
-__all__ = ["channel_limits", "channel_lines", "channel_means"]
-
 _PIXELS = 256
 # Sums of this many rows of uint8 fit into uint32.
 _ROWS = 1 << 24

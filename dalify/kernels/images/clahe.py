@@ -29,8 +29,6 @@ from dalify.kernels.arrays.upload_torch import uploaded_together
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["equalize_planes", "equalize_planes_torch"]
-
 _LEVELS = 256
 _BRIGHTEST = 255
 # Adding and subtracting it rounds halves to even, because floats of this size have no fraction bits. np.rint would be

@@ -24,8 +24,6 @@ from dalify.kernels.dispatch import prefer_triton
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["apply_matrix", "apply_matrix_torch", "twist_matrix"]
-
 _PIXELS = 16
 
 # NTSC luma and chroma with the three decimals of the standard, and DALI's inverse, which differs from the exact one in

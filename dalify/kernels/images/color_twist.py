@@ -16,8 +16,6 @@ from dalify.kernels.arrays.frozen import repeated
 from dalify.kernels.images.color_matrix import apply_matrix, apply_matrix_torch, twist_matrix
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 
-__all__ = ["check_channels", "twist", "twist_matrices", "twist_rule"]
-
 _LAYOUTS = ("HWC", "FHWC", "DHWC")
 _CHANNELS = 3
 _NEUTRAL = {"hue": 0.0, "saturation": 1.0, "value": 1.0, "brightness": 1.0, "contrast": 1.0}

@@ -32,20 +32,6 @@ from dalify.kernels.dispatch import prefer_triton
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "bordered_indices",
-    "convolve_axes_torch",
-    "convolve_samples",
-    "convolve_samples_torch",
-    "data_axes",
-    "gaussian_kernels",
-    "gaussian_sigma",
-    "gaussian_window",
-    "mirrored_indices",
-    "sum_convolutions",
-    "sum_convolutions_torch",
-]
-
 _FILTERED_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before they are filtered
 _MAX_CHANNELS = 4  # per OpenCV call; more are supported, but slower
 _IDENTITY = np.ones(1, np.float32)

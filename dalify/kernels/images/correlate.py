@@ -21,8 +21,6 @@ from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import in_float32, saturate_cast
 from dalify.kernels.images.convolve import bordered_indices
 
-__all__ = ["correlate_images", "correlate_samples"]
-
 _BORDERS = {
     "reflect_101": cv2.BORDER_REFLECT_101,
     "reflect_1001": cv2.BORDER_REFLECT,

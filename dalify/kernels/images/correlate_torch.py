@@ -16,8 +16,6 @@ from dalify.kernels.arrays.windows_torch import bordered_samples_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["correlate_samples_torch"]
-
 
 def correlate_samples_torch(
     out: DeviceSamples,

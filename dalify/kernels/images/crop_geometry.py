@@ -13,16 +13,6 @@ from dalify.base.errors import ArgumentValueError, IndexingError, option_error_t
 from dalify.base.small_arrays import zeros
 from dalify.base.wording import counted
 
-__all__ = [
-    "FILLING",
-    "POLICIES",
-    "check_crop_arguments",
-    "check_fill_values",
-    "chunk_windows",
-    "crop_extents",
-    "trimmed",
-]
-
 # Names of the `out_of_bounds_policy` that fills the outside with `fill_values`.
 FILLING = ("constant", "const", "fill", "pad")
 POLICIES = ("error", *FILLING, "trim_to_shape")

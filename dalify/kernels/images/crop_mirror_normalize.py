@@ -19,8 +19,6 @@ from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.arrays.joined import blocks, split
 from dalify.kernels.arrays.simd import split_sixteen_mirrored_pixels, split_sixteen_pixels
 
-__all__ = ["PIXELS", "crop_mirror_normalize", "normalize_rgb"]
-
 PIXELS = 16
 _CHANNELS = 3
 _FLOAT_BYTES = 4

@@ -13,8 +13,6 @@ from dalify.kernels.arrays.upload_torch import uploaded
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["crop_mirror_normalize_torch"]
-
 
 def crop_mirror_normalize_torch(
     out: Tensor,

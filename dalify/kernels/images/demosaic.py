@@ -15,8 +15,6 @@ from dalify.base.array_at import array_at, copy_bytes
 from dalify.base.compiling import intrinsic, njit
 from dalify.base.llvm import constant, load, offset, shuffle, store
 
-__all__ = ["MIN_WIDTH", "demosaic_images"]
-
 _PIXELS = 32
 # A vector of pixels, and a neighbor on each side.
 MIN_WIDTH = _PIXELS + 2

@@ -29,19 +29,6 @@ from dalify.kernels.images.warp_torch import sample_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "FillPoints",
-    "PointsTorch",
-    "displace_cpu",
-    "displace_samples_torch",
-    "displaced_spec",
-    "keep_unmasked_torch",
-    "moved_by_waves",
-    "sphere_points",
-    "sphere_points_torch",
-    "water_points",
-]
-
 # Function of padded images [N, H, W, C] and their extents [N, 3] on the host, which returns the source points,
 # [N, 2, H, W] or [1, 2, H, W].
 PointsTorch = Callable[["Tensor", np.ndarray], "Tensor"]

@@ -12,8 +12,6 @@ from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.dispatch import prefer_triton
 
-__all__ = ["erase_samples_torch"]
-
 
 @prefer_triton("erasing", "erase_regions")
 def erase_samples_torch(

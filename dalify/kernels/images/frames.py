@@ -16,20 +16,6 @@ from dalify.base.errors import LayoutError, ShapeError
 from dalify.base.wording import counted
 from dalify.data import DALIDataType, Spec
 
-__all__ = [
-    "default_layout",
-    "flat_frames",
-    "flat_matrices",
-    "folded_frames",
-    "frame_counts",
-    "leading_axes",
-    "per_axis_of_samples",
-    "per_frame",
-    "per_frame_of_samples",
-    "per_frame_of_shapes",
-    "visual_layout",
-]
-
 
 def visual_layout(spec: Spec, allowed: Sequence[str]) -> str:
     """Return the layout of an input; without a layout, the first allowed one with the same number of dimensions.

@@ -9,8 +9,6 @@ from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.kernels.images.frames import folded_frames, visual_layout
 
-__all__ = ["FILTER_LAYOUTS", "filter_layout", "single_images"]
-
 FILTER_LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 
 

@@ -16,8 +16,6 @@ from dalify.kernels.arrays.upload_torch import uploaded
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["jpeg_artifacts_torch"]
-
 # Tables K.1 and K.2 of ITU-T T.81, row by row.
 _LUMA = (
     (16, 11, 10, 16, 24, 40, 51, 61),

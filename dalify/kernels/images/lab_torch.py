@@ -16,8 +16,6 @@ from dalify.base.optional import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["lab_to_rgb", "rgb_to_lab"]
-
 _COLORS = 1 << 24
 _BYTE = 0xFF
 

@@ -27,8 +27,6 @@ from dalify.kernels.images.image_planes import filter_layout, single_images
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["min_max_filter_samples", "min_max_filter_samples_torch", "morphology_spec"]
-
 _BORDERS = {
     "constant": cv2.BORDER_CONSTANT,
     "replicate": cv2.BORDER_REPLICATE,

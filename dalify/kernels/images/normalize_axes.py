@@ -21,8 +21,6 @@ from dalify.kernels.images.crop_mirror_normalize import crop_mirror_normalize
 from dalify.kernels.images.crop_mirror_normalize_torch import crop_mirror_normalize_torch
 from dalify.kernels.images.normalize_samples_torch import normalize_samples_torch
 
-__all__ = ["multiplier_of", "normalize_axes", "normalize_samples", "rows_of"]
-
 
 def normalize_axes(
     out: Any,

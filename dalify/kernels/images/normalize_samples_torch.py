@@ -16,8 +16,6 @@ from dalify.kernels.arrays.upload_torch import uploaded
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["normalize_samples_torch"]
-
 
 def normalize_samples_torch(
     out: DeviceSamples,

@@ -14,8 +14,6 @@ from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
 from dalify.kernels.arrays.torch_unsigned import movable_torch
 
-__all__ = ["paste_regions", "paste_regions_torch"]
-
 
 def paste_regions(canvases: np.ndarray, images: np.ndarray, sources: np.ndarray, boxes: np.ndarray) -> None:
     """Copy regions onto empty canvases; later regions overwrite earlier ones. Regions must be inside image and canvas.

@@ -20,8 +20,6 @@ from dalify.kernels.images.color_matrix import apply_matrix
 from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
 from dalify.kernels.images.normalize_axes import multiplier_of, normalize_axes, rows_of
 
-__all__ = ["normalize_mixed", "planes_of"]
-
 _CHANNELS = 3
 _BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
 

@@ -10,8 +10,6 @@ from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.data.samples import Samples
 
-__all__ = ["projected_points"]
-
 _BORDERS = ("", "wrap", "reflect", "reflect_101")
 _WRAP, _REFLECT = 1, 2
 

@@ -12,8 +12,6 @@ from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.extremes import larger_of, smaller_of
 
-__all__ = ["check_random_crop", "draws_per_sample", "random_crop_windows"]
-
 _MAX_ATTEMPTS = 100_000
 
 

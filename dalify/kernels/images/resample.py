@@ -41,8 +41,6 @@ from dalify.kernels.images.resample_filters import new_taps, place_in_whole
 from dalify.kernels.images.resample_nearest import gather_nearest
 from dalify.kernels.images.resample_rounding import even_range, round_to_even
 
-__all__ = ["WHOLE_RESULTS", "Windows", "has_others", "linear", "resample", "resample_windows", "separable"]
-
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
 _TRIANGULAR = int(DALIInterpType.INTERP_TRIANGULAR)

@@ -16,8 +16,6 @@ from dalify.kernels.images.resample_samples_torch import resample_samples_torch
 from dalify.kernels.images.resample_torch import resample_torch
 from dalify.kernels.images.resize_geometry import spatial_axes
 
-__all__ = ["VISUAL_LAYOUTS", "resample_axes"]
-
 VISUAL_LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 
 

@@ -22,18 +22,6 @@ from dalify.base.compiling import njit
 from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.dtypes import DALIInterpType
 
-__all__ = [
-    "axis_taps",
-    "axis_weights",
-    "curve_tables",
-    "filter_radius",
-    "new_taps",
-    "pixels_read",
-    "place_in_whole",
-    "select_filter",
-    "tap_count",
-]
-
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
 _CUBIC = int(DALIInterpType.INTERP_CUBIC)

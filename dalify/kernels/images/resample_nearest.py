@@ -10,8 +10,6 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.images.resample_filters import axis_taps, place_in_whole
 
-__all__ = ["gather_nearest"]
-
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _BYTE = np.empty(0, np.uint8)
 

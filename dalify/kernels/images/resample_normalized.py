@@ -15,8 +15,6 @@ from dalify.kernels.images.normalize_axes import normalize_axes
 from dalify.kernels.images.resample_axes import resample_axes
 from dalify.kernels.images.resample_planes import has_resampled_planes
 
-__all__ = ["in_order", "resample_normalized"]
-
 
 @prefer_triton("resampling", "resample_normalized")
 def resample_normalized(

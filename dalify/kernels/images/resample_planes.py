@@ -15,11 +15,9 @@ from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.images.color_matrix import apply_matrix
-from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
+from dalify.kernels.images.crop_mirror_normalize import normalize_rgb
 from dalify.kernels.images.planes import planes_of
 from dalify.kernels.images.resample import WHOLE_RESULTS, has_others, linear, separable
-
-__all__ = ["PIXELS", "has_resampled_planes", "spare_memory"]
 
 _NEAREST = int(DALIInterpType.INTERP_NN)
 

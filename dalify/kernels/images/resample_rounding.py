@@ -12,8 +12,6 @@ from dalify.base.extremes import larger_of, smaller_of
 from dalify.data.dtypes import DALIInterpType
 from dalify.kernels.images.resample_filters import filter_radius, place_in_whole, select_filter, tap_count
 
-__all__ = ["EVEN_PIXELS", "even_range", "round_to_even"]
-
 EVEN_PIXELS = 16
 """Minimum width in pixels of images for which the GPU rounds halves to even; in narrower images, it rounds them away
 from zero."""

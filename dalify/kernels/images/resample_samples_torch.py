@@ -20,8 +20,6 @@ from dalify.kernels.images.resample_filters import axis_weights
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["resample_samples_torch"]
-
 _NEAREST = int(DALIInterpType.INTERP_NN)
 
 # The taps of one axis of all samples. There is one row for each output pixel of each sample: its first source pixel,

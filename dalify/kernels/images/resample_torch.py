@@ -17,8 +17,6 @@ from dalify.kernels.images.resample_rounding import EVEN_PIXELS
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["resample_torch"]
-
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
 

@@ -18,19 +18,6 @@ from dalify.base.errors import ArgumentValueError, LimitError, option_error_text
 from dalify.base.limits import check_shape
 from dalify.base.small_arrays import zeros
 
-__all__ = [
-    "MODES",
-    "ROUNDINGS",
-    "ResizeGeometry",
-    "check_resize_arguments",
-    "chunk_geometry",
-    "chunk_tensor_geometry",
-    "for_each_axis",
-    "resize_geometry",
-    "spatial_axes",
-    "tensor_geometry",
-]
-
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
 

@@ -13,8 +13,6 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.kernels.arrays.frozen import read_only
 
-__all__ = ["about_centers", "canvas_sizes", "rotations"]
-
 _RADIANS = np.float32(math.pi / 180)
 _TOLERANCE = 0.01  # pixels that a rotated image may exceed its canvas by, so that rounding errors do not add a pixel
 _NO_AXES = np.empty((0, 3), np.float32)

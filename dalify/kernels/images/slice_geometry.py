@@ -15,8 +15,6 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.small_arrays import zeros
 
-__all__ = ["slice_bounds", "whole_windows"]
-
 _LARGEST = 1 << 31
 
 

@@ -9,8 +9,6 @@ from dalify.base.optional import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["demosaic_vng_torch"]
-
 _MARGIN = 2
 _STRAIGHT = ((-1, 0), (1, 0), (0, -1), (0, 1))
 _DIAGONAL = ((-1, 1), (1, -1), (-1, -1), (1, 1))

@@ -19,8 +19,6 @@ from dalify.base.small_arrays import all_of
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_samples, to_uint8
 
-__all__ = ["bounded_matrix", "sample_2d", "values_outside", "warp_2d", "warp_3d"]
-
 # Products of weights of 13 bits and bytes have 21 bits, the size of a lane.
 _LANE_HALF = np.uint64(4096 | 4096 << 21 | 4096 << 42)
 _U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)

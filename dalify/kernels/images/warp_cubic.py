@@ -21,8 +21,6 @@ from dalify.kernels.images.warp_torch import points_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["warp_cubic", "warp_cubic_torch"]
-
 _BORDERS = {
     "constant": cv2.BORDER_CONSTANT,
     "replicate": cv2.BORDER_REPLICATE,

@@ -16,20 +16,6 @@ from dalify.data.spec import Spec
 from dalify.kernels.arrays.joined import joined
 from dalify.kernels.images.frames import flat_matrices, folded_frames, visual_layout
 
-__all__ = [
-    "LARGEST_SIZE",
-    "LAYOUTS",
-    "check_interpolation",
-    "framed_images",
-    "framed_shapes",
-    "framed_spec",
-    "given_matrices",
-    "inverted",
-    "rounded_extent",
-    "sized_shapes",
-    "with_size",
-]
-
 LAYOUTS = ("HWC", "FHWC", "DHWC", "FDHWC")
 LARGEST_SIZE = 2.0**62  # of an extent, so that it fits into int64
 

@@ -24,16 +24,6 @@ from dalify.kernels.images.frames import flat_matrices, per_frame_of_samples
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "inverted_torch",
-    "matrices_torch",
-    "points_torch",
-    "sample_torch",
-    "warp_folded_torch",
-    "warp_samples_torch",
-    "warp_torch",
-]
-
 
 def warp_torch(
     out: Tensor, x: Tensor, matrix: np.ndarray | Tensor, *, nearest: bool, fill_value: float | Sequence[float] | None

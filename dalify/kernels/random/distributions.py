@@ -27,23 +27,6 @@ if TYPE_CHECKING:
 else:  # it imports five other modules
     statistics = LazyModule("statistics", "drawing normally distributed numbers")
 
-__all__ = [
-    "choice",
-    "choice_torch",
-    "coin_flip",
-    "coin_flip_torch",
-    "column",
-    "column_torch",
-    "flip_few",
-    "normal_of",
-    "normal_table",
-    "standard_normal",
-    "standard_normal_torch",
-    "uniform",
-    "uniform_few",
-    "uniform_torch",
-]
-
 # The inverse of the normal distribution is tabulated piecewise: bits 0..30 of a word are the magnitude of u in
 # (0, 1/2), and each octave of u has 32 pieces with a cubic polynomial. The error is below one unit in the last place of
 # float32. Functions such as those of Box-Muller, for which devices may return different last bits, are not needed.

@@ -24,18 +24,6 @@ from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype
 from dalify.kernels.random.philox_words import store_words
 
-__all__ = [
-    "FEW",
-    "WORD_BYTES",
-    "Draws",
-    "SampleDraws",
-    "fill_uniform",
-    "fill_uniform_float32",
-    "fill_words",
-    "seed_of",
-    "uniform_of",
-]
-
 _SHIFT_8 = np.uint32(8)
 _SHIFT_6 = np.uint32(6)
 _SHIFT_5 = np.uint32(5)

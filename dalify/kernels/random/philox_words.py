@@ -11,8 +11,6 @@ from numba.core import cgutils
 from dalify.base.compiling import intrinsic
 from dalify.base.llvm import offset, store
 
-__all__ = ["philox4x32", "store_words"]
-
 _cgutils: Any = cgutils  # numba is not typed
 
 _MULTIPLIER_0, _MULTIPLIER_1 = 0xD2511F53, 0xCD9E8D57

@@ -19,17 +19,6 @@ from dalify.kernels.arrays.convert import saturate_cast, saturate_cast_torch, st
 from dalify.kernels.arrays.joined import blocks
 from dalify.kernels.random.philox import SampleDraws
 
-__all__ = [
-    "check_each",
-    "check_probability",
-    "precision",
-    "random_spec",
-    "requested_shape",
-    "store_drawn",
-    "store_torch",
-    "values_per_sample",
-]
-
 _JOINED_VALUES = 1 << 15  # samples with fewer values are drawn together
 
 

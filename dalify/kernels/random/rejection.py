@@ -17,8 +17,6 @@ from dalify.kernels.random.distributions import normal_of, normal_table
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.philox_words import philox4x32
 
-__all__ = ["beta", "poisson", "poisson_torch"]
-
 _SMALL = 10.0  # smaller means use inversion by sequential search, at most 64 steps
 _STEPS = 64
 _ATTEMPTS = 40  # an attempt fails with probability below 0.3: all 40 fail once in 1e20 values

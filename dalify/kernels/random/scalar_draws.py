@@ -11,8 +11,6 @@ from dalify.base.compiling import njit
 from dalify.kernels.random.philox import Draws, uniform_of
 from dalify.kernels.random.philox_words import philox4x32
 
-__all__ = ["ScalarDraw", "ScalarDraws"]
-
 
 class ScalarDraw(NamedTuple):
     """Parameters of a number of `distributions.uniform`, in float32, or of `distributions.coin_flip`, in int32.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["saturated", "saturated_even"]
-
 
 @triton.jit
 def saturated(value, target: constexpr):

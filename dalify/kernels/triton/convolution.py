@@ -14,8 +14,6 @@ from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["convolve_samples", "sum_convolutions"]
-
 _BLOCK = 1024
 
 

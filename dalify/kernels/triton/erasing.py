@@ -12,8 +12,6 @@ from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["erase_regions"]
-
 _AXES = 4
 _BLOCK = 1024
 

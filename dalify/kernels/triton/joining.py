@@ -14,8 +14,6 @@ from dalify.kernels.arrays.upload_torch import uploaded_together
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["join_samples"]
-
 
 @triton.jit(do_not_specialize=["tiles"])
 def _joined(

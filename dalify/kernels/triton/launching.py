@@ -13,8 +13,6 @@ from dalify.data.dtypes import from_numpy
 from dalify.kernels.dispatch import UnsupportedError
 from dalify.kernels.triton.package import tl
 
-__all__ = ["blocks_of", "element_type", "launch", "numpy_type", "power_of_two"]
-
 _TILE_ELEMENTS = 1024
 # Maximum numbers of programs. On ROCm, programs have 256 threads, and a launch must have less than 2**32 threads.
 _MAX_PROGRAMS = 2**31 - 1

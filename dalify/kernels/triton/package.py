@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["constexpr", "tl", "triton"]
-
 triton: Any = importlib.import_module("triton")
 tl: Any = importlib.import_module("triton.language")
 if TYPE_CHECKING:

@@ -12,8 +12,6 @@ from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["apply_matrix", "saturate_cast_samples", "scale_shift"]
-
 _BLOCK = 2048
 _PIXELS = 512
 

@@ -29,8 +29,6 @@ from dalify.kernels.triton.conversion import saturated, saturated_even
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["resample", "resample_normalized"]
-
 _NEAREST = int(DALIInterpType.INTERP_NN)
 _LINEAR = int(DALIInterpType.INTERP_LINEAR)
 _EVEN_PIXELS = tl.constexpr(EVEN_PIXELS)

@@ -19,8 +19,6 @@ from dalify.kernels.triton.package import constexpr, tl, triton
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["warp_2d"]
-
 
 @triton.jit
 def _pixel(x, row, column, channel, height, width, outside, is_there, BORDER: constexpr, CHANNELS: constexpr):

@@ -21,8 +21,6 @@ from dalify.kernels.triton.conversion import saturated
 from dalify.kernels.triton.launching import blocks_of, element_type, launch
 from dalify.kernels.triton.package import constexpr, tl, triton
 
-__all__ = ["copy_windows", "flip_axes", "normalize_samples", "transpose_axes"]
-
 _AXES = 5
 _MAX_CHANNELS = 16
 _PIXELS = 512  # of a tile of planes

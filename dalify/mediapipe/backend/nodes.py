@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from dalify.mediapipe.operators.reader_nodes.reader_nodes import media_ext_reader_op_tensor_info
 
-__all__ = ["opnode_tensor_info"]
-
 opnode_tensor_info = media_ext_reader_op_tensor_info

@@ -12,8 +12,6 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, suggestion
 from dalify.mediapipe.operators.media_nodes import MediaReaderNode
 
-__all__ = ["OperatorSpec", "Schema", "schema"]
-
 
 @dataclass(frozen=True)
 class OperatorSpec:

@@ -18,27 +18,6 @@ from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Operation, Value, operator
 
-__all__ = [
-    "Add",
-    "BitwiseAnd",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Cast",
-    "Clamp",
-    "Concat",
-    "MemCpy",
-    "Mult",
-    "Neg",
-    "Reshape",
-    "Slice",
-    "Split",
-    "Sub",
-    "Transpose",
-    "axis_of",
-    "cast",
-    "named",
-]
-
 
 def cast(value: Value, dtype: str | None) -> Value:
     """Convert data to a dtype; None keeps it."""

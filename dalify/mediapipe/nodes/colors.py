@@ -13,8 +13,6 @@ from dalify.data import DALIImageType
 from dalify.mediapipe.node import Value, operator
 from dalify.mediapipe.nodes.arithmetic import cast
 
-__all__ = ["Brightness", "ColorSpaceConversion", "Contrast", "Hue", "Saturation"]
-
 
 def _amount(given: float, tensor: Value | None) -> Any:
     return given if tensor is None else tensor.node

@@ -14,17 +14,6 @@ from dalify.mediapipe.media_types import decoderStage, ftype, imgtype, randomCro
 from dalify.mediapipe.node import Lowering, Value, checked_integers, extents, operator, seed_of
 from dalify.registry import Parameters
 
-__all__ = [
-    "RANDOM_CROPS",
-    "CropWindowGen",
-    "ImageDecoder",
-    "RandomWindows",
-    "check_output",
-    "crop_pixels",
-    "filter_of",
-    "resize_and_center_crop",
-]
-
 _FILTERS = {
     ftype.LINEAR: DALIInterpType.INTERP_LINEAR,
     ftype.BI_LINEAR: DALIInterpType.INTERP_LINEAR,

@@ -14,8 +14,6 @@ from dalify.mediapipe.nodes.readers import path_rows
 from dalify.mediapipe.nodes.ssd import MAX_BOXES
 from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder, SliceOptions
 
-__all__ = ["CocoReader"]
-
 _OPTIONS = BoxOptions(
     ltrb=True,
     ratio=True,

@@ -20,17 +20,6 @@ from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Value, operator
 from dalify.mediapipe.nodes.arithmetic import cast, named
 
-__all__ = [
-    "Crop",
-    "CropMirrorNorm",
-    "Flip",
-    "GaussianBlur",
-    "Normalize",
-    "Pad",
-    "RandomFlip",
-    "Resize",
-]
-
 
 def _applied(x: Value, function: Callable[[DataNode], DataNode]) -> Value:
     """Apply a function that supports images and volumes."""

@@ -17,8 +17,6 @@ from dalify.graph import DataNode
 from dalify.mediapipe.node import Operation, Value, operator
 from dalify.mediapipe.nodes.arithmetic import axis_of
 
-__all__ = ["Gather", "GatherND", "ReduceMax", "ReduceMin", "Where"]
-
 _Array = np.ndarray[Any, Any]
 
 

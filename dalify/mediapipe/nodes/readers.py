@@ -27,8 +27,6 @@ from dalify.mediapipe.node import Lowering, Value, operator
 from dalify.mediapipe.slicing import IndexedReader, SlicedOrder, SliceOptions
 from dalify.registry import Parameters
 
-__all__ = ["LabeledFiles", "ReadImageDatasetFromDir", "ReadNumpyDatasetFromDir", "path_rows"]
-
 _ARCHIVE = ".npz"
 _VOLUME = "CDHW"
 _SYNONYMS = {"jpeg": ("jpeg", "jpg"), "jpg": ("jpeg", "jpg")}

@@ -21,8 +21,6 @@ from dalify.graph import DataNode
 from dalify.mediapipe.media_types import MetadataOps
 from dalify.mediapipe.node import Value, operator, seed_of
 
-__all__ = ["MAX_BOXES", "SSDBBoxFlip", "SSDCropWindowGen", "SSDEncode", "SSDMetadata", "default_boxes"]
-
 MAX_BOXES = 200
 _IMAGE_SIZE = 300
 _CELLS = (38, 19, 10, 5, 3, 1)

@@ -18,8 +18,6 @@ from dalify.mediapipe.media_types import readerOutType, to_dalify_type
 from dalify.mediapipe.node import Lowering, Operation, Value, operator
 from dalify.mediapipe.nodes.readers import path_rows
 
-__all__ = ["ExtCpuOp", "FrameworkParams", "MediaExtReaderOp", "MediaFunc", "registered_reader"]
-
 
 @dataclass(frozen=True)
 class FrameworkParams:

@@ -15,8 +15,6 @@ from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Lowering, Value, operator, seed_of
 
-__all__ = ["CoinFlip", "Constant", "MediaConst", "RandomNormal", "RandomUniform"]
-
 
 @operator()
 def MediaConst(

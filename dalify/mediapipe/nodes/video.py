@@ -31,8 +31,6 @@ from dalify.mediapipe.nodes.decoders import (
 from dalify.mediapipe.nodes.readers import LabeledFiles, path_rows
 from dalify.mediapipe.slicing import IndexedReader, Indices, SlicedOrder, SliceOptions
 
-__all__ = ["ReadVideoDatasetFromDir", "VideoDecoder"]
-
 _SAMPLERS = {clipSampler.RANDOM_SAMPLER: "RANDOM_SAMPLER", clipSampler.UNIFORM_SAMPLER: "UNIFORM_SAMPLER"}
 _IMAGE_AXES = [1, 2]
 

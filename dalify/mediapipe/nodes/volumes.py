@@ -12,8 +12,6 @@ from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
 from dalify.mediapipe.node import Value, extents, operator, seed_of
 
-__all__ = ["BasicCrop", "RandomBiasedCrop", "Zoom"]
-
 _SPATIAL_AXES = [1, 2, 3]
 
 

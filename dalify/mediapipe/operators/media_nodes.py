@@ -9,8 +9,6 @@ from typing import Any
 
 from dalify.mediapipe.operators.reader_nodes.reader_nodes import media_ext_reader_op_impl
 
-__all__ = ["MediaReaderNode"]
-
 
 class MediaReaderNode(media_ext_reader_op_impl):
     """A reader defined by the program.

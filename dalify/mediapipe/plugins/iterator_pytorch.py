@@ -12,27 +12,6 @@ from dalify.base.optional import torch
 from dalify.mediapipe.mediapipe import MediaPipe
 from dalify.mediapipe.tensors import DeviceTensor
 
-__all__ = [
-    "CPUGenericPytorchIterator",
-    "CPUHPUGenericPytorchIterator",
-    "CPUHPUResnetPytorchIterator",
-    "CPUHPUUnet3DPytorchIterator",
-    "CPUResnetPytorchIterator",
-    "CPUSsdPytorchIterator",
-    "CPUUnetPytorchIterator",
-    "HPUGenericPytorchIterator",
-    "HPUResnetPytorchIterator",
-    "HPUSsdPytorchIterator",
-    "HPUUnet3DPytorchIterator",
-    "HPUUnetPytorchIterator",
-    "MediaGenericPytorchIterator",
-    "ProxyDevice",
-    "PytorchIterator",
-    "ResnetPytorchIterator",
-    "SsdPytorchIterator",
-    "UnetPytorchIterator",
-]
-
 _LAST_BATCH = ("pad", "partial")
 
 

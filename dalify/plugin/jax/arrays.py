@@ -11,8 +11,6 @@ from dalify.base.errors import IteratorArgumentError, ShapeError
 from dalify.base.wording import counted
 from dalify.plugin.frameworks import framework
 
-__all__ = ["Division", "as_jax", "on_devices"]
-
 jax = framework("jax")
 
 

@@ -19,8 +19,6 @@ from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import GenericIterator, naming_the_output, without_output_map
 from dalify.plugin.jax.arrays import Division, as_jax, on_devices
 
-__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "data_iterator", "decorated"]
-
 jax = framework("jax")
 
 

@@ -11,8 +11,6 @@ from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import GenericIterator
 from dalify.plugin.mxnet.tensors import as_mxnet
 
-__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIGluonIterator"]
-
 mxnet = framework("mxnet", install="mxnet")
 
 

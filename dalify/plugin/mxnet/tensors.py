@@ -8,8 +8,6 @@ import numpy as np
 
 from dalify.plugin.frameworks import by_dlpack, framework, of_equal_shape
 
-__all__ = ["as_mxnet", "feed_ndarray"]
-
 mxnet = framework("mxnet", install="mxnet")
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from dalify.api import OperatorInstance, apply_operator
 from dalify.registry import catalog
 
-__all__ = ["NumbaFunction", "numba_function"]
-
 _NAME = "experimental.numba_function"
 
 

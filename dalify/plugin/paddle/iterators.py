@@ -12,8 +12,6 @@ from dalify.plugin.frameworks import framework
 from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterator
 from dalify.plugin.paddle.tensors import as_paddle, of_sequences
 
-__all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
-
 paddle = framework("paddle")
 
 

@@ -14,16 +14,6 @@ from dalify.data import BY_NAME, DALIDataType, TensorListCPU, TensorListGPU, arr
 from dalify.plugin.collate import arrays_of
 from dalify.plugin.frameworks import as_one_tensor, by_dlpack, framework, of_equal_shape
 
-__all__ = [
-    "as_paddle",
-    "dtype_map",
-    "feed_ndarray",
-    "lod_tensor_clip",
-    "of_sequences",
-    "recursive_length",
-    "to_paddle_type",
-]
-
 paddle = framework("paddle")
 
 _NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bfloat16")

@@ -18,8 +18,6 @@ from dalify.plugin.collate import COLLATIONS, Collation, arrays_of, empty_dense
 from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterator
 
-__all__ = ["DALIClassificationIterator", "DALIGenericIterator", "DALIRaggedIterator"]
-
 
 def _nested(name: str, output: TensorListCPU | TensorListGPU, count: int) -> torch.Tensor:
     """Return a nested tensor of torch: jagged if only the first axis differs, otherwise strided."""

@@ -11,8 +11,6 @@ from dalify.data import BY_NAME, DALIDataType, TensorCPU, TensorGPU, TensorListC
 from dalify.plugin.collate import array_of
 from dalify.plugin.frameworks import of_equal_shape
 
-__all__ = ["feed_ndarray", "tensor_of", "to_torch_type"]
-
 to_torch_type: dict[DALIDataType, torch.dtype] = {kind: getattr(torch, name) for name, kind in BY_NAME.items()}
 
 

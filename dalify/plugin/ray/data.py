@@ -25,9 +25,6 @@ from dalify.pipeline.pipeline import parts_of
 from dalify.plugin.ray.package import ray, ray_block, ray_datasource
 from dalify.plugin.ray.worker import loaded_worker, pickled_for_ray
 
-__all__ = ["PipelineMapper", "pipeline_datasource"]
-
-
 _ROW_NUMBERS_END = 1 << 32  # the random numbers of a sample depend on 32 bits of its number
 
 

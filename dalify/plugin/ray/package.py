@@ -6,8 +6,6 @@ from typing import Any
 
 from dalify.base.optional import LazyModule
 
-__all__ = ["ray", "ray_block", "ray_datasource"]
-
 ray: Any = LazyModule("ray", "dalify.plugin.ray", "dalify[ray]")
 ray_block: Any = LazyModule("ray.data.block", "Ray Data", "ray[data]")
 ray_datasource: Any = LazyModule("ray.data.datasource", "Ray Data", "ray[data]")

@@ -12,8 +12,6 @@ from dalify.pipeline.pipeline import parts_of
 from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.stages import RayStages
 
-__all__ = ["RayPipeline"]
-
 
 class RayPipeline(Pipeline):
     """A pipeline whose batches are computed by Ray actors, on any nodes.

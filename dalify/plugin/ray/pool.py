@@ -14,8 +14,6 @@ from dalify.base.narrow import is_integer, is_number
 from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.worker import RayWorker
 
-__all__ = ["RayPool"]
-
 _NAMESPACE = "dalify"
 _MAX_WORKERS = 4096
 

@@ -35,8 +35,6 @@ from dalify.plugin.ray.worker_group import Member, WorkerGroup, watch
 from dalify.sources.shared_memory import HELD_BATCHES
 from dalify.sources.worker_process import Failure, error_of
 
-__all__ = ["RayStages"]
-
 _logger = logging.getLogger("dalify.ray")
 
 # A worker is slow if a batch takes this multiple of the usual time, and at least this number of seconds.

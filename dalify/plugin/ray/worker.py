@@ -23,8 +23,6 @@ from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import REGION_BYTES, Slot
 from dalify.sources.worker_process import Failure, failure_of, trace_of
 
-__all__ = ["RayWorker", "SetupReply", "loaded_worker", "pickled_for_ray"]
-
 # A worker is not informed when a trainer ends, so it keeps only the most recently used engines.
 _MAX_ENGINES = 8
 

@@ -17,8 +17,6 @@ from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.worker import SetupReply
 from dalify.sources.worker_process import error_of
 
-__all__ = ["Event", "Member", "WorkerGroup", "watch"]
-
 _logger = logging.getLogger("dalify.ray")
 
 # A worker computes one batch and has the next one queued.

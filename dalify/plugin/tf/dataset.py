@@ -13,15 +13,6 @@ from dalify.pipeline import Pipeline
 from dalify.plugin.frameworks import framework
 from dalify.plugin.tf.running import Fitting, batches, checked_inputs
 
-__all__ = [
-    "DALIDataset",
-    "PipelineDataset",
-    "dataset_compatible_tensorflow",
-    "dataset_distributed_compatible_tensorflow",
-    "dataset_inputs_compatible_tensorflow",
-    "dataset_options",
-]
-
 tf = framework("tensorflow", plugin="tf")
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from dalify.plugin.frameworks import by_dlpack, framework
 from dalify.plugin.generic_iterator import ClassificationIterator, GenericIterator
 
-__all__ = ["DALIClassificationIterator", "DALIGenericIterator"]
-
 tensorflow = framework("tensorflow", plugin="tf")
 _ALIGNMENT_BYTES = 64  # TensorFlow kernels require it
 

@@ -11,8 +11,6 @@ from dalify.pipeline import Pipeline
 from dalify.plugin.frameworks import framework
 from dalify.plugin.tf.running import Fitting
 
-__all__ = ["DALIIterator", "DALIIteratorWrapper", "DALIRawIterator", "serialize_pipeline"]
-
 tf = framework("tensorflow", plugin="tf")
 
 

@@ -16,8 +16,6 @@ from dalify.graph import Node
 from dalify.pipeline import Pipeline
 from dalify.plugin.frameworks import framework
 
-__all__ = ["Fitting", "Input", "batches", "checked_inputs"]
-
 tf = framework("tensorflow", plugin="tf")
 
 

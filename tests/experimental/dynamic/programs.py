@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PROGRAMS", "READING", "Program", "shown"]
-
 Program = Any  # from the module (and a folder of photographs) to something that ``shown`` takes
 
 

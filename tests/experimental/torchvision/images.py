@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from PIL import Image
 
-__all__ = ["KINDS", "difference", "image"]
-
 KINDS = ("pil-L", "pil-RGB", "pil-RGBA", "u8-1", "u8-3", "f32-1", "f32-3", "batch-u8", "batch-f32", "nested")
 HEIGHT, WIDTH = 37, 52
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from tests.fuzz.targets import decoders, documents, graphs, mistakes, readers
 from tests.fuzz.targets.base import Target
 
-__all__ = ["TARGETS", "target_of"]
-
 TARGETS: dict[str, Target] = {
     target.name: target for module in (decoders, readers, documents, graphs, mistakes) for target in module.TARGETS
 }

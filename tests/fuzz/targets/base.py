@@ -14,8 +14,6 @@ import numpy as np
 from tests.fuzz.inputs import Input
 from tests.fuzz.outcomes import Outcome
 
-__all__ = ["Target", "bytes_of", "same_outputs"]
-
 
 class Target(ABC):
     """One target of fuzzing, in a separate process.

@@ -18,8 +18,6 @@ from tests.fuzz.outcomes import OK, Outcome, of_error
 from tests.fuzz.seeds import AUDIO, IMAGES, VIDEOS, lz4_block
 from tests.fuzz.targets.base import Target, bytes_of, same_outputs
 
-__all__ = ["TARGETS"]
-
 Graph = Callable[[Any], Any]
 _FILE, _WAY = "file", ":way"
 

@@ -21,8 +21,6 @@ from tests.fuzz.outcomes import OK, Outcome, of_error
 from tests.fuzz.targets.base import Target
 from tests.helpers.photos import drawn_photo, write_photo_folder
 
-__all__ = ["TARGETS"]
-
 _TEXT = "text.json"
 _HERE = "@FOLDER@"
 _PHOTOS = [drawn_photo(12, 14, number) for number in range(2)]

@@ -30,8 +30,6 @@ from tests.operators.battery.run_case import NAMES, function_of, has_gpu_kernel
 from tests.operators.battery.test_battery_mistakes import HOSTILE
 from tests.operators.battery.variants import variants_of
 
-__all__ = ["TARGETS", "GraphTarget", "program"]
-
 
 def is_reader(name: str) -> bool:
     return isinstance(catalog.find(name), Reader)

@@ -14,8 +14,6 @@ from tests.fuzz.inputs import Input
 from tests.fuzz.outcomes import KINDS, OK, Outcome, of_error
 from tests.fuzz.targets.base import Target
 
-__all__ = ["TARGETS"]
-
 _WAYS = (*KINDS, "printed", "warned", "no memory")
 
 

@@ -25,8 +25,6 @@ from tests.fuzz.seeds import AUDIO, IMAGES, VIDEOS
 from tests.fuzz.targets.base import Target, bytes_of, same_outputs
 from tests.operators.readers.datasets import DATASETS
 
-__all__ = ["TARGETS"]
-
 _COUNT = 4
 _BATCH_SIZE = 3
 _RUNS = 3

@@ -13,31 +13,6 @@ import dalify
 from tests.operators.battery.references import Reference
 from tests.operators.readers.datasets import DATASETS
 
-__all__ = [
-    "BATCH",
-    "CODE",
-    "DEFAULT_AXES",
-    "DEFAULT_BY_TYPE",
-    "DRAWN",
-    "FILES_TELL",
-    "FILTER_DEFAULTS",
-    "GONE",
-    "NO_CPU",
-    "NO_READER",
-    "OUTSIDE",
-    "OUTSIDE_NAMES",
-    "RESIZE_DEFAULTS",
-    "SAMPLES",
-    "Case",
-    "Data",
-    "Each",
-    "each",
-    "exact_case",
-    "float_case",
-    "image_case",
-    "reader_case",
-]
-
 SAMPLES = 5
 GONE: Any = object()
 

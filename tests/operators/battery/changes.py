@@ -10,33 +10,6 @@ from dalify import types
 from tests.operators.battery.case import GONE, Data, each
 from tests.operators.battery.data import PHOTOS
 
-__all__ = [
-    "AXES",
-    "COLORS",
-    "CONSTANT_MASK",
-    "CROPS",
-    "DISTANCES",
-    "FILLS",
-    "FILTERS",
-    "FLOATS_IN",
-    "IMAGE_FLOATS",
-    "MASKED",
-    "MIRROR",
-    "ONE_MEAN",
-    "OPENCV",
-    "OVERFLOW",
-    "PLAIN_FILTERS",
-    "PLANES",
-    "REDUCED",
-    "RESIZES",
-    "STRADDLES",
-    "VOLUMES",
-    "WARPS",
-    "Changes",
-    "dtypes",
-    "options",
-]
-
 Changes = dict[str, dict[str, Any]]
 
 

@@ -16,50 +16,6 @@ import numpy as np
 from tests.helpers.photos import drawn_photo, write_photo_folder
 from tests.operators.battery.case import SAMPLES, Data, Each, each
 
-__all__ = [
-    "ANGLES",
-    "AUDIO",
-    "BOXES",
-    "BOX_LABELS",
-    "DEFLATED",
-    "FACTORS",
-    "FLOATS",
-    "JPEGS",
-    "LABELS",
-    "MAPS",
-    "MASKS",
-    "MASK_NUMBERS",
-    "MOSAICS",
-    "NUMBERS",
-    "NUMPY_FILES",
-    "OBJECTS",
-    "PATHS",
-    "PHOTOS",
-    "PNGS",
-    "POINTS",
-    "POLYGONS",
-    "POSITIVE",
-    "SCALAR_LABELS",
-    "SHAPES",
-    "SIGNS",
-    "SIZES",
-    "SPECTRA",
-    "SPEECH",
-    "TRANSFORMS",
-    "UNITS",
-    "VERTICES",
-    "VIDEO",
-    "VIDEOS",
-    "WAVES",
-    "WINDOWS",
-    "anchors",
-    "encoded",
-    "image_folders",
-    "invert",
-    "photo_folder",
-    "video_files",
-]
-
 _NEIGHBOURS = ["case.py", "run_case.py", "test_battery.py", "variants.py", "data.py", "record.py"]
 _RANDOM = np.random.default_rng(7)
 

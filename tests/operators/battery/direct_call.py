@@ -18,9 +18,6 @@ from dalify.executor.values import argument_array, constant_array
 from dalify.registry import Form, KernelOperator, Operator, Spec, catalog
 from tests.operators.battery.case import Case, Each
 
-__all__ = ["call_kernel", "why_no_direct_call"]
-
-
 _FORMS: dict[Form, Callable[[Any], Any]] = {
     Form.SAMPLES: Samples.of_dense,
     Form.NEW_SAMPLES: Samples.of_dense,

@@ -23,8 +23,6 @@ from tests.operators.battery.cases import CASES
 from tests.operators.battery.run_case import NAMES, Output, run_case_on_dali
 from tests.operators.battery.variants import Variant, variants_of
 
-__all__ = ["FOLDER", "Recording", "fingerprint", "is_compared", "thinned"]
-
 FOLDER = Path(__file__).with_name("recorded")
 _MAX_ELEMENTS = 250
 

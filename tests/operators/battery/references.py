@@ -20,8 +20,6 @@ import scipy.ndimage
 import scipy.spatial.transform
 from PIL import Image
 
-__all__ = ["Reference"]
-
 
 @dataclass(frozen=True)
 class Reference:

@@ -23,26 +23,6 @@ from dalify.registry import KernelOperator, catalog
 from tests.operators.battery.case import SAMPLES, Case, Data, Each
 from tests.operators.battery.cases import CASES
 
-__all__ = [
-    "ALL",
-    "NAMES",
-    "Output",
-    "assert_same",
-    "built",
-    "case_of",
-    "every_operator",
-    "fed_values",
-    "function_of",
-    "has_gpu_kernel",
-    "inputs_of",
-    "nodes_of",
-    "outputs_of",
-    "results_of",
-    "run_case",
-    "run_case_on_dali",
-    "typical",
-]
-
 Output = tuple[str, list[np.ndarray]]
 ALL = tuple(range(SAMPLES))
 # Operators with separate tests: inputs need `feed_input`, and the cache follows readers only.

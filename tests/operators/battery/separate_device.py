@@ -38,8 +38,6 @@ from dalify.pipeline import do_not_convert
 from tests.operators.battery.run_case import built, nodes_of
 from tests.operators.battery.variants import EVERYTHING, Variant, variants_of
 
-__all__ = ["DEVICE", "is_possible"]
-
 DEVICE = "remote"
 PROJECT = Path(__file__).parents[3]
 # Copies by these do not wait, or are meant.

@@ -17,8 +17,6 @@ import numpy as np
 from tests.operators.battery.case import GONE, SAMPLES, Case, Data
 from tests.operators.battery.cases import CASES
 
-__all__ = ["CHOSEN", "EVERYTHING", "Variant", "variants_of"]
-
 # Two samples of one shape and the odd one: ragged, and still with a group of two.
 CHOSEN = (0, 1, SAMPLES)
 

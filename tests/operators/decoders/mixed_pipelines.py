@@ -13,20 +13,6 @@ from dalify import Pipeline, fn, pipeline_def, types
 from dalify.base.processors import emulated
 from tests.helpers.photos import drawn_photo, encode_image
 
-__all__ = [
-    "BATCH",
-    "LARGEST_MEAN_ON_DEVICES",
-    "OPERATORS",
-    "assert_same",
-    "assert_same_batches",
-    "batches",
-    "damaged",
-    "jpeg",
-    "other",
-    "pipeline",
-    "write",
-]
-
 Arrays = list[np.ndarray[Any, Any]]
 
 BATCH = 5

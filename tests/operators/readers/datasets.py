@@ -26,8 +26,6 @@ from tests.helpers.containers import (
     write_tfrecord,
 )
 
-__all__ = ["DATASETS", "Batches", "run_reader", "write_fits", "write_tar"]
-
 h5py: Any = LazyModule("h5py", "writing HDF5", "dalify[hdf5]")
 zarr: Any = LazyModule("zarr", "writing Zarr", "dalify[zarr]")
 pyarrow: Any = LazyModule("pyarrow", "writing Arrow data", "dalify[arrow]")

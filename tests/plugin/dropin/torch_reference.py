@@ -12,8 +12,6 @@ from PIL import Image
 
 from tests.helpers.torchvision_import import import_torchvision
 
-__all__ = ["Brighten", "TorchLoader", "cifar", "datasets", "photos", "same", "seed", "transforms"]
-
 transforms = import_torchvision("torchvision.transforms")
 datasets = import_torchvision("torchvision.datasets")
 TorchLoader = torch.utils.data.DataLoader

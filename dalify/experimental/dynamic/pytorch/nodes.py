@@ -14,8 +14,6 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.wording import counted
 from dalify.experimental.dynamic import reader as readers
 
-__all__ = ["DictMapper", "Reader", "ToTorch"]
-
 _STATE, _SOURCE = "reader", "source"
 _T = TypeVar("_T")
 

@@ -8,8 +8,6 @@ from dalify.base.torchvision_rules import centered
 from dalify.experimental.torchvision.v2.checks import pair_of
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["CenterCrop"]
-
 
 class CenterCrop(Operator):
     """Crop the center; smaller images are padded with zeros on both sides.

@@ -12,8 +12,6 @@ from typing import Any
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.torchvision_rules import integers
 
-__all__ = ["fill_of", "fraction", "interval", "pair_of", "size_of"]
-
 
 def size_of(size: Any) -> tuple[int, ...]:
     """Return a size as one or two positive integers.

@@ -11,8 +11,6 @@ from dalify.base.errors import ArgumentValueError
 from dalify.experimental.torchvision.v2.checks import fraction, interval
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator, sometimes
 
-__all__ = ["ColorJitter", "Grayscale", "RandomGrayscale"]
-
 Limits = int | float | Sequence[int] | Sequence[float] | None
 
 

@@ -18,8 +18,6 @@ from dalify.experimental.torchvision.v2.operator import Images, check_dimensions
 from dalify.experimental.torchvision.v2.totensor import PILToTensor, ToPILImage, ToPureTensor
 from dalify.pipeline import Pipeline
 
-__all__ = ["DEFAULT_BATCH_SIZE", "DEFAULT_NUM_THREADS", "Compose"]
-
 DEFAULT_BATCH_SIZE = 16
 DEFAULT_NUM_THREADS = max(1, multiprocessing.cpu_count() // 2)
 _INPUT = "input_data"

@@ -12,8 +12,6 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError
 from dalify.base.wording import counted
 from dalify.data import TensorCPU, TensorGPU, memory_of, shared_tensor
 
-__all__ = ["from_pixels", "pixels_of", "tensor_of"]
-
 _MODES = ("L", "RGB", "RGBA")
 # Modes of Pillow for arrays of one channel.
 _OF_ONE_CHANNEL = {"uint8": "L", "uint16": "I;16", "int16": "I;16", "int32": "I", "float32": "F"}

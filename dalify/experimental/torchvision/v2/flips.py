@@ -5,8 +5,6 @@ from __future__ import annotations
 from dalify.experimental.torchvision.v2.checks import fraction
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["RandomFlip", "RandomHorizontalFlip", "RandomVerticalFlip"]
-
 
 class RandomFlip(Operator):
     """Flip images with a probability.

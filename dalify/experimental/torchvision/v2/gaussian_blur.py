@@ -9,8 +9,6 @@ from dalify.base.errors import ArgumentValueError
 from dalify.experimental.torchvision.v2.checks import interval
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["GaussianBlur"]
-
 
 class GaussianBlur(Operator):
     """Blur images.

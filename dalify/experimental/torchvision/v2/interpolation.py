@@ -9,8 +9,6 @@ from dalify.base.errors import UnsupportedModeError
 from dalify.base.torchvision_rules import filter_name
 from dalify.data import DALIInterpType
 
-__all__ = ["InterpolationMode", "interp_type"]
-
 
 class InterpolationMode(Enum):
     """Interpolation modes; members and values are the same as in torchvision."""

@@ -12,8 +12,6 @@ import torch
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, UnsupportedModeError
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["Normalize"]
-
 
 def _values(given: Any, name: str) -> np.ndarray[Any, Any]:
     if not isinstance(given, Sequence | torch.Tensor | np.ndarray) or isinstance(given, str):

@@ -16,8 +16,6 @@ from dalify.base.errors import PipelineStateError, ShapeError, WrongObjectError,
 from dalify.data import DALIDataType, TensorListCPU, TensorListGPU
 from dalify.graph import choose
 
-__all__ = ["Device", "Images", "Operator", "check_dimensions", "checked_transforms", "sometimes"]
-
 Device = Literal["cpu", "gpu"]
 
 

@@ -10,8 +10,6 @@ from dalify.base.torchvision_rules import padding_mode as checked_mode
 from dalify.experimental.torchvision.v2.checks import fill_of
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["POLICIES", "Pad"]
-
 PaddingMode = Literal["constant", "edge", "reflect", "symmetric"]
 POLICIES = {"constant": "pad", "edge": "clamp", "reflect": "reflect_101", "symmetric": "reflect_1001"}
 

@@ -8,8 +8,6 @@ from typing import Any
 from dalify.experimental.torchvision.v2.checks import fraction
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator, checked_transforms, sometimes
 
-__all__ = ["RandomApply"]
-
 
 class RandomApply(Operator):
     """Apply a list of transforms with a probability.

@@ -14,8 +14,6 @@ from dalify.experimental.torchvision.v2.interpolation import InterpolationMode, 
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 from dalify.experimental.torchvision.v2.pad import POLICIES, PaddingMode
 
-__all__ = ["RandomCrop", "RandomResizedCrop"]
-
 
 class RandomCrop(Operator):
     """Crop a window at a random position.

@@ -10,8 +10,6 @@ from dalify.experimental.torchvision.v2.checks import size_of
 from dalify.experimental.torchvision.v2.interpolation import InterpolationMode, interp_type
 from dalify.experimental.torchvision.v2.operator import Device, Images, Operator
 
-__all__ = ["Resize"]
-
 
 class Resize(Operator):
     """Resize images.

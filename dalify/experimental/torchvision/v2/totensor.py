@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dalify.experimental.torchvision.v2.operator import Images, Operator
 
-__all__ = ["PILToTensor", "ToPILImage", "ToPureTensor"]
-
 
 class ToPureTensor(Operator):
     """Return tensors ``[C, H, W]``, also for Pillow images."""

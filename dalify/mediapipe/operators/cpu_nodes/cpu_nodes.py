@@ -10,8 +10,6 @@ from typing import Any
 
 from dalify.mediapipe.operators.reader_nodes.reader_nodes import media_ext_reader_op_tensor_info
 
-__all__ = ["media_ext_cpu_op_impl", "media_ext_cpu_op_tensor_info", "media_function"]
-
 media_ext_cpu_op_tensor_info = media_ext_reader_op_tensor_info
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from dalify.mediapipe.media_types import readerOutType
 
-__all__ = ["media_ext_reader_op_impl", "media_ext_reader_op_tensor_info"]
-
 
 @dataclass(frozen=True)
 class media_ext_reader_op_tensor_info:  # noqa: N801 -- the name that programs import

@@ -11,8 +11,6 @@ from dalify.base.errors import ArgumentTypeError, NotAcceleratedError
 from dalify.plugin.pytorch.dropin.hybrid import SubstituteLoader
 from dalify.plugin.pytorch.dropin.loader import TORCH_ITERATOR, Accelerated, DataLoader, make_iterator
 
-__all__ = ["accelerate", "patch", "unpatch"]
-
 _TorchLoader = torch.utils.data.DataLoader
 
 

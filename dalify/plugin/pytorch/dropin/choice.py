@@ -15,8 +15,6 @@ from dalify.plugin.pytorch.dropin.lowering import Lowered, check_settings, lower
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Reason
 from dalify.plugin.pytorch.dropin.sources import Source
 
-__all__ = ["Choice", "choose"]
-
 # With torchvision's transforms of Pillow images, a thread holds the GIL for 40 % of its time (py-spy,
 # TrivialAugmentWide on photographs), so more threads would wait for each other.
 _THREADS_FOR_PYTHON = 4

@@ -14,8 +14,6 @@ from torch.utils.data._utils import collate as collating_of_torch
 
 from dalify.data import BufferPool
 
-__all__ = ["collate_labels", "collates_as_torch", "default_collate", "image_pool"]
-
 image_pool = BufferPool()
 _NUMPY = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in (torch.float32, torch.uint8)}
 

@@ -13,8 +13,6 @@ from torch.utils.data import default_collate
 
 from dalify.plugin.pytorch.dropin.collating import image_pool
 
-__all__ = ["INDEX", "Column", "Joined", "Picked", "collated", "copied", "is_column"]
-
 Positions = NDArray[np.int64]
 
 # Functions are applied to this many bytes of rows at a time, so that their results remain in the CPU cache.

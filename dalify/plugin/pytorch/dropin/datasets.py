@@ -17,8 +17,6 @@ from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import Source
 
-__all__ = ["ChangeMonitor", "copied_lists", "find_sources", "locate"]
-
 _WATCHED = ("transform", "target_transform", "transforms", "data", "targets", "labels", "loader")
 _TRANSFORM_MODULES = "torchvision.transforms", "torch.nn"
 Located = tuple[Source, Any]

@@ -19,8 +19,6 @@ from torch.overrides import TorchFunctionMode
 
 from dalify.plugin.pytorch.dropin.kernels.mersenne_twister import STATE_WORDS, following_words
 
-__all__ = ["BatchDraws", "Draws", "RandomStates", "TorchDraws", "predicts_torch", "resized_crop_window"]
-
 # Byte offsets in torch's state: number of words left, index of the next word, and the words, eight bytes each.
 _LEFT_AT, _NEXT_AT, _WORDS_AT = 8, 16, 24
 _MANTISSA = (1 << 24) - 1

@@ -15,8 +15,6 @@ from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_sample
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_windows
 from dalify.plugin.pytorch.dropin.sources import ArraySource, Source
 
-__all__ = ["Fetcher"]
-
 _Array = np.ndarray[Any, Any]
 Samples = list[tuple[Any, Any]]
 _default_collate = NotedCollate(torch.utils.data.default_collate)

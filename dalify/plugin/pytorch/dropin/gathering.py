@@ -21,8 +21,6 @@ from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.getitem import samples_of_getitem
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_sample
 
-__all__ = ["ColumnFetcher", "describe_columns", "samples_in_memory"]
-
 _default_collate = NotedCollate(default_collate)
 
 

@@ -32,8 +32,6 @@ from torch.utils.data import default_collate
 
 from dalify.plugin.pytorch.dropin.columns import INDEX, Column, is_column
 
-__all__ = ["samples_of_getitem"]
-
 _CASTS = frozenset({"bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short"})
 _FUNCTIONS = (isinstance, torch.as_tensor, torch.from_numpy, torch.is_tensor, torch.tensor)
 _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {

@@ -17,15 +17,6 @@ from PIL import Image
 
 from dalify.base.wording import counted
 
-__all__ = [
-    "NotedCollate",
-    "note_failed_file",
-    "note_failed_sample",
-    "note_failed_start",
-    "note_failed_transform",
-    "note_failed_worker",
-]
-
 
 def _add(error: Exception, text: str) -> None:
     note = f"dalify: {text}"

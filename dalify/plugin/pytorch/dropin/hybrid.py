@@ -26,9 +26,6 @@ from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.torchvision_steps import Registered
 
-__all__ = ["AcceleratedDataset", "SubstituteLoader", "torch_iterator"]
-
-
 _TRIALS = 4  # several, because mirrored images need other compiled code
 _SIZE = 160, 120
 _compiled: set[tuple[str, ...]] = set()

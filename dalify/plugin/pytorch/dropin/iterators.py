@@ -30,8 +30,6 @@ from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
 from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource
 
-__all__ = ["CallerIterator", "ThreadIterator"]
-
 
 class CallerIterator(_BaseDataLoaderIter):
     """Computes each batch when it is requested, with torch's default generator."""

@@ -27,8 +27,6 @@ from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source
 
-__all__ = ["source_of"]
-
 _FOLDERS = "torchvision.datasets.folder"
 _VISION = "torchvision.datasets.vision"
 

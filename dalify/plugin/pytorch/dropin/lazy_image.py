@@ -16,8 +16,6 @@ from dalify.base.small_arrays import zeros
 from dalify.plugin.pytorch.dropin.kernels.pillow_color import fill_with_luma
 from dalify.plugin.pytorch.dropin.kernels.pillow_resample import Window, resample
 
-__all__ = ["LazyImage", "Margins", "NoWindowError", "Padding", "Windows", "image_of", "pixels_of"]
-
 _Array = np.ndarray[Any, Any]
 Margins = tuple[int, int, int, int]  # left, top, right, bottom
 

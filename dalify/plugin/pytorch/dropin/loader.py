@@ -23,15 +23,6 @@ from dalify.plugin.pytorch.dropin.iterators import CallerIterator, ThreadIterato
 from dalify.plugin.pytorch.dropin.plan import Reason
 from dalify.plugin.pytorch.dropin.resuming import Resumable
 
-__all__ = [
-    "TORCH_ITERATOR",
-    "Accelerated",
-    "DataLoader",
-    "LoaderReport",
-    "explain",
-    "make_iterator",
-]
-
 _Sample = TypeVar("_Sample", covariant=True)  # covariant as in torch's class
 _logger = logging.getLogger("dalify")
 TORCH_ITERATOR: Any = torch.utils.data.DataLoader._get_iterator

@@ -58,8 +58,6 @@ from dalify.plugin.pytorch.dropin.torchvision_steps import (
     module_of,
 )
 
-__all__ = ["Lowered", "check_settings", "lower", "lower_transform"]
-
 _POINTWISE = frozenset(
     {"ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "ToDtype", "ToImage", "ToPureTensor", "ToTensor"}
 )

@@ -20,8 +20,6 @@ from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_image
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, ImageStep, Pad, RandomCrop, Resize
 
-__all__ = ["NotRecognizedError", "Reason", "Table", "TransformPlan", "channels_of"]
-
 _Array = np.ndarray[Any, Any]
 Transform = Callable[[Any], Any]
 _WINDOW_STEPS = (CenterCrop, Flip, Gray, Pad, RandomCrop, Resize)

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["DATASETS", "TRANSFORMS", "register_dataset", "register_transform"]
-
 _Array = np.ndarray[Any, Any]
 PixelFunction = Callable[[Any, _Array, torch.Generator], _Array]
 DatasetFunction = Callable[[Any], tuple[Any, Any]]

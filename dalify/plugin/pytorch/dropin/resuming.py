@@ -12,8 +12,6 @@ from torch.utils.data.dataloader import _DatasetKind
 from dalify.base.errors import CheckpointError
 from dalify.plugin.pytorch.dropin.iterators import ThreadIterator
 
-__all__ = ["Resumable"]
-
 
 class _Counted:
     """An iterator over the indices of the batches of an epoch.

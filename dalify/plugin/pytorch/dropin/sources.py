@@ -24,8 +24,6 @@ from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
-__all__ = ["ArraySource", "FileSource", "Source"]
-
 _Array = np.ndarray[Any, Any]
 Lookup = Callable[[Any], tuple[Any, Any]]
 _JPEG_START = b"\xff\xd8\xff"

@@ -25,8 +25,6 @@ from dalify.plugin.pytorch.dropin.lowering import check_settings
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.sources import FileSource
 
-__all__ = ["SsdDataLoader", "SsdFetcher", "SsdSource", "check_samples", "is_ssd_dataset"]
-
 Size = tuple[int, int]
 _DATASET_ATTRIBUTES = ("img_folder", "images", "img_keys", "transform")
 _TRANSFORM_ATTRIBUTES = ("val", "trans_val", "crop", "hflip", "img_trans", "normalize", "encoder")

@@ -27,21 +27,6 @@ from dalify.plugin.pytorch.dropin.kernels.pillow_color import (
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, Margins, Padding, Windows
 from dalify.plugin.pytorch.dropin.torchvision_steps import VERSION_1, VERSION_2, TorchvisionStep, module_of
 
-__all__ = [
-    "STEPS",
-    "CenterCrop",
-    "ColorJitter",
-    "Context",
-    "Flip",
-    "Gray",
-    "ImageStep",
-    "Pad",
-    "RandomApply",
-    "RandomCrop",
-    "RandomResizedCrop",
-    "Resize",
-]
-
 _Array = np.ndarray[Any, Any]
 Target = LazyImage | Windows
 Range = tuple[float, float]

@@ -18,22 +18,6 @@ import torch
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 
-__all__ = [
-    "ON_PILLOW",
-    "ON_TENSORS",
-    "VERSION_1",
-    "VERSION_2",
-    "Contiguous",
-    "PythonContainer",
-    "Registered",
-    "TorchvisionStep",
-    "container_step",
-    "is_changed",
-    "is_supported",
-    "is_version_2",
-    "module_of",
-]
-
 # Modules that declare torchvision's transforms; users import them from the parent packages.
 VERSION_1, VERSION_2 = "torchvision.transforms.transforms", "torchvision.transforms.v2"
 _MODULES = (VERSION_1, "torchvision.transforms.autoaugment", VERSION_2)

@@ -26,8 +26,6 @@ from dalify.graph import DataNode, Edge
 from dalify.pipeline import Pipeline
 from dalify.plugin.pytorch.torch_utils import to_torch_tensor
 
-__all__ = ["DALIOutputBatchRef", "DALIOutputSampleRef", "DALIPipelineRunRef", "DALIServer", "DataLoader"]
-
 
 @dataclass
 class DALIPipelineRunRef:

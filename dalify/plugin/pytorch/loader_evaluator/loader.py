@@ -15,8 +15,6 @@ from torch.utils.data import DataLoader
 from dalify.base.errors import PipelineStateError
 from dalify.base.wording import counted
 
-__all__ = ["LoaderEvaluator"]
-
 
 class LoaderEvaluator:
     """Wraps a torch DataLoader to measure it, without other changes to the program.

@@ -17,8 +17,6 @@ from tests.operators.battery.cases import (
     tensors,
 )
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     **audio.CASES,
     **boxes.CASES,

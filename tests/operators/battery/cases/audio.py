@@ -9,8 +9,6 @@ from tests.operators.battery.case import GONE, Case, Data, each, exact_case, flo
 from tests.operators.battery.changes import dtypes, options
 from tests.operators.battery.data import AUDIO, SPECTRA, SPEECH
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "audio_resample": float_case(
         AUDIO,

@@ -9,8 +9,6 @@ from tests.operators.battery.case import DRAWN, GONE, Case, Data, each, exact_ca
 from tests.operators.battery.changes import dtypes, options
 from tests.operators.battery.data import ANGLES, BOX_LABELS, BOXES, FACTORS, POINTS, SIGNS, TRANSFORMS, anchors
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "bbox_rotate": float_case(
         BOXES,

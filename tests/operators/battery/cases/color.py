@@ -11,8 +11,6 @@ from tests.operators.battery.case import DEFAULT_BY_TYPE, Case, Data, each, exac
 from tests.operators.battery.changes import COLORS, FLOATS_IN, STRADDLES, dtypes, options
 from tests.operators.battery.data import ANGLES, FACTORS, MASKS, MOSAICS, PHOTOS
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "brightness": image_case(
         PHOTOS,

@@ -35,8 +35,6 @@ from tests.operators.battery.data import (
     encoded,
 )
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "decoders.audio": float_case(
         WAVES,

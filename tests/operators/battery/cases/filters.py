@@ -20,8 +20,6 @@ from tests.operators.battery.changes import (
 )
 from tests.operators.battery.data import ANGLES, PHOTOS, SIGNS, VIDEO, WINDOWS
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "erase": exact_case(
         PHOTOS,

@@ -8,8 +8,6 @@ from dalify import types
 from tests.operators.battery.case import BATCH, CODE, DRAWN, OUTSIDE, Case, each, exact_case
 from tests.operators.battery.data import FLOATS, PHOTOS, invert
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "arithmetic": exact_case(PHOTOS, PHOTOS, function="add", not_compared_with_dali=OUTSIDE),
     "tensor_subscript": exact_case(PHOTOS, items=(("slice", 2, None, 3), ("at", 1)), not_compared_with_dali=OUTSIDE),

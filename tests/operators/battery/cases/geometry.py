@@ -35,8 +35,6 @@ from tests.operators.battery.changes import (
 )
 from tests.operators.battery.data import ANGLES, FLOATS, LABELS, MAPS, PHOTOS, SIGNS, SIZES
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "crop": exact_case(
         PHOTOS,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from tests.operators.battery.case import DRAWN, Case, exact_case
 from tests.operators.battery.data import FLOATS, POSITIVE
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "random.beta": exact_case(alpha=2.0, beta=POSITIVE, shape=[3, 4], not_compared_with_dali=DRAWN),
     "random.choice": exact_case(FLOATS, not_compared_with_dali=DRAWN),

@@ -16,8 +16,6 @@ from tests.operators.battery.case import (
 )
 from tests.operators.battery.data import PHOTOS, image_folders, photo_folder, video_files
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "external_source": exact_case(
         source=lambda: PHOTOS.samples[:SAMPLES],

@@ -5,8 +5,6 @@ from __future__ import annotations
 from tests.operators.battery.case import DRAWN, NO_CPU, Case, exact_case, float_case
 from tests.operators.battery.data import MASK_NUMBERS, MASKS, OBJECTS, POLYGONS, SIGNS, VERTICES, VIDEO
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "optical_flow": float_case(VIDEO, not_compared_with_dali=NO_CPU),
     "segmentation.random_mask_pixel": exact_case(MASKS, foreground=SIGNS, not_compared_with_dali=DRAWN),

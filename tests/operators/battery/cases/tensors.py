@@ -10,8 +10,6 @@ from tests.operators.battery.case import Case, Data, each, exact_case, float_cas
 from tests.operators.battery.changes import FILLS, ONE_MEAN, OVERFLOW, REDUCED, dtypes
 from tests.operators.battery.data import FLOATS, LABELS, MASKS, NUMBERS, PHOTOS, SCALAR_LABELS, VIDEO
 
-__all__ = ["CASES"]
-
 CASES: dict[str, Case] = {
     "cast": exact_case(
         FLOATS,

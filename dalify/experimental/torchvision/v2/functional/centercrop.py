@@ -7,8 +7,6 @@ from typing import Any
 from dalify.experimental.torchvision.v2.centercrop import CenterCrop
 from dalify.experimental.torchvision.v2.functional.images import computed
 
-__all__ = ["center_crop"]
-
 
 def center_crop(inpt: Any, output_size: int | list[int], device: Any = "cpu") -> Any:
     """Crop the center of images, see ``CenterCrop``.

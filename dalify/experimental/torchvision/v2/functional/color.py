@@ -7,8 +7,6 @@ from typing import Any
 from dalify.experimental.torchvision.v2.color import Grayscale
 from dalify.experimental.torchvision.v2.functional.images import computed
 
-__all__ = ["rgb_to_grayscale", "to_grayscale"]
-
 
 def to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
     """Convert images to gray, see ``Grayscale``.

@@ -12,8 +12,6 @@ from dalify.experimental.torchvision.v2.interpolation import InterpolationMode
 from dalify.experimental.torchvision.v2.operator import Images
 from dalify.experimental.torchvision.v2.resize import Resize
 
-__all__ = ["crop", "resized_crop"]
-
 Window = tuple[int, int, int, int]
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from dalify.experimental.torchvision.v2.functional.images import computed
 
-__all__ = ["horizontal_flip", "vertical_flip"]
-
 
 def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
     """Flip images horizontally.

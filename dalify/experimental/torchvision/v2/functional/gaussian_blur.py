@@ -8,8 +8,6 @@ from typing import Any
 from dalify.experimental.torchvision.v2.functional.images import computed
 from dalify.experimental.torchvision.v2.gaussian_blur import GaussianBlur
 
-__all__ = ["gaussian_blur"]
-
 
 def gaussian_blur(
     inpt: Any,

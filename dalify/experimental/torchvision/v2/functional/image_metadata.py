@@ -10,8 +10,6 @@ from PIL import Image
 from dalify.base.errors import ArgumentTypeError
 from dalify.experimental.dynamic import Tensor
 
-__all__ = ["get_dimensions", "get_image_size", "get_size"]
-
 
 def get_dimensions(inpt: Any) -> list[int]:
     """Return ``[channels, height, width]``.

@@ -14,8 +14,6 @@ from dalify.data import TensorCPU, TensorGPU
 from dalify.experimental.torchvision.v2.conversion import from_pixels, pixels_of, tensor_of
 from dalify.experimental.torchvision.v2.operator import Images, check_dimensions
 
-__all__ = ["computed"]
-
 
 def computed(inpt: Any, device: Any, change: Callable[[Images], Images]) -> Any:
     """Apply a function to a Pillow image, a tensor ``[C, H, W]`` or a batch ``[..., C, H, W]``.

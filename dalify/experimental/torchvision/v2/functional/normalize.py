@@ -10,8 +10,6 @@ from dalify.base.errors import ArgumentTypeError
 from dalify.experimental.torchvision.v2.functional.images import computed
 from dalify.experimental.torchvision.v2.normalize import Normalize
 
-__all__ = ["normalize"]
-
 
 def normalize(input_data: Any, mean: list[float], std: list[float], inplace: bool = False, device: Any = "cpu") -> Any:
     """Subtract a mean from each channel and divide by a standard deviation.

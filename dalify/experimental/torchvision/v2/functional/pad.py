@@ -7,8 +7,6 @@ from typing import Any
 from dalify.experimental.torchvision.v2.functional.images import computed
 from dalify.experimental.torchvision.v2.pad import Pad, PaddingMode
 
-__all__ = ["pad"]
-
 
 def pad(
     inpt: Any,

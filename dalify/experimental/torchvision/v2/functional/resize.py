@@ -8,8 +8,6 @@ from dalify.experimental.torchvision.v2.functional.images import computed
 from dalify.experimental.torchvision.v2.interpolation import InterpolationMode
 from dalify.experimental.torchvision.v2.resize import Resize
 
-__all__ = ["resize"]
-
 
 def resize(
     inpt: Any,

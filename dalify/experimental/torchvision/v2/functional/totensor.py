@@ -11,8 +11,6 @@ from PIL import Image
 from dalify.base.errors import ArgumentTypeError, ShapeError
 from dalify.experimental.torchvision.v2.conversion import from_pixels
 
-__all__ = ["pil_to_tensor", "to_pil_image", "to_tensor"]
-
 _TYPES = (torch.uint8, torch.int8, torch.uint16, torch.int16, torch.float32)
 _OF_MODES = {"I": np.int32, "I;16": np.int16, "F": np.float32}
 

@@ -15,8 +15,6 @@ from numba import types
 from dalify.base.compiling import intrinsic
 from dalify.base.llvm import clamp, constant, count_down, load, offset, repeat, shuffle, store
 
-__all__ = ["COLUMNS", "FRACTION_BITS", "weighted_columns", "weighted_pixel"]
-
 FRACTION_BITS = 22
 COLUMNS = 32
 _PIXEL_PAIR_BYTES = 6

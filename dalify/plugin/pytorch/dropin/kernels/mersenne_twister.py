@@ -11,8 +11,6 @@ from numba import uint32
 
 from dalify.base.compiling import njit
 
-__all__ = ["STATE_WORDS", "following_words"]
-
 STATE_WORDS = 624
 _MIDDLE = 397
 

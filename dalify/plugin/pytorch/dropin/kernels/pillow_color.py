@@ -13,8 +13,6 @@ from PIL import Image
 
 from dalify.base.compiling import njit
 
-__all__ = ["blend_with_constant", "blend_with_luma", "fill_with_luma", "luma_sum", "matches_pillow", "rotate_hue"]
-
 _BLOCK = 512
 _BYTES = np.arange(256)
 _FRACTIONS = (_BYTES / 255.0).astype(np.float32)

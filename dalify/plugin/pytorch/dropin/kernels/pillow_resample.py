@@ -24,8 +24,6 @@ from dalify.base import scratch
 from dalify.base.compiling import njit
 from dalify.plugin.pytorch.dropin.kernels.byte_lanes import COLUMNS, FRACTION_BITS, weighted_columns, weighted_pixel
 
-__all__ = ["FILTERS", "Window", "resample"]
-
 _Array = np.ndarray[Any, Any]
 _RGB = 3
 _HAMMING_TERMS = float(np.float32(0.54)), float(np.float32(0.46))  # Pillow's constants are float32

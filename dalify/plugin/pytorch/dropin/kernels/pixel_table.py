@@ -10,8 +10,6 @@ from numba import uintp
 
 from dalify.base.compiling import njit
 
-__all__ = ["planes_of_image", "planes_of_windows"]
-
 
 @njit(nogil=True, cache=True)
 def planes_of_image(source, table, target):
