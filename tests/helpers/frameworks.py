@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import torch
 
 from dalify import fn, pipeline_def, types
 from dalify.pipeline import Pipeline
@@ -65,8 +62,8 @@ class Framework:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the package is installed; a substitute is used for that of MXNet."""
-        return self.package in ("", "mxnet") or importlib.util.find_spec(self.package) is not None
+        """Whether the package is installed."""
+        return not self.package or importlib.util.find_spec(self.package) is not None
 
     def module(self) -> ModuleType:
         """Import the plugin."""
@@ -79,17 +76,12 @@ class Framework:
         plugin = self.module()
         if "last_batch_policy" in options:
             options["last_batch_policy"] = plugin.LastBatchPolicy[options["last_batch_policy"]]
-        if self.package == "mxnet":
-            kind = plugin.DALIGenericIterator
-            return kind(pipelines, [(name, kind.DATA_TAG) for name in names], **options)
         return plugin.DALIGenericIterator(pipelines, list(names), **options)
 
     def parts(self, batch: Any, names: Sequence[str]) -> list[dict[str, Any]]:
         """Return one dictionary of NumPy arrays per pipeline."""
         if self.gives_one:
             batch = [batch]
-        if self.package == "mxnet":
-            batch = [dict(zip(names, part.data, strict=True)) for part in batch]
         return [{name: self._plain(value) for name, value in part.items()} for part in batch]
 
     def _plain(self, value: Any) -> Any:
@@ -106,61 +98,5 @@ FRAMEWORKS = {
     "jax": Framework("jax", "jax", gives_one=True),
     "tensorflow": Framework("tf", "tensorflow"),
     "paddle": Framework("paddle", "paddle", lambda tensor: tensor.numpy()),
-    "mxnet": Framework("mxnet", "mxnet", lambda array: array.asnumpy()),
 }
 MISSING = [name for name, framework in FRAMEWORKS.items() if not framework.is_installed]
-
-
-class _Array:
-    """The part of ``mxnet.nd.NDArray`` that the plugin uses."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.array.dtype.type
-
-    def reshape(self, shape: tuple[int, ...]) -> _Array:
-        return _Array(self.array.reshape(shape))
-
-    def asnumpy(self) -> np.ndarray:
-        return self.array
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.array[key] = value
-
-
-def _from_numpy(array: np.ndarray, zero_copy: bool = True) -> _Array:
-    if zero_copy and not (array.flags.c_contiguous and array.flags.writeable):
-        raise ValueError("MXNet takes no memory that is read only or not contiguous")
-    return _Array(array if zero_copy else array.copy())
-
-
-def _from_dlpack(capsule: Any) -> _Array:
-    return _Array(torch.from_dlpack(capsule).numpy())
-
-
-@contextmanager
-def standing_in_for_mxnet() -> Iterator[ModuleType]:
-    """Replace MXNet by the part that the plugin uses: the package is retired and does not support NumPy 2."""
-    module = ModuleType("mxnet")
-    module.__dict__.update(
-        nd=SimpleNamespace(from_numpy=_from_numpy, from_dlpack=_from_dlpack, NDArray=_Array),
-        io=SimpleNamespace(
-            DataBatch=lambda data, label=None, pad=None: SimpleNamespace(data=data, label=label, pad=pad),
-            DataDesc=lambda name, shape, dtype, layout="NCHW": SimpleNamespace(
-                name=name, shape=shape, dtype=dtype, layout=layout
-            ),
-        ),
-    )
-    sys.modules["mxnet"] = module
-    try:
-        yield module
-    finally:
-        for name in [name for name in sys.modules if name == "mxnet" or name.startswith("dalify.plugin.mxnet")]:
-            del sys.modules[name]

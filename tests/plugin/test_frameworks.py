@@ -9,7 +9,6 @@ import importlib
 import json
 import math
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import pytest
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import ArgumentValueError, MissingPackageError, PartialBatchError, ShapeError
 from dalify.pipeline import Pipeline
-from tests.helpers.frameworks import FRAMEWORKS, MISSING, Framework, standing_in_for_mxnet
+from tests.helpers.frameworks import FRAMEWORKS, MISSING, Framework
 
 MOST = 11
 EPOCHS = [
@@ -30,14 +29,10 @@ EPOCHS = [
 
 
 @pytest.fixture(scope="module", params=[name for name in FRAMEWORKS if name not in MISSING])
-def framework(request: pytest.FixtureRequest) -> Iterator[Framework]:
+def framework(request: pytest.FixtureRequest) -> Framework:
     found = FRAMEWORKS[request.param]
-    if found.package == "mxnet":
-        with standing_in_for_mxnet():
-            yield found
-        return
     found.module()
-    yield found
+    return found
 
 
 @pytest.mark.skipif(bool(MISSING), reason=f"not installed here: {', '.join(MISSING)}; make test-frameworks runs them")
@@ -275,7 +270,6 @@ def test_mistakes(framework: Framework, files: list[str]) -> None:
         ("jax", "jax", "dalify[jax]"),
         ("tf", "tensorflow", "dalify[tensorflow]"),
         ("paddle", "paddle", "dalify[paddle]"),
-        ("mxnet", "mxnet", "mxnet"),  # retired: an extra could not be installed with NumPy 2
     ],
 )
 def test_a_missing_framework_names_the_extra(
