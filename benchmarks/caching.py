@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.common import OURS, RIVAL, Contender, Options, RunBatch, compare, library, photo_folder
-from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN
+from benchmarks.training_pipeline import BATCH_SIZE, DEVIATION, MEAN
 
 CACHE_MB = 2048
 # The target speed, relative to DALI.

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import OURS, Options, RunBatch, library, photo_folder, take_turn
-from benchmarks.resnet_training import DEVIATION, MEAN
+from benchmarks.training_pipeline import DEVIATION, MEAN
 from tutorials.photos import make_photos
 
 BATCH_SIZE = 64

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from benchmarks.common import Contender, Options, RunBatch, compare, photo_folder, run_pipeline
-from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN
+from benchmarks.training_pipeline import BATCH_SIZE, DEVIATION, MEAN
 from dalify import eager, fn, lazy, pipeline_def
 
 

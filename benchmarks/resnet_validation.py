@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.common import Contender, Options, compare, photo_folder, pipelines
-from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN
 from benchmarks.torch_loader import PhotoDataset, run_data_loader, validation_transform
+from benchmarks.training_pipeline import BATCH_SIZE, DEVIATION, MEAN
 
 
 def validation(lib: SimpleNamespace, folder: str, num_threads: int) -> Any:

@@ -16,11 +16,11 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.common import Contender, Options, missing_package, photo_folder
-from benchmarks.resnet_training import BATCH_SIZE, DEVIATION, MEAN, training
 from benchmarks.resnet_validation import validation
 from benchmarks.speech import BATCH_SIZE as SPEECH_BATCH
 from benchmarks.speech import as_flac, log_mel
 from benchmarks.torch_loader import PhotoDataset, run_data_loader, training_transform, validation_transform
+from benchmarks.training_pipeline import BATCH_SIZE, DEVIATION, MEAN, training
 from tests.helpers.torchvision_import import import_torchvision
 from tutorials.recordings import make_recordings
 

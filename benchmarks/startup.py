@@ -21,14 +21,14 @@ from benchmarks.common import OURS, RIVAL, Options, missing_package, photo_folde
 # Runs in a separate process; prints seconds of import, seconds to the first batch, CPU seconds from the start of the
 # process to the first batch, MB after ten more batches, and whether torch was loaded.
 MEASURE = """
-import importlib, json, resource, sys, time
+import importlib, json, resource, sys, time, types
 root, folder = sys.argv[1:]
 start = time.perf_counter()
 importlib.import_module(root)
 imported = time.perf_counter()
-from benchmarks.common import library
-from benchmarks.resnet_training import training
-lib = library(root)
+from benchmarks.training_pipeline import training
+modules = {name: importlib.import_module(f"{root}.{name}") for name in ("fn", "types")}
+lib = types.SimpleNamespace(pipeline_def=sys.modules[root].pipeline_def, **modules)
 before = time.perf_counter()
 pipeline = training(lib, folder, 1)
 pipeline.build()
