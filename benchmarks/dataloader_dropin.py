@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,24 @@ def rows() -> Any:
     import torch  # imported only for its rows
 
     return torch.utils.data.TensorDataset(torch.randn(ROWS, COLUMNS), torch.arange(ROWS))
+
+
+class LabeledPhotos:
+    """Photographs as in the dataset class of a user, for both loaders."""
+
+    def __init__(self, folder: Path, transform: Any) -> None:
+        self.paths = sorted(folder.glob("*/*.jpg"))
+        self.labels = [ord(path.parent.name[0]) for path in self.paths]
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        if self.transform is not None:
+            image = self.transform(image)
+        return image, self.labels[index]
 
 
 class Dim:
@@ -105,5 +124,7 @@ def main(options: Options) -> None:
     for title, transform in titles.items():
         dataset = datasets.ImageFolder(str(folder), transform)
         compare(f"DataLoader of an ImageFolder, {title}", contenders(dataset, PHOTO_BATCH), options)
+    own = LabeledPhotos(folder, training_transform())
+    compare("DataLoader of a user's dataset class, training", contenders(own, PHOTO_BATCH), options)
     compare("DataLoader of CIFAR10, training", contenders(small_images(), SMALL_BATCH), options)
     compare("DataLoader of a TensorDataset", contenders(rows(), SMALL_BATCH), options)

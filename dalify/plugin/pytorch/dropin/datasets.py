@@ -100,10 +100,12 @@ class ChangeMonitor:
     Args:
         dataset: the dataset.
         watches_all: whether to watch all attributes of the datasets, not only those of torchvision's datasets.
+        names: other attributes to watch.
     """
 
-    def __init__(self, dataset: Any, *, watches_all: bool = False) -> None:
+    def __init__(self, dataset: Any, *, watches_all: bool = False, names: Collection[str] = ()) -> None:
         self._watches_all = watches_all
+        self._names = (*_WATCHED, *names)
         self._attributes: list[tuple[dict[str, Any], str, Any]] = []
         self._collections: list[tuple[Collection[Any], tuple[Any, ...]]] = []
         self._add_dataset(dataset)
@@ -116,13 +118,16 @@ class ChangeMonitor:
 
     def _add_dataset(self, dataset: Any) -> None:
         values = getattr(dataset, "__dict__", {})  # not getattr: a property may return another object each time
-        watched = tuple(values) if self._watches_all else _WATCHED
+        watched = tuple(values) if self._watches_all else self._names
         self._attributes += [(values, name, values.get(name)) for name in watched]
         if self._watches_all:
             self._collections.append((values, watched))
             inner = [value.values() for value in values.values() if isinstance(value, dict | UserDict)]
             self._collections += [(each, tuple(each)) for each in inner]
-        self._add_transform(values.get("transform"))
+        for name in self._names:
+            value = values.get(name)
+            if name == "transform" or type(value).__module__.startswith(_TRANSFORM_MODULES):
+                self._add_transform(value)
         if isinstance(dataset, torch.utils.data.Subset):
             self._attributes.append((values, "dataset", dataset.dataset))
             self._add_dataset(dataset.dataset)

@@ -33,9 +33,13 @@ class Fetcher:
         self.dataset = dataset
         self.sources = sources
         self.collate = collate
-        self.change_monitor = ChangeMonitor(dataset)
+        names = {name for source in sources.values() for name in source.watched}
+        self.change_monitor = ChangeMonitor(dataset, names=names)
         self.is_random = any(source.plan.is_random for source in sources.values())
         self._is_complete = all(source.is_complete for source in sources.values())
+        forms = [source.form for source in sources.values()]
+        self._form = forms[0] if forms else None
+        self._have_one_form = all(form == self._form for form in forms)
         only = next(iter(sources.values())) if len(sources) == 1 else None
         self._array_source = only if isinstance(only, ArraySource) and only.draws_per_sample is not None else None
 
@@ -47,17 +51,22 @@ class Fetcher:
             draws: random numbers of the worker.
 
         Returns:
-            ``[images, labels]``; with a collate function of the user its argument, the samples.
+            ``[images, labels]``, or another form of batches that torch's collate function returns. With a collate
+            function of the user its argument, the samples.
 
         Raises:
             Exception: the errors of the dataset, the transforms and torch's collate function.
         """
         if self.collate is not None:
             return self.samples(indices, draws)
+        if not self._have_one_form:
+            return _default_collate(self.samples(indices, draws))
         indices = list(indices)
         images, labels = self._fetch_windows(indices, draws) or self._fetch_each(indices, draws)
         if isinstance(images, list):  # of different sizes, or empty: torch raises its error
             return _default_collate([torch.from_numpy(image) for image in images])
+        if self._form is not None:
+            return self._form.batch(torch.from_numpy(images), labels)
         return [torch.from_numpy(images), collate_labels(labels)]
 
     def samples(self, indices: Sequence[Any], draws: TorchDraws) -> list[Any]:

@@ -39,7 +39,7 @@ _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-class _NotEvaluatedError(Exception):
+class NotEvaluatedError(Exception):
     """The samples of a batch must be computed one by one."""
 
 
@@ -75,17 +75,17 @@ def samples_of_getitem(dataset: Any) -> Any:
     function = inspect.getattr_static(kind, "__getitem__", None)
     if not isinstance(function, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
         return None
-    definition = _definition_of(function)
+    definition = definition_of(function)
     if definition is None:
         return None
     try:
         return _finished(_Evaluation(dataset, function, definition.args.args).run(definition.body))
-    except _NotEvaluatedError:
+    except NotEvaluatedError:
         return None
 
 
 @lru_cache(256)  # loaders need it for each epoch
-def _definition_of(function: FunctionType) -> ast.FunctionDef | None:
+def definition_of(function: FunctionType) -> ast.FunctionDef | None:
     """Return the syntax tree of a method with an index; None without source code, and for other forms."""
     code = function.__code__
     if hasattr(function, "__wrapped__") or function.__closure__:
@@ -139,7 +139,7 @@ def _finished(value: Any) -> Any:
         return type(value)(map(_finished, value))
     if value is INDEX:
         return INDEX
-    raise _NotEvaluatedError
+    raise NotEvaluatedError
 
 
 class _Evaluation:
@@ -171,14 +171,14 @@ class _Evaluation:
                 case ast.If():
                     test = self._value(statement.test)
                     if not isinstance(test, _Known):
-                        raise _NotEvaluatedError
+                        raise NotEvaluatedError
                     found = self.run(statement.body if _truth(test.value) else statement.orelse)
                     if found is not None:
                         return found
                 case ast.Expr(value=ast.Constant()) | ast.Pass():
                     pass
                 case _:
-                    raise _NotEvaluatedError
+                    raise NotEvaluatedError
         return None
 
     def _assign(self, target: ast.expr, value: Any) -> None:
@@ -187,13 +187,13 @@ class _Evaluation:
         elif isinstance(target, ast.Subscript):
             owner, key = self._value(target.value), self._value(target.slice)
             if not (isinstance(owner, dict) and isinstance(key, _Known) and isinstance(key.value, str)):
-                raise _NotEvaluatedError
+                raise NotEvaluatedError
             owner[key.value] = value
         elif isinstance(target, ast.Tuple) and isinstance(value, tuple) and len(target.elts) == len(value):
             for part, each in zip(target.elts, value, strict=True):
                 self._assign(part, each)
         else:
-            raise _NotEvaluatedError
+            raise NotEvaluatedError
 
     def _value(self, expression: ast.expr) -> Any:
         match expression:
@@ -208,7 +208,7 @@ class _Evaluation:
             case ast.Dict(keys=keys, values=values):
                 names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
                 if not all(isinstance(name, str) for name in names):
-                    raise _NotEvaluatedError
+                    raise NotEvaluatedError
                 return dict(zip(names, map(self._value, values), strict=True))
             case ast.DictComp(key=ast.Name(id=name), value=value, generators=[ast.comprehension(ifs=[]) as part]):
                 return self._dictionary(name, value, part)
@@ -219,7 +219,7 @@ class _Evaluation:
             case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as kind], comparators=[right]):
                 first, second = self._value(left), self._value(right)
                 if not (isinstance(second, _Known) and second.value is None):
-                    raise _NotEvaluatedError
+                    raise NotEvaluatedError
                 is_none = isinstance(first, _Known) and first.value is None
                 return _Known(is_none if isinstance(kind, ast.Is) else not is_none)
             case ast.UnaryOp(op=ast.Not()):
@@ -232,7 +232,7 @@ class _Evaluation:
                 return self._called(function, list(map(self._value, arguments)), keywords)
             case _:
                 pass
-        raise _NotEvaluatedError
+        raise NotEvaluatedError
 
     def _dictionary(self, key: str, value: ast.expr, part: ast.comprehension) -> dict[str, Any]:
         """Return ``{key: value for key, each in dictionary.items()}``."""
@@ -243,12 +243,12 @@ class _Evaluation:
             ) if first == key:
                 known = self._value(owner)
             case _:
-                raise _NotEvaluatedError
+                raise NotEvaluatedError
         # Tokenizers of transformers return a UserDict.
         items = known.value if isinstance(known, _Known) else None
         items = items.data if isinstance(items, UserDict) else items
         if type(items) is not dict or not all(isinstance(name, str) for name in items):
-            raise _NotEvaluatedError
+            raise NotEvaluatedError
         outer, found = self._names, dict[str, Any]()
         for name, each in items.items():
             self._names = {**outer, first: _Known(name), second: _Known(each)}
@@ -263,21 +263,21 @@ class _Evaluation:
         # Other globals may change.
         if isinstance(value, ModuleType | type) or any(value is each for each in _FUNCTIONS):
             return _Known(value)
-        raise _NotEvaluatedError
+        raise NotEvaluatedError
 
     def _attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of the dataset, without calling a property, or of the modules torch and numpy."""
         if not isinstance(owner, _Known):
-            raise _NotEvaluatedError
+            raise NotEvaluatedError
         if owner.value is self._dataset:
             values = vars(self._dataset)
             found = inspect.getattr_static(type(self._dataset), name, None)
             if hasattr(found, "__get__") or not (name in values or hasattr(type(self._dataset), name)):
-                raise _NotEvaluatedError
+                raise NotEvaluatedError
             return _Known(values.get(name, found))
         if isinstance(owner.value, ModuleType) and owner.value in (torch, np) and hasattr(owner.value, name):
             return _Known(getattr(owner.value, name))
-        raise _NotEvaluatedError
+        raise NotEvaluatedError
 
     def _called(self, function: ast.expr, arguments: list[Any], keywords: list[ast.keyword]) -> Any:
         named = {keyword.arg: self._value(keyword.value) for keyword in keywords}
@@ -287,7 +287,7 @@ class _Evaluation:
                 return _method(owner, function.attr, arguments, named)
         called = self._value(function)
         if not isinstance(called, _Known) or not arguments:
-            raise _NotEvaluatedError
+            raise NotEvaluatedError
         first = arguments[0]
         if first is INDEX and not named:
             if called.value is torch.is_tensor and len(arguments) == 1:
@@ -298,26 +298,26 @@ class _Evaluation:
                 return INDEX
         if isinstance(first, _Rows) and len(arguments) == 1 and set(named) <= {"dtype"}:
             return _as_tensor(called.value, first, _constant(named.get("dtype", _Known(None)), torch.dtype))
-        raise _NotEvaluatedError
+        raise NotEvaluatedError
 
 
 def _truth(value: Any) -> bool:
     """Return the truth of a constant; only of those whose truth cannot depend on code of the user."""
     if value is None or type(value) in (bool, int, float, str):
         return bool(value)
-    raise _NotEvaluatedError
+    raise NotEvaluatedError
 
 
 def _constant(value: Any, kind: type | tuple[type, ...]) -> Any:
     """Return a constant of a type or one of several types, or None."""
     if isinstance(value, _Known) and (value.value is None or isinstance(value.value, kind)):
         return value.value
-    raise _NotEvaluatedError
+    raise NotEvaluatedError
 
 
 def _item(owner: Any, key: Any) -> Any:
     if not (isinstance(owner, _Known) and key is INDEX and is_column(owner.value)):
-        raise _NotEvaluatedError
+        raise NotEvaluatedError
     values = owner.value
     kind = type(values)
     if kind is list:
@@ -329,10 +329,10 @@ def _computed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> An
     """Return the result of rows and a number; the type of the result of scalars follows other rules."""
     rows, number = (left, right) if isinstance(left, _Rows) else (right, left)
     if not (isinstance(rows, _Rows) and rows.ndim and isinstance(number, _Known)):
-        raise _NotEvaluatedError
+        raise NotEvaluatedError
     value = number.value
     if type(value) not in (int, float):
-        raise _NotEvaluatedError
+        raise NotEvaluatedError
     if rows is left:
         return rows.then(lambda batch: operation(batch, value))
     return rows.then(lambda batch: operation(value, batch))
@@ -341,21 +341,21 @@ def _computed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> An
 def _method(rows: _Rows, name: str, arguments: list[Any], named: dict[str | None, Any]) -> _Rows:
     """Return the result of a method of a row."""
     if named or rows.kind is list:
-        raise _NotEvaluatedError
+        raise NotEvaluatedError
     is_tensor = rows.kind is torch.Tensor
     if not arguments and (name in _CASTS or name in ("clone", "detach") if is_tensor else name == "copy" and rows.ndim):
         return rows.then(operator.methodcaller(name))
     if len(arguments) == 1 and name in (("to", "type") if is_tensor else ("astype",)):
         dtype = _constant(arguments[0], torch.dtype if is_tensor else (type, np.dtype))
         if dtype is None or not (is_tensor or issubclass(np.dtype(dtype).type, np.number | np.bool_)):
-            raise _NotEvaluatedError
+            raise NotEvaluatedError
         return rows.then(operator.methodcaller(name, dtype))
     axes = [_constant(axis, int) for axis in arguments]
     if name == "unsqueeze" and is_tensor and len(axes) == 1 and 0 <= axes[0] <= rows.ndim:
         return rows.then(operator.methodcaller(name, axes[0] + 1), ndim=rows.ndim + 1)
     if name == "permute" and is_tensor and sorted(axes) == list(range(rows.ndim)):
         return rows.then(operator.methodcaller(name, 0, *[axis + 1 for axis in axes]))
-    raise _NotEvaluatedError
+    raise NotEvaluatedError
 
 
 def _as_tensor(function: Any, rows: _Rows, dtype: torch.dtype | None) -> _Rows:
@@ -367,7 +367,7 @@ def _as_tensor(function: Any, rows: _Rows, dtype: torch.dtype | None) -> _Rows:
         return rows.then(lambda batch: batch if dtype is None else batch.to(dtype))
     if rows.kind is np.ndarray and (is_copy or (function is torch.from_numpy and rows.ndim and dtype is None)):
         return rows.then(lambda batch: torch.as_tensor(batch, dtype=dtype), kind=torch.Tensor)
-    raise _NotEvaluatedError
+    raise NotEvaluatedError
 
 
 def _numbers(values: list[Any], dtype: torch.dtype | None) -> torch.Tensor:

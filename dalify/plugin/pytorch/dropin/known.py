@@ -23,8 +23,10 @@ import torch
 from PIL import Image
 
 from dalify.base.wording import counted
+from dalify.plugin.pytorch.dropin.image_getitem import SeparatedImage, separate_image
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
+from dalify.plugin.pytorch.dropin.sample_form import IMAGE
 from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source
 
 _FOLDERS = "torchvision.datasets.folder"
@@ -223,13 +225,36 @@ def source_of(dataset: Any) -> Source:
             if (module, name) in _FILES:
                 return _file_source(dataset, kind, _FILES[module, name])
             return _array_source(dataset, *_ARRAYS[module, name](dataset))
+    separated = separate_image(dataset)
+    if separated is not None:
+        return _separated_source(dataset, separated)
     raise NotRecognizedError(
         f"the dataset is {type(dataset).__module__}.{type(dataset).__name__}, which is not supported",
         "Torchvision's datasets of images with one label, subclasses that keep their __getitem__, and datasets whose "
-        "__getitem__ only returns rows of arrays are supported; add others with "
-        "dalify.plugin.pytorch.register_dataset.",
+        "__getitem__ opens one image with Pillow and passes it to self.transform, or only returns rows of arrays, are "
+        "supported; add others with dalify.plugin.pytorch.register_dataset.",
         "DS02",
     )
+
+
+def _separated_source(dataset: Any, separated: SeparatedImage) -> Source:
+    """Return the source of a dataset of the user that opens one image per sample."""
+    transforms = separated.transforms
+    transform = transforms[0] if len(transforms) == 1 else None
+    if len(transforms) > 1:
+        transform = sys.modules["torchvision.transforms"].Compose(transforms)
+    form = None if separated.form.template == (IMAGE, 0) else separated.form
+
+    def pair(index: Any) -> tuple[Any, Any]:
+        path, values = separated.lookup(index)
+        return path, values[0]
+
+    lookup = pair if form is None else separated.lookup
+    options = {"is_rgb": separated.is_rgb, "opens_files": separated.opens_files}
+    source = FileSource(dataset, (transform, None), len(dataset), lookup, **options)
+    source.raises_again = True
+    source.form, source.has_user_code, source.watched = form, separated.has_user_code, separated.watched
+    return source
 
 
 def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from dalify.plugin.pytorch.dropin.hints import note_failed_file
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
+from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
 _Array = np.ndarray[Any, Any]
@@ -45,9 +47,15 @@ class Source(ABC):
     Attributes:
         plan: the transforms of the images.
         slow_labels: True if slow Python code computes the labels.
+        has_user_code: True if functions of the user compute the labels, which threads may not be able to call.
+        form: the form of the samples, whose labels are tuples of values; None for tuples of image and label.
+        watched: attributes of the dataset with which its source changes.
     """
 
     slow_labels = False
+    has_user_code = False
+    form: SampleForm | None = None
+    watched: tuple[str, ...] = ()
 
     def __init__(self, dataset: Any, transforms: tuple[Any, Any], channels: int, description: str) -> None:
         self.dataset = dataset
@@ -58,7 +66,7 @@ class Source(ABC):
     @property
     def is_complete(self) -> bool:
         """Whether no Python code of the user is called, and the images are tensors."""
-        return self.plan.is_complete and self.target_transform is None
+        return self.plan.is_complete and self.target_transform is None and not self.has_user_code
 
     @abstractmethod
     def open(self, index: Any) -> tuple[Image.Image, Any]:
@@ -68,14 +76,16 @@ class Source(ABC):
     def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | Image.Image, Any]:
         """Read one sample for the plan; return image and label."""
 
-    def sample(self, index: Any, draws: TorchDraws) -> tuple[Any, ...]:
-        """Compute one sample: the result of all transforms, and the label.
+    def sample(self, index: Any, draws: TorchDraws) -> Any:
+        """Compute one sample: the result of all transforms, and the label, in the form of the samples.
 
         Raises:
             Exception: the errors of the user's dataset.
         """
         image, label = self.read(index, draws) if self.plan.names else self.open(index)
         result = self.plan(image, draws)
+        if self.form is not None:
+            return self.form.sample(result, label)
         return result, label if self.target_transform is None else self.target_transform(label)
 
 
@@ -86,9 +96,13 @@ class FileSource(Source):
         dataset: the dataset.
         transforms: transform of the images, and transform of the labels; None for no transform.
         count: number of samples.
-        lookup: returns path and label of a sample.
+        lookup: returns path and label of a sample. Instead of the path, a file in memory or an array is possible.
         slow_labels: True if slow Python code computes the labels.
         is_rgb: convert opened images to RGB.
+        opens_files: open files for Pillow, as torchvision does; otherwise, Pillow's errors contain their paths.
+
+    Attributes:
+        raises_again: whether the dataset raises the errors of `lookup` again, with its own frames and random numbers.
 
     Raises:
         NotRecognizedError: images that are not RGB would get other random numbers.
@@ -103,11 +117,14 @@ class FileSource(Source):
         *,
         slow_labels: bool = False,
         is_rgb: bool = True,
+        opens_files: bool = True,
     ) -> None:
         super().__init__(dataset, transforms, 3, counted(count, "file"))
         self.slow_labels = slow_labels
         self._lookup = lookup
         self._is_rgb = is_rgb
+        self._opens_files = opens_files
+        self.raises_again = False
         self._folder: str | None = None
         if not is_rgb and any(isinstance(step, PythonContainer) for step in self.plan.steps):
             raise NotRecognizedError(
@@ -120,9 +137,17 @@ class FileSource(Source):
         with suppress(OSError):  # the folder was deleted
             self._folder = str(Path.cwd())
 
-    def _path_and_label(self, index: Any) -> tuple[Any, Any]:
-        path, label = self._lookup(index)
-        if self._folder is not None:  # even if it is the working folder, which may change before the file is opened
+    def _path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
+        try:
+            path, label = self._lookup(index)
+        except Exception:
+            if self.raises_again:
+                with nullcontext() if draws is None else draws.as_default():
+                    self.dataset[index]
+            raise
+        if self._folder is not None and _is_path(
+            path
+        ):  # even if it is the working folder, which may change before the file is opened
             folder: Any = os.fsencode(self._folder) if isinstance(path, bytes) else self._folder
             path = os.path.join(folder, path)  # noqa: PTH118 -- the path may be bytes
         return path, label
@@ -130,12 +155,18 @@ class FileSource(Source):
     def _load(self, path: Any) -> Image.Image:
         """Open an image as torchvision's datasets do."""
         try:
+            if isinstance(path, np.ndarray):
+                return Image.fromarray(path).convert("RGB") if self._is_rgb else Image.fromarray(path)
             if not self._is_rgb:
                 return Image.open(path)
+            if not (self._opens_files and _is_path(path)):
+                with Image.open(path) as image:
+                    return image.convert("RGB")
             with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
                 return image.convert("RGB")
         except Exception as error:
-            note_failed_file(error, path)
+            if _is_path(path):
+                note_failed_file(error, path)
             raise
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
@@ -158,8 +189,10 @@ class FileSource(Source):
             IndexError: there is no such sample.
             OSError: the file cannot be read or is not an image; Pillow may raise other errors.
         """
-        path, label = self._path_and_label(index)
-        data = _contents(path)
+        path, label = self._path_and_label(index, draws)
+        if _is_rgb_array(path):
+            return LazyImage(path, info={}), label
+        data = _contents(path) if _is_path(path) else path.getvalue() if isinstance(path, io.BytesIO) else b""
         header = _plain_jpeg_header(data)
         gives_images = self.plan.table is None
         if not self._is_rgb and (header is None or header.components != _RGB or gives_images):
@@ -186,9 +219,17 @@ class FileSource(Source):
 
         info = None
         if gives_images:
-            with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
+            with Image.open(path) as image:
                 info = image.info
         return LazyImage(decode, header.height, header.width, info), label
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str | bytes | os.PathLike)
+
+
+def _is_rgb_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.shape[2:] == (_RGB,) and value.size > 0
 
 
 def _contents(path: Any) -> bytes:

@@ -1,0 +1,610 @@
+"""Datasets of users that open one image per sample: the batches, random numbers and errors are torch's."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import os.path as osp
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import PIL.Image
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import ConcatDataset, Dataset, Subset
+
+from dalify.plugin.pytorch import DataLoader
+from tests.helpers.torchvision_import import import_torchvision
+from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, photos, same, seed
+
+transforms = import_torchvision("torchvision.transforms")
+folder = import_torchvision("torchvision.datasets.folder")
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+COUNT = 7
+SIZE = 24
+CLASSES = {"a": 3, "b": 1}
+RANDOM = transforms.Compose(
+    [transforms.RandomResizedCrop(SIZE), transforms.RandomHorizontalFlip(), transforms.ToTensor()]
+)
+PLAIN = transforms.Compose([transforms.Resize((SIZE, SIZE)), transforms.ToTensor()])
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return photos(tmp_path_factory.mktemp("photos"), COUNT)
+
+
+@dataclass
+class Entry:
+    file: str
+    label: int
+
+
+class Photos(Dataset[Any]):
+    """Attributes in many forms; subclasses read their samples in different ways."""
+
+    transform: Any
+    target_transform: Any = None
+    is_training = True
+
+    def __init__(self, root: Path, transform: Any = RANDOM) -> None:
+        self.root = root
+        self.folder = str(root)
+        self.transform = transform
+        self.files = sorted(root.glob("*/*"))
+        self.paths = [str(file) for file in self.files]
+        self.names = [f"{file.parent.name}/{file.name}" for file in self.files]
+        self.labels = [CLASSES[file.parent.name] for file in self.files]
+        self.pairs = list(zip(self.paths, self.labels, strict=True))
+        self.numbers = np.array(self.labels)
+        self.targets = torch.tensor(self.labels)
+        self.table = pd.DataFrame({"file": self.names, "label": self.labels, "weight": np.linspace(0, 1, COUNT)})
+        self.entries = [Entry(path, label) for path, label in self.pairs]
+        self.blobs = [file.read_bytes() for file in self.files]
+        self.arrays = np.random.default_rng(4).integers(0, 256, (COUNT, 30, 28, 3), dtype=np.uint8)
+        self.classes = CLASSES
+        self.mode = "train"
+        self.loader = folder.default_loader
+        self.resize = transforms.Resize(30)
+        self.crop = transforms.RandomCrop(SIZE)
+        self.to_tensor = transforms.ToTensor()
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+class Usual(Photos):
+    def __getitem__(self, idx: Any) -> Any:
+        """Return image and label."""
+        if torch.is_tensor(idx):
+            idx = idx.tolist()
+        image = Image.open(self.paths[idx]).convert("RGB")
+        if self.transform:
+            image = self.transform(image)
+        label = self.labels[idx]
+        if self.target_transform:
+            label = self.target_transform(label)
+        return image, label
+
+
+class InOneLine(Photos):
+    def __getitem__(self, i: int) -> Any:
+        return self.transform(Image.open(self.paths[i]).convert("RGB")), self.labels[i]
+
+
+class Table(Photos):
+    def __getitem__(self, index: int) -> Any:
+        row = self.table.iloc[index]
+        path = os.path.join(self.folder, row["file"])  # noqa: PTH118 -- as in users' programs
+        image = PIL.Image.open(path).convert("RGB")
+        label = torch.tensor(row["label"], dtype=torch.float32)
+        if self.transform is not None:
+            image = self.transform(image)
+        return {"image": image, "label": label, "path": path, "weight": row["weight"], "index": index}
+
+
+class TableByPosition(Photos):
+    def __getitem__(self, index: int) -> Any:
+        path = osp.join(self.folder, self.table.iloc[index, 0])  # noqa: PTH118
+        image = Image.open(path).convert("RGB")
+        label = int(self.table.loc[index, "label"])
+        image = self.transform(image) if self.transform is not None else self.to_tensor(image)
+        return image, label, self.table["file"].values[index]
+
+
+class Pairs(Photos):
+    def __getitem__(self, index: int) -> Any:
+        path, label = self.pairs[index]
+        with open(path, "rb") as file:  # noqa: PTH123
+            image = Image.open(file).convert("RGB")
+        image = self.transform(image)
+        return image, torch.as_tensor(label)
+
+
+class InBlock(Photos):
+    def __getitem__(self, index: int) -> Any:
+        with Image.open(self.root / self.names[index]) as file:
+            image = file.convert("RGB")
+            if self.transform is not None:
+                image = self.transform(image)
+            return [image, self.numbers[index]]
+
+
+class Loaded(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = self.loader(self.paths[index])
+        return self.transform(image), self.targets[index]
+
+
+class LoadedByFunction(Photos):
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(folder.pil_loader(self.paths[index]))
+
+
+class Modes(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        if self.mode == "train" and self.is_training:
+            image = self.transform(image)
+        else:
+            image = self.to_tensor(self.resize(image))
+        return image, self.labels[index]
+
+
+class SeveralTransforms(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        image = self.resize(image)
+        image = self.crop(image)
+        return self.to_tensor(image), self.labels[index]
+
+
+class Filled(Photos):
+    def __getitem__(self, index: int) -> Any:
+        name = self.names[index]
+        sample = {"image": Image.open(f"{self.folder}/{name}").convert("RGB"), "class": name.split("/")[0]}
+        if self.transform:
+            sample["image"] = self.transform(sample["image"])
+        target = {}
+        target["label"] = self.classes[name[0]]
+        target["onehot"] = torch.nn.functional.one_hot(torch.tensor(target["label"]), 4)
+        sample["target"] = (target["onehot"], len(name))
+        return sample
+
+
+class Branches(Photos):
+    def __getitem__(self, index: int) -> Any:
+        name: str = self.names[index]
+        label = CLASSES["a"]
+        if name.startswith("b"):
+            label = CLASSES["b"] + 1
+        elif index % 2 == 0:
+            label += 10
+        image = Image.open(os.path.join(self.folder, name)).convert("RGB")  # noqa: PTH118
+        scores = [label * each for each in range(3)]
+        return self.transform(image), (label, np.array(scores), torch.tensor(scores).float())
+
+
+class Records(Photos):
+    def __getitem__(self, index: int) -> Any:
+        entry = self.entries[index]
+        image = Image.open(entry.file).convert("RGB")
+        image = self.transform(image)
+        return image, entry.label
+
+
+class InMemory(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(io.BytesIO(self.blobs[index])).convert("RGB")
+        return self.transform(image), self.labels[index]
+
+
+class FromArray(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.fromarray(self.arrays[index])
+        if self.transform is not None:
+            image = self.transform(image)
+        return image, self.targets[index]
+
+
+class FromGrayArray(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.fromarray(self.arrays[index][..., 0]).convert("RGB")
+        return self.transform(image), self.targets[index]
+
+
+class NotConverted(Photos):
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(Image.open(self.paths[index])), self.labels[index]
+
+
+FULL = [
+    Usual, InOneLine, Table, TableByPosition, Pairs, InBlock, Loaded, LoadedByFunction, Modes, SeveralTransforms,
+    Filled, Branches, Records, InMemory, FromArray, FromGrayArray, NotConverted,
+]  # fmt: skip
+
+
+class Draws(Photos):
+    def __getitem__(self, index: int) -> Any:
+        other = random.randrange(COUNT) if torch.rand(1) < 0.5 else index
+        image = Image.open(self.paths[other]).convert("RGB")
+        return self.transform(image), self.labels[other]
+
+
+class Calls(Photos):
+    def label_of(self, index: int) -> int:
+        return self.labels[index] + np.random.randint(3)
+
+    def __getitem__(self, index: int) -> Any:
+        label = self.label_of(index)
+        image = Image.open(self.paths[index]).convert("RGB")
+        return self.transform(image), label
+
+
+class ByProperty(Photos):
+    @property
+    def sorted_paths(self) -> list[str]:
+        return self.paths[::-1]
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(Image.open(self.sorted_paths[index]).convert("RGB")), self.labels[index]
+
+
+class WithLength(Photos):
+    def __getitem__(self, index: int) -> Any:
+        index = index % len(self)
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class Parsed(Photos):
+    def __getitem__(self, index: int) -> Any:
+        label = json.loads(str(self.labels[index]))
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), label
+
+
+HYBRID = [Draws, Calls, ByProperty, WithLength, Parsed]
+
+
+class DrawsAfterwards(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = self.transform(Image.open(self.paths[index]).convert("RGB"))
+        return image, random.random()
+
+
+class TwoImages(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        other = Image.open(self.paths[0]).convert("RGB")
+        return self.transform(image), self.transform(other)
+
+
+class Twice(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        return self.transform(image), self.transform(image)
+
+
+class Unused(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        self.transform(image)
+        return self.to_tensor(self.crop(image)), self.labels[index]
+
+
+class Discarded(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        ignored = self.transform(image)  # noqa: F841
+        return self.to_tensor(self.crop(image)), self.labels[index]
+
+
+class Measured(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        width = image.width
+        return self.transform(image), width
+
+
+class ByMethod(Photos):
+    def change(self, image: Any) -> Any:
+        return self.transform(image)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.change(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class Gray(Photos):
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(Image.open(self.paths[index]).convert("L")), self.labels[index]
+
+
+class Counts(Photos):
+    calls = 0
+
+    def __getitem__(self, index: int) -> Any:
+        self.calls += 1
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class Tries(Photos):
+    def __getitem__(self, index: int) -> Any:
+        try:
+            image = Image.open(self.paths[index]).convert("RGB")
+        except OSError:
+            image = Image.new("RGB", (SIZE, SIZE))
+        return self.transform(image), self.labels[index]
+
+
+class DependsOnSample(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        image = self.transform(image) if self.labels[index] > 1 else self.to_tensor(self.crop(image))
+        return image, self.labels[index]
+
+
+class Private(Photos):
+    __hidden = 3
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.__hidden
+
+
+class Inherited(Usual):
+    def __getitem__(self, index: int) -> Any:
+        return (*super().__getitem__(index), index)
+
+
+TORCH = [
+    DrawsAfterwards, TwoImages, Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
+    Private, Inherited,
+]  # fmt: skip
+
+
+def events(kind: Any, dataset: Any, epochs: int = 2, **options: Any) -> list[Any]:
+    """Return the batches of some epochs, or their errors, and the states of the generators."""
+    seed()
+    loader = kind(dataset, **{"batch_size": 3, "shuffle": True, **options})
+    found: list[Any] = []
+    for _ in range(epochs):
+        try:
+            found += list(loader)
+        except Exception as error:
+            found.append((type(error).__name__, str(error).splitlines()[0]))
+    return [*found, torch.get_rng_state(), random.getstate()]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", FULL)
+def test_batches_of_threads(kind, workers, root):
+    dataset = kind(root)
+    loader = DataLoader(dataset, batch_size=3, num_workers=workers, on_fallback="raise")
+    assert loader.explain().mode == "full", loader.explain()
+    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", HYBRID)
+def test_functions_of_the_user_run_in_workers(kind, workers, root):
+    dataset = kind(root)
+    report = DataLoader(dataset, num_workers=workers).explain()
+    assert (report.mode, report.code) == ("hybrid", "DS08")
+    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+
+
+@pytest.mark.parametrize("kind", TORCH)
+def test_other_methods_are_left_to_torch(kind, root):
+    dataset = kind(root)
+    assert DataLoader(dataset, on_fallback="silent").explain().mode == "torch"
+    assert getattr(dataset, "calls", 0) == 0
+    options = {"on_fallback": "silent"}
+    same(events(DataLoader, dataset, **options), events(TorchLoader, dataset))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda root: Subset(Table(root), [5, 0, 3, 3]),
+        lambda root: ConcatDataset([Table(root), Table(root, PLAIN)]),
+        lambda root: ConcatDataset([Usual(root), Subset(Records(root), range(4))]),
+    ],
+    ids=["subset", "one form", "two classes"],
+)
+def test_trees_of_datasets(make, workers, root):
+    dataset = make(root)
+    assert DataLoader(dataset, num_workers=workers).explain().mode == "full"
+    options = {"num_workers": workers, "batch_size": 2}
+    same(events(DataLoader, dataset, **options), events(TorchLoader, dataset, **options))
+
+
+def test_samples_of_different_forms(root):
+    dataset = ConcatDataset([Usual(root), Table(root)])
+    batches = [[0, 3], [COUNT, COUNT + 1], [1, COUNT]]
+    for chosen in (batches[:2], batches):
+        options = {"batch_sampler": chosen, "batch_size": 1, "shuffle": False}
+        same(events(DataLoader, dataset, **options), events(TorchLoader, dataset, **options))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("kind", [Usual, Filled])
+def test_a_collate_function_gets_the_samples(kind, workers, root):
+    options = {"num_workers": workers, "collate_fn": list}
+    dataset = kind(root)
+    assert DataLoader(dataset, **options).explain().mode == "full"
+    same(events(DataLoader, dataset, **options), events(TorchLoader, dataset, **options))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", [Usual, Table, NotConverted])
+def test_transforms_of_the_user_run_in_workers(kind, workers, root):
+    transform = transforms.Compose([transforms.RandomCrop(20), Brighten(), transforms.ToTensor()])
+    dataset = kind(root, transform)
+    report = DataLoader(dataset, num_workers=workers).explain()
+    assert (report.mode, report.code) == ("hybrid", "TF01")
+    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+
+
+def test_a_transform_of_labels_is_left_to_torch(root):
+    dataset = Usual(root)
+    dataset.target_transform = str
+    assert DataLoader(dataset, on_fallback="silent").explain().mode == "torch"
+    dataset.target_transform = None
+    assert DataLoader(dataset).explain().mode == "full"
+
+
+def missing_file(dataset: Any) -> None:
+    dataset.paths[2] = dataset.paths[2] + ".missing"
+    dataset.names[2] += ".missing"
+    dataset.pairs[2] = dataset.paths[2], 0
+    dataset.table.loc[2, "file"] = "a/missing.jpg"
+
+
+def not_an_image(dataset: Any) -> None:
+    (dataset.root.parent / "text.jpg").write_bytes(b"not an image")
+    dataset.paths[4] = str(dataset.root.parent / "text.jpg")
+    dataset.names[4] = "../text.jpg"
+    dataset.pairs[4] = dataset.paths[4], 0
+    dataset.table.loc[4, "file"] = "../text.jpg"
+
+
+def fewer_labels(dataset: Any) -> None:
+    dataset.labels = dataset.labels[:3]
+    dataset.pairs = dataset.pairs[:3]
+    dataset.table = dataset.table[:3]
+    dataset.numbers = dataset.numbers[:3]
+
+
+def label_of_another_type(dataset: Any) -> None:
+    dataset.labels[5] = None
+    dataset.pairs[5] = dataset.paths[5], "text"
+    dataset.numbers = dataset.numbers.astype(object)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("change", [missing_file, not_an_image, fewer_labels, label_of_another_type])
+@pytest.mark.parametrize("kind", [Usual, InOneLine, Pairs, InBlock, Table])
+def test_errors_are_those_of_torch_and_the_next_batch_comes(kind, change, workers, root):
+    def found(loader_kind: Any) -> list[Any]:
+        dataset = kind(root)
+        change(dataset)
+        seed()
+        batches = iter(loader_kind(dataset, batch_size=2, num_workers=workers))
+        results: list[Any] = []
+        for _ in range(len(dataset) // 2):
+            try:
+                results.append(next(batches))
+            except Exception as error:
+                results.append((type(error).__name__, str(error) if workers == 0 else ""))
+        return [*results, torch.get_rng_state()]
+
+    dataset = kind(root)
+    change(dataset)
+    assert DataLoader(dataset, num_workers=workers).explain().mode == "full"
+    same(found(DataLoader), found(TorchLoader))
+
+
+def test_an_error_names_the_sample_and_the_line_of_the_user(root):
+    dataset = Usual(root)
+    dataset.labels = dataset.labels[:3]
+    with pytest.raises(IndexError) as caught:
+        list(DataLoader(dataset, batch_size=1))
+    assert "sample 3" in "".join(caught.value.__notes__)
+    lines = [entry.statement for entry in caught.traceback if Path(str(entry.path)) == Path(__file__)]
+    assert "label = self.labels[idx]" in str(lines[-1])
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("name", ["transform", "mode", "is_training", "resize"])
+def test_attributes_may_change_between_epochs(name, workers, root):
+    def found(kind: Any) -> list[Any]:
+        dataset = Modes(root, PLAIN)
+        loader = kind(dataset, batch_size=1, num_workers=workers)
+        results = list(loader)
+        if name != "transform":
+            dataset.mode = "val"
+            results += list(loader)
+        changed = {"transform": RANDOM, "mode": "train", "is_training": False, "resize": transforms.Resize(11)}
+        setattr(dataset, name, changed[name])
+        return [*results, *loader]
+
+    seed()
+    ours = found(DataLoader)
+    seed()
+    same(ours, found(TorchLoader))
+
+
+def test_attributes_may_change_during_an_epoch(root):
+    def found(kind: Any) -> list[Any]:
+        seed()
+        dataset = Modes(root, PLAIN)
+        results: list[Any] = []
+        for number, batch in enumerate(kind(dataset, batch_size=1)):
+            results.append(batch)
+            if number == 2:
+                dataset.mode = "val"
+            if number == 4:
+                dataset.labels[6] = 99
+                dataset.resize.size = 17
+        return results
+
+    same(found(DataLoader), found(TorchLoader))
+
+
+def test_lists_that_change_while_threads_read_have_no_effect(root):
+    def found(kind: Any) -> list[Any]:
+        dataset = Table(root, PLAIN)
+        dataset.table = dataset.table.copy()
+        usual = Usual(root, PLAIN)
+        batches = iter(kind(usual, batch_size=1, num_workers=1))
+        results = [next(batches)]
+        usual.labels[:] = [77] * COUNT
+        usual.paths.clear()
+        usual.transform = None
+        return [*results, *batches]
+
+    same(found(DataLoader), found(TorchLoader))
+
+
+def test_relative_paths_are_those_of_the_start_of_an_epoch(root, monkeypatch, tmp_path):
+    monkeypatch.chdir(root)
+    dataset = Usual(root, PLAIN)
+    dataset.paths = list(dataset.names)
+    loader = DataLoader(dataset, batch_size=1, num_workers=1)
+    expected = list(TorchLoader(dataset, batch_size=1))
+    batches = iter(loader)
+    first = next(batches)
+    monkeypatch.chdir(tmp_path)
+    same([first, *batches], expected)
+
+
+@pytest.mark.parametrize("kind", [Usual, Filled])
+def test_an_epoch_resumes_in_the_middle(kind, root):
+    seed()
+    expected = list(DataLoader(kind(root), batch_size=2, shuffle=True, num_workers=2))
+    seed()
+    first = DataLoader(kind(root), batch_size=2, shuffle=True, num_workers=2)
+    batches = iter(first)
+    found = [next(batches), next(batches)]
+    state = first.state_dict()
+    second = DataLoader(kind(root), batch_size=2, shuffle=True, num_workers=2)
+    second.load_state_dict(state)
+    same([*found, *second], expected)
+
+
+def test_a_truncated_file_follows_the_setting_of_pillow(root, tmp_path, monkeypatch):
+    encoded = next(root.glob("*/*.jpg")).read_bytes()
+    (tmp_path / "cut.jpg").write_bytes(encoded[: len(encoded) * 2 // 3])
+    dataset = Usual(root, PLAIN)
+    dataset.paths[:] = [str(tmp_path / "cut.jpg")] * COUNT
+    with pytest.raises(OSError, match="truncated"):
+        list(DataLoader(dataset))
+    monkeypatch.setattr("PIL.ImageFile.LOAD_TRUNCATED_IMAGES", True)
+    same(list(DataLoader(dataset)), list(TorchLoader(dataset)))
