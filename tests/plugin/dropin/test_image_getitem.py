@@ -7,6 +7,7 @@ import json
 import os
 import os.path as osp
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ import PIL.Image
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import ConcatDataset, Dataset, Subset
+from torch.utils.data import ConcatDataset, Dataset, Subset, random_split
 
 from dalify.plugin.pytorch import DataLoader
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, photos, same, seed
+from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, photos, same, seed
 
 transforms = import_torchvision("torchvision.transforms")
+datasets = import_torchvision("torchvision.datasets")
 folder = import_torchvision("torchvision.datasets.folder")
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -73,6 +75,7 @@ class Photos(Dataset[Any]):
         self.classes = CLASSES
         self.mode = "train"
         self.loader = folder.default_loader
+        self.folders = datasets.ImageFolder(str(root))
         self.resize = transforms.Resize(30)
         self.crop = transforms.RandomCrop(SIZE)
         self.to_tensor = transforms.ToTensor()
@@ -232,6 +235,80 @@ FULL = [
 ]  # fmt: skip
 
 
+class Wrapper(Dataset[Any]):
+    """Applies a transform to the samples of another dataset, as after `random_split`."""
+
+    def __init__(self, inner: Any, transform: Any = RANDOM) -> None:
+        self.inner, self.transform = inner, transform
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __getitem__(self, index: int) -> Any:
+        image, label = self.inner[index]
+        if self.transform:
+            image = self.transform(image)
+        return image, label
+
+
+class WrapperWithIndex(Wrapper):
+    def __getitem__(self, index: int) -> Any:
+        sample = self.inner[index]
+        return {"image": self.transform(sample[0]), "label": torch.tensor(sample[1]), "index": index}
+
+
+class WrapperWithoutLabel(Wrapper):
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(self.inner[index][0]), index
+
+
+class WithPaths(datasets.ImageFolder):
+    def __getitem__(self, index: int) -> Any:
+        original = super().__getitem__(index)
+        path = self.imgs[index][0]
+        return original + (path,)  # noqa: RUF005
+
+
+class WithIndex(datasets.ImageFolder):
+    def __getitem__(self, index: int) -> Any:
+        image, label = super(WithIndex, self).__getitem__(index)  # noqa: UP008
+        return image, label, index
+
+
+class Numbered(datasets.ImageFolder):
+    def __getitem__(self, index: int) -> Any:
+        image, label = super().__getitem__(index)
+        return {"image": image, "target": label, "name": self.samples[index][0].split("/")[-1]}
+
+
+def digits() -> Any:
+    dataset = datasets.MNIST.__new__(datasets.MNIST)  # its constructor needs the files
+    dataset.data = torch.randint(0, 256, (COUNT, 28, 28), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    dataset.targets = torch.arange(COUNT)
+    dataset.transform = dataset.target_transform = None
+    return dataset
+
+
+WRAPPED: dict[str, Callable[[Path], Any]] = {
+    "folder": lambda root: Wrapper(datasets.ImageFolder(str(root))),
+    "split": lambda root: Wrapper(random_split(datasets.ImageFolder(str(root)), [4, 3], torch.Generator())[0]),
+    "two transforms": lambda root: Wrapper(datasets.ImageFolder(str(root), transforms.RandomCrop(26))),
+    "own dataset": lambda root: Wrapper(NotTransformed(root)),
+    "dictionary": lambda root: WrapperWithIndex(Subset(datasets.ImageFolder(str(root)), [6, 1, 1])),
+    "without label": lambda root: WrapperWithoutLabel(datasets.ImageFolder(str(root))),
+    "in memory": lambda root: Wrapper(cifar(None, COUNT)),
+    "gray, in memory": lambda root: Wrapper(digits(), PLAIN),
+    "subset of a wrapper": lambda root: Subset(Wrapper(datasets.ImageFolder(str(root))), [5, 2]),
+    "inherited, tuple": lambda root: WithPaths(str(root), RANDOM),
+    "inherited, dictionary": lambda root: Numbered(str(root), PLAIN),
+}
+
+
+class NotTransformed(Photos):
+    def __getitem__(self, index: int) -> Any:
+        return Image.open(self.paths[index]).convert("RGB"), self.labels[index]
+
+
 class Draws(Photos):
     def __getitem__(self, index: int) -> Any:
         other = random.randrange(COUNT) if torch.rand(1) < 0.5 else index
@@ -362,9 +439,14 @@ class Inherited(Usual):
         return (*super().__getitem__(index), index)
 
 
+class WithLabelTwice(Photos):
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(self.folders[index][0]), self.folders[index][1]
+
+
 TORCH = [
     DrawsAfterwards, TwoImages, Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
-    Private, Inherited,
+    Private, Inherited, WithLabelTwice, WithLabelTwice,
 ]  # fmt: skip
 
 
@@ -397,6 +479,54 @@ def test_functions_of_the_user_run_in_workers(kind, workers, root):
     report = DataLoader(dataset, num_workers=workers).explain()
     assert (report.mode, report.code) == ("hybrid", "DS08")
     same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("name", WRAPPED)
+def test_samples_of_another_dataset(name, workers, root):
+    dataset = WRAPPED[name](root)
+    loader = DataLoader(dataset, num_workers=workers, on_fallback="raise")
+    assert loader.explain().mode == "full", loader.explain()
+    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda root: Wrapper(datasets.ImageFolder(str(root), PLAIN, target_transform=str), transforms.RandomErasing()),
+        lambda root: Wrapper(Wrapper(datasets.ImageFolder(str(root)), transforms.RandomCrop(20)), PLAIN),
+        lambda root: Wrapper(ConcatDataset([datasets.ImageFolder(str(root)), datasets.ImageFolder(str(root))])),
+        lambda root: WithIndex(str(root), PLAIN),
+        lambda root: Wrapper([(Image.new("RGB", (30, 30)), 3)] * COUNT),
+    ],
+    ids=["transformed label", "wrapper", "several", "super with arguments", "list"],
+)
+def test_samples_of_other_datasets_are_left_to_torch(make, root):
+    dataset = make(root)
+    assert DataLoader(dataset, on_fallback="silent").explain().mode == "torch"
+    same(events(DataLoader, dataset, on_fallback="silent"), events(TorchLoader, dataset))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("changed", ["transform of the inner dataset", "inner dataset", "samples of the inner dataset"])
+def test_changes_of_another_dataset(changed, workers, root):
+    def found(kind: Any) -> list[Any]:
+        dataset = Wrapper(datasets.ImageFolder(str(root)), PLAIN)
+        loader = kind(dataset, batch_size=1, num_workers=workers)
+        results: list[Any] = []
+        for number, batch in enumerate(loader):
+            results.append(batch)
+            if number != 2:
+                continue
+            if changed == "inner dataset":
+                dataset.inner = Subset(dataset.inner, [0] * COUNT)
+            elif changed == "transform of the inner dataset":
+                dataset.inner.transform = transforms.CenterCrop(9)
+            else:
+                dataset.inner.samples[5:] = dataset.inner.samples[:2]
+        return [*results, *loader]
+
+    same(found(DataLoader), found(TorchLoader))
 
 
 @pytest.mark.parametrize("kind", TORCH)

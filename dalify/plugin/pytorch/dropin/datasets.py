@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from dalify.plugin.pytorch.dropin.known import source_of
+from dalify.plugin.pytorch.dropin.image_getitem import InnerImages
+from dalify.plugin.pytorch.dropin.known import known_source, source_of
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import Source
@@ -33,8 +34,33 @@ def find_sources(dataset: Any) -> dict[int, Source]:
     """
     parts = _parts(dataset)
     if parts is None:
-        return {id(dataset): source_of(dataset)}
+        return {id(dataset): source_of(dataset, _find_images)}
     return {key: source for part in parts for key, source in find_sources(part).items()}
+
+
+def _find_images(dataset: Any, reads: Any) -> InnerImages | None:
+    """Return the images of a dataset whose samples are tuples of image and label.
+
+    Args:
+        dataset: the dataset.
+        reads: a ``__getitem__`` of a superclass that reads the samples; None for that of the dataset.
+    """
+    try:
+        source = None if reads is None else known_source(dataset, reads)
+        sources = find_sources(dataset) if reads is None else {} if source is None else {id(dataset): source}
+    except NotRecognizedError:
+        return None
+    source = next(iter(sources.values()), None)
+    if len(sources) != 1 or source is None or source.form is not None or source.target_transform is not None:
+        return None
+    if source.slow_labels or source.has_user_code or source.inner is not None:
+        return None
+
+    def lookup(index: Any) -> tuple[Any, Any]:
+        found, position = locate(sources, dataset, index)
+        return found.path_and_label(position)
+
+    return InnerImages(lookup, source.is_rgb, source.opens_files, source.transform)
 
 
 def _parts(dataset: Any) -> list[Any] | None:
@@ -84,7 +110,11 @@ def copied_lists(dataset: Any, sources: Mapping[int, Source]) -> tuple[Any, dict
             else:
                 vars(copy)[name] = value
         if id(part) in sources:
-            found[id(copy)] = source_of(copy)
+            inner = sources[id(part)].inner
+            for name, value in vars(part).items():
+                if value is inner is not None:
+                    vars(copy)[name] = copied_lists(inner, find_sources(inner))[0]
+            found[id(copy)] = source_of(copy, _find_images)
         elif isinstance(part, torch.utils.data.Subset):
             vars(copy)["dataset"] = copied(part.dataset)
         else:
@@ -101,14 +131,23 @@ class ChangeMonitor:
         dataset: the dataset.
         watches_all: whether to watch all attributes of the datasets, not only those of torchvision's datasets.
         names: other attributes to watch.
+        others: other datasets to watch.
     """
 
-    def __init__(self, dataset: Any, *, watches_all: bool = False, names: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        dataset: Any,
+        *,
+        watches_all: bool = False,
+        names: Collection[str] = (),
+        others: Collection[Any] = (),
+    ) -> None:
         self._watches_all = watches_all
         self._names = (*_WATCHED, *names)
         self._attributes: list[tuple[dict[str, Any], str, Any]] = []
         self._collections: list[tuple[Collection[Any], tuple[Any, ...]]] = []
-        self._add_dataset(dataset)
+        for each in (dataset, *others):
+            self._add_dataset(each)
 
     def is_unchanged(self) -> bool:
         """Return whether no attribute of the datasets and of torchvision's transforms has been replaced."""

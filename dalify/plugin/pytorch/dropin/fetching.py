@@ -34,7 +34,8 @@ class Fetcher:
         self.sources = sources
         self.collate = collate
         names = {name for source in sources.values() for name in source.watched}
-        self.change_monitor = ChangeMonitor(dataset, names=names)
+        others = [source.inner for source in sources.values() if source.inner is not None]
+        self.change_monitor = ChangeMonitor(dataset, names=names, others=others)
         self.is_random = any(source.plan.is_random for source in sources.values())
         self._is_complete = all(source.is_complete for source in sources.values())
         forms = [source.form for source in sources.values()]

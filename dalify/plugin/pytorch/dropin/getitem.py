@@ -88,7 +88,7 @@ def samples_of_getitem(dataset: Any) -> Any:
 def definition_of(function: FunctionType) -> ast.FunctionDef | None:
     """Return the syntax tree of a method with an index; None without source code, and for other forms."""
     code = function.__code__
-    if hasattr(function, "__wrapped__") or function.__closure__:
+    if hasattr(function, "__wrapped__") or code.co_freevars not in ((), ("__class__",)):
         return None
     try:
         source = "".join(inspect.findsource(function)[0])

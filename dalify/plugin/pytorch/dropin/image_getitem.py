@@ -11,7 +11,8 @@ For example::
 
 The method is compiled again without its operations on the image: the new function returns the path of the file and the
 other values. It is used if exactly one image is opened with Pillow or torchvision's loaders, or created from an array,
-only converted to RGB, and passed to transforms that are attributes of the dataset. Other methods are not supported.
+only converted to RGB, and passed to transforms that are attributes of the dataset. The image and its label may also be
+a sample of a supported dataset that is an attribute, or of the superclass. Other methods are not supported.
 """
 
 from __future__ import annotations
@@ -19,49 +20,26 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import io
-import os
-import os.path
-import pathlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy, deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
 import torch
 from PIL import Image
 
 from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError, definition_of
-from dalify.plugin.pytorch.dropin.sample_form import IMAGE, SampleForm
+from dalify.plugin.pytorch.dropin.image_symbols import Container, OpenedFile, OpenedImage, PartReader, template_of
+from dalify.plugin.pytorch.dropin.sample_form import SampleForm
+from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
 
 _PATH = "dalify_path"
 _VALUE = "dalify_value"
+_SAMPLE = "dalify_sample"
 _FOLDERS = "torchvision.datasets.folder"
-_SIMPLE_TYPES = (type(None), bool, int, float, str, bytes, pathlib.PurePath, np.generic)
-_PANDAS_TYPES = ("DataFrame", "Series", "Index", "RangeIndex")
-_SAFE_FUNCTIONS = frozenset(
-    {
-        abs, bool, bytes, dict, enumerate, float, int, isinstance, len, list, max, min, range, repr, round, set, sorted,
-        str, sum, tuple, type, zip, os.fspath, os.path.basename, os.path.dirname, os.path.exists, os.path.join,
-        os.path.normpath, os.path.split, os.path.splitext, pathlib.Path, pathlib.PurePath, np.array, np.asarray,
-        io.BytesIO,
-        torch.as_tensor, torch.from_numpy, torch.is_tensor, torch.tensor, torch.nn.functional.one_hot,
-    }
-)  # fmt: skip
-_TENSOR_CLASSES = (torch.FloatTensor, torch.IntTensor, torch.LongTensor, torch.Tensor)
-_SAFE_METHODS = frozenset(
-    {
-        "astype", "capitalize", "clone", "copy", "count", "double", "encode", "endswith", "float", "format", "get",
-        "index", "int", "item", "items", "joinpath", "join", "keys", "long", "lower", "lstrip", "mean", "partition",
-        "removeprefix", "removesuffix", "replace", "reshape", "rpartition", "rsplit", "rstrip", "split", "startswith",
-        "strip", "sum", "title", "to", "to_dict", "to_list", "to_numpy", "tolist", "unsqueeze", "upper", "values",
-        "view", "with_name", "with_suffix", "zfill",
-    }
-)  # fmt: skip
 _EXPRESSIONS = (
     ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp,
     ast.FormattedValue, ast.GeneratorExp, ast.IfExp, ast.JoinedStr, ast.List, ast.ListComp, ast.Name, ast.Set,
@@ -71,48 +49,24 @@ _MISSING = object()
 
 
 @dataclass(frozen=True)
-class _OpenedImage:
-    """The image of the sample.
+class InnerImages:
+    """The images of another dataset whose samples are tuples of image and label.
 
     Attributes:
-        is_rgb: whether it was converted to RGB.
-        transforms: the transforms that were applied.
+        lookup: returns path and label of a sample; see `SeparatedImage.lookup`.
+        is_rgb: see `SeparatedImage`.
+        opens_files: see `SeparatedImage`.
+        transform: transform of that dataset; None for none.
     """
 
+    lookup: Callable[[Any], tuple[Any, Any]]
     is_rgb: bool
-    transforms: tuple[Any, ...] = ()
+    opens_files: bool
+    transform: Any
 
 
-@dataclass(frozen=True)
-class _OpenedFile:
-    """A file opened with ``open``, with its path."""
-
-    path: ast.expr
-
-
-@dataclass
-class _Container:
-    """A tuple, list or dictionary that may contain the image.
-
-    Attributes:
-        kind: its type.
-        parts: images, containers, and names of variables with other values, by index or key.
-    """
-
-    kind: type
-    parts: dict[Any, Any] = field(default_factory=dict)
-
-    def has_image(self) -> bool:
-        """Return whether the image is in it."""
-        return any(isinstance(each, _OpenedImage) for each in self.leaves())
-
-    def leaves(self) -> Iterator[Any]:
-        """Yield images and names, in order."""
-        for part in self.parts.values():
-            if isinstance(part, _Container):
-                yield from part.leaves()
-            else:
-                yield part
+FindImages = Callable[[Any, FunctionType | None], InnerImages | None]
+"""Returns the images of a dataset that a ``__getitem__`` reads, which may be that of a superclass."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +81,7 @@ class SeparatedImage:
         transforms: transforms of the image, in order.
         has_user_code: whether `lookup` may call functions of the user.
         watched: the attributes on which this result depends.
+        inner: another dataset that returns the images; None for none.
     """
 
     lookup: Callable[[Any], tuple[Any, tuple[Any, ...]]]
@@ -136,9 +91,10 @@ class SeparatedImage:
     transforms: tuple[Any, ...]
     has_user_code: bool
     watched: tuple[str, ...]
+    inner: Any
 
 
-def separate_image(dataset: Any) -> SeparatedImage | None:
+def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage | None:
     """Return the image files of a dataset and the other values of its samples; None if that is not possible."""
     kind = type(dataset)
     function = inspect.getattr_static(kind, "__getitem__", None)
@@ -148,28 +104,9 @@ def separate_image(dataset: Any) -> SeparatedImage | None:
     if definition is None or not hasattr(dataset, "__dict__"):
         return None
     try:
-        return _Separation(dataset, function, definition).result()
+        return _Separation(dataset, function, definition, find_images).result()
     except NotEvaluatedError:
         return None
-
-
-class _PartReader(ast.NodeTransformer):
-    """Replaces values of containers, ``name["key"]``, by their variables."""
-
-    def __init__(self, symbols: dict[str, Any]) -> None:
-        self._symbols = symbols
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Return the variable of a value, or an unchanged expression."""
-        match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)):
-                container = self._symbols.get(name)
-                part = container.parts.get(key) if isinstance(container, _Container) else None
-                if isinstance(part, str):
-                    return ast.copy_location(ast.Name(part, ast.Load()), node)
-            case _:
-                pass
-        return self.generic_visit(node)
 
 
 class _Separation:
@@ -179,10 +116,16 @@ class _Separation:
         dataset: the dataset.
         function: its method.
         definition: the syntax tree of the method.
+        find_images: returns the images of another dataset.
     """
 
-    def __init__(self, dataset: Any, function: FunctionType, definition: ast.FunctionDef) -> None:
+    def __init__(
+        self, dataset: Any, function: FunctionType, definition: ast.FunctionDef, find_images: FindImages
+    ) -> None:
         self._dataset = dataset
+        self._find_images = find_images
+        self._inner: Any = None
+        self._inner_lookup: Callable[[Any], tuple[Any, Any]] | None = None
         self._function = function
         self._definition = definition
         self._self, self._index = (parameter.arg for parameter in definition.args.args)
@@ -197,14 +140,14 @@ class _Separation:
     def result(self) -> SeparatedImage:
         """Return the result; NotEvaluatedError if the method is not supported."""
         value = self._run(self._definition.body)
-        container = value if isinstance(value, _Container) else _Container(tuple, {0: value})
+        container = value if isinstance(value, Container) else Container(tuple, {0: value})
         leaves = list(container.leaves())
-        images = [leaf for leaf in leaves if isinstance(leaf, _OpenedImage)]
+        images = [leaf for leaf in leaves if isinstance(leaf, OpenedImage)]
         if len(images) != 1 or len(images[0].transforms) != self._calls:
             raise NotEvaluatedError
         names = [leaf for leaf in leaves if isinstance(leaf, str)]
-        lookup = partial(self._compiled(names), self._dataset)
-        template = _template(value, iter(range(len(names))))
+        lookup = partial(self._compiled(names), self._inner_lookup, self._dataset)
+        template = template_of(value, iter(range(len(names))))
         return SeparatedImage(
             lookup,
             SampleForm(template),
@@ -213,15 +156,18 @@ class _Separation:
             images[0].transforms,
             self._has_user_code,
             tuple(self._watched),
+            self._inner,
         )
 
-    def _compiled(self, names: list[str]) -> Callable[[Any, Any], tuple[Any, tuple[Any, ...]]]:
-        """Return the function of dataset and index that returns the path and the values of variables."""
+    def _compiled(self, names: list[str]) -> Callable[[Any, Any, Any], tuple[Any, tuple[Any, ...]]]:
+        """Return a function of an inner lookup, dataset and index that returns the path and the values of variables."""
         code = self._function.__code__
         values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         result = ast.Return(ast.Tuple([ast.Name(_PATH, ast.Load()), values], ast.Load()))
         definition = copy(self._definition)
         definition.body = [*self._statements, result]
+        definition.args = copy(definition.args)
+        definition.args.args = [ast.arg(_SAMPLE), *definition.args.args]
         module = ast.Module([definition], [])
         compiled = compile(ast.fix_missing_locations(module), code.co_filename, "exec", dont_inherit=True)
         found = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
@@ -292,10 +238,10 @@ class _Separation:
             case ast.Call(func=function, args=[path, ast.Constant(value="rb")], keywords=[]):
                 if self._resolved(function) is open:
                     self._check(path)
-                    return _OpenedFile(path)
+                    return OpenedFile(path)
             case _:
                 value = self._value(context)
-                if isinstance(value, _OpenedImage):
+                if isinstance(value, OpenedImage):
                     return value
         raise NotEvaluatedError
 
@@ -305,10 +251,10 @@ class _Separation:
                 self._bind(name, value, statement)
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)) if name in self._symbols:
                 container = self._symbols[name]
-                if not isinstance(container, _Container) or container.kind is not dict:
+                if not isinstance(container, Container) or container.kind is not dict:
                     raise NotEvaluatedError
                 container.parts[key] = self._stored(value, statement)
-            case ast.Tuple(elts=targets) if isinstance(value, _Container):
+            case ast.Tuple(elts=targets) if isinstance(value, Container):
                 if value.kind is dict or len(targets) != len(value.parts):
                     raise NotEvaluatedError
                 for each, part in zip(targets, value.parts.values(), strict=True):
@@ -349,43 +295,96 @@ class _Separation:
             case ast.Dict(keys=keys, values=parts) if all(isinstance(key, ast.Constant) for key in keys):
                 names = [key.value for key in keys if isinstance(key, ast.Constant)]
                 return self._container(dict, names, parts, expression)
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)) if name in self._symbols:
-                container = self._symbols[name]
-                part = container.parts.get(key) if isinstance(container, _Container) else None
-                if isinstance(part, _OpenedImage | _Container):
-                    return part
+            case ast.Subscript(value=owner, slice=ast.Constant(value=key)) if self._uses_image(owner):
+                container = self._value(owner)
+                part = container.parts.get(key) if isinstance(container, Container) else None
+                if isinstance(part, str):
+                    return ast.copy_location(ast.Name(part, ast.Load()), expression)
+                if part is None:
+                    raise NotEvaluatedError
+                return part
             case ast.IfExp(test=test, body=body, orelse=other) if self._uses_image(expression):
                 return self._value(body if self._constant(test) else other)
-            case ast.Call():
-                image = self._image(expression)
-                if image is not None:
-                    return image
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Tuple(elts=parts) as right) if self._uses_image(left):
+                first = self._value(left)
+                if isinstance(first, Container) and first.kind is tuple:
+                    others = self._container(
+                        tuple, range(len(first.parts), len(first.parts) + len(parts)), parts, right
+                    )
+                    return Container(tuple, {**first.parts, **others.parts})
+            case ast.Subscript() | ast.Call():
+                found = self._sample_of_another(expression)
+                if found is None and isinstance(expression, ast.Call):
+                    found = self._image(expression)
+                if found is not None:
+                    return found
             case _:
                 pass
-        expression = _PartReader(self._symbols).visit(deepcopy(expression))
+        expression = PartReader(self._symbols).visit(deepcopy(expression))
         self._check(expression)
         return expression
 
-    def _container(self, kind: type, names: Any, parts: list[ast.expr], expression: ast.expr) -> _Container:
+    def _container(self, kind: type, names: Any, parts: list[ast.expr], expression: ast.expr) -> Container:
         values = [self._stored(self._value(part), expression) for part in parts]
-        return _Container(kind, dict(zip(names, values, strict=True)))
+        return Container(kind, dict(zip(names, values, strict=True)))
 
     def _uses_image(self, expression: ast.AST) -> bool:
         """Return whether an expression opens the image, or contains variables with it."""
         return any(
             (isinstance(node, ast.Name) and node.id in self._symbols)
             or (isinstance(node, ast.Call) and _opens_image(self._resolved(node.func)) is not None)
+            or (isinstance(node, ast.Subscript | ast.Call) and self._other_of(node) is not None)
             for node in ast.walk(expression)
         )
 
-    def _image(self, call: ast.Call) -> _OpenedImage | None:
+    def _other_of(self, expression: ast.expr) -> tuple[Any, FunctionType | None, ast.expr] | None:
+        """Return the dataset whose sample an expression is, the inherited method that reads it, and the index."""
+        match expression:
+            case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr=attribute), slice=index):
+                other = self._attribute(attribute) if name == self._self else _MISSING
+                if isinstance(other, torch.utils.data.Dataset):
+                    return other, None, index
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__getitem__"), args=[index]
+            ) if self._function.__closure__:
+                owner: Any = self._function.__closure__[0].cell_contents
+                reads = getattr(super(owner, self._dataset).__getitem__, "__func__", None)
+                if isinstance(reads, FunctionType):
+                    return self._dataset, reads, index
+            case _:
+                pass
+        return None
+
+    def _sample_of_another(self, expression: ast.expr) -> Container | None:
+        """Return image and label of a sample of another dataset, or of the superclass; None for other expressions."""
+        found = self._other_of(expression)
+        if found is None:
+            return None
+        other, reads, index = found
+        images = None if self._is_opened else self._find_images(other, reads)
+        if images is None:
+            raise NotEvaluatedError
+        self._check(index)
+        self._is_opened, self._opens_files = True, images.opens_files
+        self._inner, self._inner_lookup = None if reads else other, images.lookup
+        if isinstance(expression, ast.Subscript) and isinstance(expression.value, ast.Attribute):
+            self._watched[expression.value.attr] = None
+        label = f"{_VALUE}_{len(self._statements)}"
+        targets = ast.Tuple([ast.Name(_PATH, ast.Store()), ast.Name(label, ast.Store())], ast.Store())
+        call = ast.Call(ast.Name(_SAMPLE, ast.Load()), [index], [])
+        self._statements.append(ast.copy_location(ast.Assign([targets], call), expression))
+        transforms = () if images.transform is None else (images.transform,)
+        self._calls += len(transforms)
+        return Container(tuple, {0: OpenedImage(images.is_rgb, transforms), 1: label})
+
+    def _image(self, call: ast.Call) -> OpenedImage | None:
         """Return the image that a call opens, converts or transforms; None for other calls."""
         match call:
             case ast.Call(
                 func=ast.Attribute(value=owner, attr="convert"), args=[ast.Constant(value="RGB")], keywords=[]
             ):
                 image = self._value(owner)
-                if isinstance(image, _OpenedImage) and not image.transforms:
+                if isinstance(image, OpenedImage) and not image.transforms:
                     return replace(image, is_rgb=True)
             case ast.Call(func=function, args=[argument], keywords=[]):
                 called = self._resolved(function)
@@ -397,24 +396,24 @@ class _Separation:
                     return self._open(argument, is_rgb, call)
                 if isinstance(function, ast.Attribute) and self._uses_image(argument):
                     image = self._value(argument)
-                    if isinstance(image, _OpenedImage) and self._is_transform(function):
+                    if isinstance(image, OpenedImage) and self._is_transform(function):
                         self._calls += 1
                         return replace(image, transforms=(*image.transforms, called))
             case _:
                 pass
         return None
 
-    def _open(self, argument: ast.expr, is_rgb: bool, call: ast.Call) -> _OpenedImage:
+    def _open(self, argument: ast.expr, is_rgb: bool, call: ast.Call) -> OpenedImage:
         if self._is_opened:
             raise NotEvaluatedError
         self._is_opened = True
         file = self._symbols.get(argument.id) if isinstance(argument, ast.Name) else None
-        self._opens_files |= isinstance(file, _OpenedFile)
-        path = file.path if isinstance(file, _OpenedFile) else argument
+        self._opens_files |= isinstance(file, OpenedFile)
+        path = file.path if isinstance(file, OpenedFile) else argument
         self._check(path)
         assigned = ast.Assign([ast.Name(_PATH, ast.Store())], path)
         self._statements.append(ast.copy_location(assigned, call))
-        return _OpenedImage(is_rgb)
+        return OpenedImage(is_rgb)
 
     def _is_transform(self, function: ast.Attribute) -> bool:
         """Return whether a function is an attribute of this instance of the dataset, and remember to watch it."""
@@ -509,22 +508,13 @@ class _Separation:
         called = self._resolved(function)
         if _opens_image(called) is not None or called is open:
             raise NotEvaluatedError
-        is_known = called is not _MISSING and (
-            called in _TENSOR_CLASSES
-            or (isinstance(called, type) and issubclass(called, np.generic))
-            or any(called is each for each in _SAFE_FUNCTIONS)
-        )
-        is_method = called is _MISSING and isinstance(function, ast.Attribute) and function.attr in _SAFE_METHODS
-        if not (is_known or is_method):
+        is_method = called is _MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
+        if not (is_method or (called is not _MISSING and is_safe_function(called))):
             self._note_user_code()
 
     def _check_value(self, value: Any) -> None:
-        """Note an attribute or global variable whose access may not be possible in several threads."""
-        if type(value) in (list, tuple, dict, set, frozenset, range, np.ndarray, np.memmap, torch.Tensor):
-            return
-        kind = type(value)
-        is_table = kind.__module__.split(".")[0] == "pandas" and kind.__name__ in _PANDAS_TYPES
-        if not (isinstance(value, _SIMPLE_TYPES) or is_table):
+        """Note an attribute or global variable that threads may not be able to read."""
+        if not is_safe_value(value):
             self._note_user_code()
 
     def _note_user_code(self) -> None:
@@ -557,13 +547,3 @@ def _opens_image(function: Any) -> bool | None:
     if function is folders.default_loader and sys.modules["torchvision"].get_image_backend() == "PIL":
         return True
     return True if function is folders.pil_loader else None
-
-
-def _template(value: Any, numbers: Iterator[int]) -> Any:
-    """Return a sample with `IMAGE` in place of the image, and numbers in place of the other values."""
-    if isinstance(value, _OpenedImage):
-        return IMAGE
-    if not isinstance(value, _Container):
-        return next(numbers)
-    parts = {name: _template(part, numbers) for name, part in value.parts.items()}
-    return parts if value.kind is dict else value.kind(parts.values())

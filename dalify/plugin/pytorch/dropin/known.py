@@ -23,7 +23,7 @@ import torch
 from PIL import Image
 
 from dalify.base.wording import counted
-from dalify.plugin.pytorch.dropin.image_getitem import SeparatedImage, separate_image
+from dalify.plugin.pytorch.dropin.image_getitem import FindImages, SeparatedImage, separate_image
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sample_form import IMAGE
@@ -210,22 +210,22 @@ _ARRAYS: dict[tuple[str, str], _Parts] = {
 }
 
 
-def source_of(dataset: Any) -> Source:
+def source_of(dataset: Any, find_images: FindImages) -> Source:
     """Return the source of a dataset with its own samples.
+
+    Args:
+        dataset: the dataset.
+        find_images: returns the images of another dataset that returns samples to this one.
 
     Raises:
         NotRecognizedError: the dataset is not supported.
     """
     if type(dataset) in DATASETS:
         return _registered(dataset)
-    reads = getattr(type(dataset), "__getitem__", None)
-    for module, name in (*_FILES, *_ARRAYS):
-        kind = getattr(sys.modules.get(f"torchvision.datasets.{module}"), name, None)
-        if kind is not None and reads is kind.__getitem__:
-            if (module, name) in _FILES:
-                return _file_source(dataset, kind, _FILES[module, name])
-            return _array_source(dataset, *_ARRAYS[module, name](dataset))
-    separated = separate_image(dataset)
+    source = known_source(dataset, getattr(type(dataset), "__getitem__", None))
+    if source is not None:
+        return source
+    separated = separate_image(dataset, find_images)
     if separated is not None:
         return _separated_source(dataset, separated)
     raise NotRecognizedError(
@@ -235,6 +235,22 @@ def source_of(dataset: Any) -> Source:
         "supported; add others with dalify.plugin.pytorch.register_dataset.",
         "DS02",
     )
+
+
+def known_source(dataset: Any, reads: Any) -> Source | None:
+    """Return the source of a dataset that a method of torchvision's datasets reads; None for other methods.
+
+    Args:
+        dataset: the dataset.
+        reads: the ``__getitem__`` that reads its samples.
+    """
+    for module, name in (*_FILES, *_ARRAYS):
+        kind = getattr(sys.modules.get(f"torchvision.datasets.{module}"), name, None)
+        if kind is not None and reads is kind.__getitem__:
+            if (module, name) in _FILES:
+                return _file_source(dataset, kind, _FILES[module, name])
+            return _array_source(dataset, *_ARRAYS[module, name](dataset))
+    return None
 
 
 def _separated_source(dataset: Any, separated: SeparatedImage) -> Source:
@@ -252,7 +268,7 @@ def _separated_source(dataset: Any, separated: SeparatedImage) -> Source:
     lookup = pair if form is None else separated.lookup
     options = {"is_rgb": separated.is_rgb, "opens_files": separated.opens_files}
     source = FileSource(dataset, (transform, None), len(dataset), lookup, **options)
-    source.raises_again = True
+    source.raises_again, source.inner = True, separated.inner
     source.form, source.has_user_code, source.watched = form, separated.has_user_code, separated.watched
     return source
 

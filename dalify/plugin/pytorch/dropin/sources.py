@@ -50,23 +50,40 @@ class Source(ABC):
         has_user_code: True if functions of the user compute the labels, which threads may not be able to call.
         form: the form of the samples, whose labels are tuples of values; None for tuples of image and label.
         watched: attributes of the dataset with which its source changes.
+        inner: another dataset that returns the images; None for none.
+        transform: the transform of the images.
+        is_rgb: whether opened images are converted to RGB.
+        opens_files: whether files are opened for Pillow, as torchvision does; otherwise, Pillow's errors contain their
+            paths.
     """
 
     slow_labels = False
     has_user_code = False
     form: SampleForm | None = None
     watched: tuple[str, ...] = ()
+    inner: Any = None
+    is_rgb = True
+    opens_files = True
 
     def __init__(self, dataset: Any, transforms: tuple[Any, Any], channels: int, description: str) -> None:
         self.dataset = dataset
         self.plan: TransformPlan = lower_transform(transforms[0], channels)
-        self.target_transform = transforms[1]
+        self.transform, self.target_transform = transforms
         self.description = f"{type(dataset).__name__} of {description}"
 
     @property
     def is_complete(self) -> bool:
         """Whether no Python code of the user is called, and the images are tensors."""
         return self.plan.is_complete and self.target_transform is None and not self.has_user_code
+
+    @abstractmethod
+    def path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
+        """Return the path of a sample, or its array or file in memory, and its label.
+
+        Args:
+            index: index of the sample.
+            draws: random numbers, in case the dataset raises an error after its transforms.
+        """
 
     @abstractmethod
     def open(self, index: Any) -> tuple[Image.Image, Any]:
@@ -98,8 +115,8 @@ class FileSource(Source):
         count: number of samples.
         lookup: returns path and label of a sample. Instead of the path, a file in memory or an array is possible.
         slow_labels: True if slow Python code computes the labels.
-        is_rgb: convert opened images to RGB.
-        opens_files: open files for Pillow, as torchvision does; otherwise, Pillow's errors contain their paths.
+        is_rgb: see `Source`.
+        opens_files: see `Source`.
 
     Attributes:
         raises_again: whether the dataset raises the errors of `lookup` again, with its own frames and random numbers.
@@ -122,8 +139,8 @@ class FileSource(Source):
         super().__init__(dataset, transforms, 3, counted(count, "file"))
         self.slow_labels = slow_labels
         self._lookup = lookup
-        self._is_rgb = is_rgb
-        self._opens_files = opens_files
+        self.is_rgb = is_rgb
+        self.opens_files = opens_files
         self.raises_again = False
         self._folder: str | None = None
         if not is_rgb and any(isinstance(step, PythonContainer) for step in self.plan.steps):
@@ -137,7 +154,8 @@ class FileSource(Source):
         with suppress(OSError):  # the folder was deleted
             self._folder = str(Path.cwd())
 
-    def _path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
+    def path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
+        """Return path and label of a sample; see `Source.path_and_label`."""
         try:
             path, label = self._lookup(index)
         except Exception:
@@ -156,10 +174,10 @@ class FileSource(Source):
         """Open an image as torchvision's datasets do."""
         try:
             if isinstance(path, np.ndarray):
-                return Image.fromarray(path).convert("RGB") if self._is_rgb else Image.fromarray(path)
-            if not self._is_rgb:
+                return Image.fromarray(path).convert("RGB") if self.is_rgb else Image.fromarray(path)
+            if not self.is_rgb:
                 return Image.open(path)
-            if not (self._opens_files and _is_path(path)):
+            if not (self.opens_files and _is_path(path)):
                 with Image.open(path) as image:
                     return image.convert("RGB")
             with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
@@ -171,7 +189,7 @@ class FileSource(Source):
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Open one sample with Pillow; return image and label."""
-        path, label = self._path_and_label(index)
+        path, label = self.path_and_label(index)
         return self._load(path), label
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | Image.Image, Any]:
@@ -189,13 +207,13 @@ class FileSource(Source):
             IndexError: there is no such sample.
             OSError: the file cannot be read or is not an image; Pillow may raise other errors.
         """
-        path, label = self._path_and_label(index, draws)
+        path, label = self.path_and_label(index, draws)
         if _is_rgb_array(path):
             return LazyImage(path, info={}), label
         data = _contents(path) if _is_path(path) else path.getvalue() if isinstance(path, io.BytesIO) else b""
         header = _plain_jpeg_header(data)
         gives_images = self.plan.table is None
-        if not self._is_rgb and (header is None or header.components != _RGB or gives_images):
+        if not self.is_rgb and (header is None or header.components != _RGB or gives_images):
             return self._load(path), label
         if header is None:
             image = self._load(path)
@@ -279,6 +297,7 @@ class ArraySource(Source):
         super().__init__(dataset, transforms, images.shape[3], f"{counted(len(images), 'image')} in memory")
         self.images = images
         self.labels = labels
+        self.is_rgb = images.shape[3] == _RGB
         self.draws_per_sample = self.plan.draws_per_sample(*images.shape[1:3])
 
     def keep_labels(self) -> None:
@@ -288,6 +307,11 @@ class ArraySource(Source):
         """
         if isinstance(self.labels, list | memoryview):
             self.labels = list(self.labels)
+
+    def path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
+        """Return the array of a sample, and its label; see `Source.path_and_label`."""
+        pixels = self.images[index]
+        return pixels if self.is_rgb else pixels[..., 0], self.labels[index]
 
     def open(self, index: Any) -> tuple[Image.Image, Any]:
         """Convert one sample to a Pillow image; return image and label."""

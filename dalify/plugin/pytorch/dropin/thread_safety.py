@@ -1,0 +1,55 @@
+"""Functions, methods and values that several threads can use at the same time."""
+
+from __future__ import annotations
+
+import io
+import os
+import os.path
+import pathlib
+from typing import Any
+
+import numpy as np
+import torch
+
+_SIMPLE_TYPES = (type(None), bool, int, float, str, bytes, pathlib.PurePath, np.generic)
+_PANDAS_TYPES = ("DataFrame", "Series", "Index", "RangeIndex")
+_SAFE_FUNCTIONS = frozenset(
+    {
+        abs, bool, bytes, dict, enumerate, float, int, isinstance, len, list, max, min, range, repr, round, set, sorted,
+        str, sum, tuple, type, zip, os.fspath, os.path.basename, os.path.dirname, os.path.exists, os.path.join,
+        os.path.normpath, os.path.split, os.path.splitext, pathlib.Path, pathlib.PurePath, np.array, np.asarray,
+        io.BytesIO,
+        torch.as_tensor, torch.from_numpy, torch.is_tensor, torch.tensor, torch.nn.functional.one_hot,
+    }
+)  # fmt: skip
+_TENSOR_CLASSES = (torch.FloatTensor, torch.IntTensor, torch.LongTensor, torch.Tensor)
+_SAFE_METHODS = frozenset(
+    {
+        "astype", "capitalize", "clone", "copy", "count", "double", "encode", "endswith", "float", "format", "get",
+        "index", "int", "item", "items", "joinpath", "join", "keys", "long", "lower", "lstrip", "mean", "partition",
+        "removeprefix", "removesuffix", "replace", "reshape", "rpartition", "rsplit", "rstrip", "split", "startswith",
+        "strip", "sum", "title", "to", "to_dict", "to_list", "to_numpy", "tolist", "unsqueeze", "upper", "values",
+        "view", "with_name", "with_suffix", "zfill",
+    }
+)  # fmt: skip
+_CONTAINERS = (list, tuple, dict, set, frozenset, range, np.ndarray, np.memmap, torch.Tensor)
+
+
+def is_safe_function(function: Any) -> bool:
+    """Return whether threads can call a function or create instances of a class, which draw no random numbers."""
+    is_class = isinstance(function, type)
+    return any(function is each for each in (*_SAFE_FUNCTIONS, *_TENSOR_CLASSES)) or (
+        is_class and issubclass(function, np.generic)
+    )
+
+
+def is_safe_method(name: str) -> bool:
+    """Return whether threads can call a method of this name: of strings, paths, containers, arrays and tables."""
+    return name in _SAFE_METHODS
+
+
+def is_safe_value(value: Any) -> bool:
+    """Return whether threads can read the elements and attributes of a value."""
+    kind = type(value)
+    is_table = kind.__module__.split(".")[0] == "pandas" and kind.__name__ in _PANDAS_TYPES
+    return kind in _CONTAINERS or isinstance(value, _SIMPLE_TYPES) or is_table
