@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import ImageFilter
+from PIL import Image, ImageFilter
 
 import dalify.plugin.pytorch
 from photos import PHOTOGRAPHS, make_photos
@@ -128,31 +128,54 @@ print(dalify.plugin.pytorch.DataLoader(softened, batch_size=8).explain())
 # %% [markdown]
 """## 4. A custom dataset
 
-A dataset of a custom class opens its files with its own code. Then torch's loader runs unchanged, and the log states
-the reason and suggests a change. Here the suggestion is `lower`: it converts the `Compose` to a faster function of one
-image with the same result, which you can call anywhere.
+dalify also runs your own classes if `__getitem__` opens one image with Pillow, or takes it from a supported dataset,
+and passes it to `self.transform`. Paths, labels and other values may be computed by any Python code.
 """
 
 
 # %%
 class Mine(torch.utils.data.Dataset):
-    def __init__(self, inner, transform) -> None:
-        self.inner, self.transform = inner, transform
+    def __init__(self, paths, classes, transform=None) -> None:
+        self.paths, self.classes, self.transform = paths, classes, transform
 
     def __len__(self) -> int:
-        return len(self.inner)
+        return len(self.paths)
 
     def __getitem__(self, index):
-        image, label = self.inner[index]
-        return self.transform(image), label
+        path = self.paths[index]
+        image = Image.open(path).convert("RGB")
+        if self.transform is not None:
+            image = self.transform(image)
+        return {"image": image, "label": self.classes[path.parent.name], "name": path.name}
+
+
+photos = datasets.ImageFolder(str(FOLDER))
+paths = sorted(FOLDER.glob("*/*.jpg"))
+preparation = transforms.Compose([transforms.Resize(160), transforms.CenterCrop(128), transforms.ToTensor(), normalize])
+mine = Mine(paths, photos.class_to_idx, preparation)
+print(dalify.plugin.pytorch.DataLoader(mine, batch_size=8).explain())
+ordinary = next(iter(dalify.plugin.pytorch.DataLoader(mine, batch_size=8)))
+expected = next(iter(torch.utils.data.DataLoader(mine, batch_size=8)))
+assert torch.equal(ordinary["image"], expected["image"])
+assert ordinary["name"] == expected["name"]
+
+# %% [markdown]
+"""If the method does anything else with the image, torch's loader runs unchanged, and the log states the reason and
+suggests a change. Here the suggestion is `lower`: it converts the `Compose` to a faster function of one image with the
+same result, which you can call anywhere.
+"""
+
+
+# %%
+class Turned(Mine):
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB").rotate(90)), index
 
 
 logging.basicConfig(format="log: %(message)s")
-photos = datasets.ImageFolder(str(FOLDER))
-preparation = transforms.Compose([transforms.Resize(160), transforms.CenterCrop(128), transforms.ToTensor(), normalize])
-ordinary = next(iter(dalify.plugin.pytorch.DataLoader(Mine(photos, preparation), batch_size=8)))[0]
-quicker = Mine(photos, dalify.plugin.pytorch.lower(preparation))
-assert torch.equal(next(iter(torch.utils.data.DataLoader(quicker, batch_size=8)))[0], ordinary)
+turned = next(iter(dalify.plugin.pytorch.DataLoader(Turned(paths, {}, preparation), batch_size=8)))[0]
+quicker = Turned(paths, {}, dalify.plugin.pytorch.lower(preparation))
+assert torch.equal(next(iter(torch.utils.data.DataLoader(quicker, batch_size=8)))[0], turned)
 
 # %% [markdown]
 """## 5. A dataset in memory
