@@ -582,6 +582,21 @@ def test_transforms_of_the_user_run_in_workers(kind, workers, root):
     same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
 
 
+def test_a_dataset_without_a_length(root):
+    class WithoutLength:
+        def __init__(self) -> None:
+            self.paths, self.transform = Usual(root).paths, PLAIN
+
+        def __getitem__(self, index: int) -> Any:
+            return self.transform(Image.open(self.paths[index]).convert("RGB"))
+
+    options = {"sampler": [2, 0, 5], "shuffle": False, "on_fallback": "silent"}
+    same(
+        events(DataLoader, WithoutLength(), **options),
+        events(TorchLoader, WithoutLength(), sampler=[2, 0, 5], shuffle=False),
+    )
+
+
 def test_a_transform_of_labels_is_left_to_torch(root):
     dataset = Usual(root)
     dataset.target_transform = str

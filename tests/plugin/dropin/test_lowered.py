@@ -121,9 +121,11 @@ class TorchvisionStep(torch.utils.data.Dataset[Any]):
     def __len__(self) -> int:
         return len(self.pairs)
 
+    def image(self, index: int) -> Any:
+        return Image.open(self.pairs[index][0]).convert("RGB")
+
     def __getitem__(self, index: int) -> Any:
-        path, label = self.pairs[index]
-        return self.transform(Image.open(path).convert("RGB")), label
+        return self.transform(self.image(index)), self.pairs[index][1]
 
 
 class Invert:

@@ -101,7 +101,7 @@ def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage | No
     if not isinstance(function, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
         return None
     definition = definition_of(function)
-    if definition is None or not hasattr(dataset, "__dict__"):
+    if definition is None or not hasattr(dataset, "__dict__") or not hasattr(kind, "__len__"):
         return None
     try:
         return _Separation(dataset, function, definition, find_images).result()
