@@ -56,6 +56,7 @@ class Photos(Dataset[Any]):
     transform: Any
     target_transform: Any = None
     is_training = True
+    shift = 0
 
     def __init__(self, root: Path, transform: Any = RANDOM) -> None:
         self.root = root
@@ -347,13 +348,30 @@ class Parsed(Photos):
         return self.transform(Image.open(self.paths[index]).convert("RGB")), label
 
 
-HYBRID = [Draws, Calls, ByProperty, WithLength, Parsed]
-
-
 class DrawsAfterwards(Photos):
     def __getitem__(self, index: int) -> Any:
         image = self.transform(Image.open(self.paths[index]).convert("RGB"))
         return image, random.random()
+
+
+class CallsAfterwards(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        draw = torch.rand(1)
+        image = self.crop(image)
+        other = torch.rand(1)
+        sample = {"image": self.to_tensor(image), "draws": (draw, other, np.random.rand())}
+        sample["index"] = str(index)
+        return sample
+
+
+class OfLabels(Usual):
+    def __init__(self, root: Path, transform: Any = RANDOM) -> None:
+        super().__init__(root, transform)
+        self.target_transform = lambda label: label + random.randrange(5)
+
+
+HYBRID = [Draws, Calls, ByProperty, WithLength, Parsed, DrawsAfterwards, CallsAfterwards, OfLabels]
 
 
 class TwoImages(Photos):
@@ -445,7 +463,7 @@ class WithLabelTwice(Photos):
 
 
 TORCH = [
-    DrawsAfterwards, TwoImages, Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
+    TwoImages, Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
     Private, Inherited, WithLabelTwice, WithLabelTwice,
 ]  # fmt: skip
 
@@ -597,14 +615,6 @@ def test_a_dataset_without_a_length(root):
     )
 
 
-def test_a_transform_of_labels_is_left_to_torch(root):
-    dataset = Usual(root)
-    dataset.target_transform = str
-    assert DataLoader(dataset, on_fallback="silent").explain().mode == "torch"
-    dataset.target_transform = None
-    assert DataLoader(dataset).explain().mode == "full"
-
-
 def missing_file(dataset: Any) -> None:
     dataset.paths[2] = dataset.paths[2] + ".missing"
     dataset.names[2] += ".missing"
@@ -653,6 +663,37 @@ def test_errors_are_those_of_torch_and_the_next_batch_comes(kind, change, worker
     dataset = kind(root)
     change(dataset)
     assert DataLoader(dataset, num_workers=workers).explain().mode == "full"
+    same(found(DataLoader), found(TorchLoader))
+
+
+class Fails(Photos):
+    def label_of(self, index: int) -> int:
+        if index == 3:
+            raise ValueError(f"no label {random.random()}")
+        return self.labels[index]
+
+    def __getitem__(self, index: int) -> Any:
+        first = self.label_of(index - self.shift)
+        image = self.transform(Image.open(self.paths[index]).convert("RGB"))
+        return image, first, self.label_of(index)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_errors_of_functions_of_the_user(workers, shift, root):
+    def found(kind: Any) -> list[Any]:
+        dataset = Fails(root)
+        dataset.shift = shift
+        seed()
+        batches = iter(kind(dataset, batch_size=1, num_workers=workers))
+        results: list[Any] = []
+        for _ in range(COUNT):
+            try:
+                results.append(next(batches))
+            except Exception as error:
+                results.append((type(error).__name__, str(error) if workers == 0 else ""))
+        return [*results, torch.get_rng_state(), random.getstate()]
+
     same(found(DataLoader), found(TorchLoader))
 
 

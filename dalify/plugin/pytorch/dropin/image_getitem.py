@@ -21,7 +21,7 @@ import ast
 import builtins
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -82,9 +82,10 @@ class SeparatedImage:
         has_user_code: whether `lookup` may call functions of the user.
         watched: the attributes on which this result depends.
         inner: another dataset that returns the images; None for none.
+        has_late_code: whether `lookup` returns a function in place of the tuple, to be called after the transforms.
     """
 
-    lookup: Callable[[Any], tuple[Any, tuple[Any, ...]]]
+    lookup: Callable[[Any], tuple[Any, Any]]
     form: SampleForm
     is_rgb: bool
     opens_files: bool
@@ -92,6 +93,7 @@ class SeparatedImage:
     has_user_code: bool
     watched: tuple[str, ...]
     inner: Any
+    has_late_code: bool
 
 
 def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage | None:
@@ -136,6 +138,8 @@ class _Separation:
         self._watched: dict[str, None] = {}
         self._is_opened = self._opens_files = self._has_user_code = False
         self._calls = 0  # of transforms
+        self._first_call: int | None = None  # the statement before which the first transform is called
+        self._has_late_code = False
 
     def result(self) -> SeparatedImage:
         """Return the result; NotEvaluatedError if the method is not supported."""
@@ -147,6 +151,8 @@ class _Separation:
             raise NotEvaluatedError
         names = [leaf for leaf in leaves if isinstance(leaf, str)]
         lookup = partial(self._compiled(names), self._inner_lookup, self._dataset)
+        if self._has_late_code:
+            lookup = partial(_begun, lookup)
         template = template_of(value, iter(range(len(names))))
         return SeparatedImage(
             lookup,
@@ -157,15 +163,23 @@ class _Separation:
             self._has_user_code,
             tuple(self._watched),
             self._inner,
+            self._has_late_code,
         )
 
-    def _compiled(self, names: list[str]) -> Callable[[Any, Any, Any], tuple[Any, tuple[Any, ...]]]:
-        """Return a function of an inner lookup, dataset and index that returns the path and the values of variables."""
+    def _compiled(self, names: list[str]) -> Callable[[Any, Any, Any], Any]:
+        """Return a function of an inner lookup, dataset and index that returns the path and the values of variables.
+
+        If code of the user follows the transforms, it is a generator function, which yields the path before that code.
+        """
         code = self._function.__code__
         values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         result = ast.Return(ast.Tuple([ast.Name(_PATH, ast.Load()), values], ast.Load()))
         definition = copy(self._definition)
-        definition.body = [*self._statements, result]
+        statements = list(self._statements)
+        if self._has_late_code:
+            result = ast.Return(values)
+            statements.insert(self._first_call or 0, ast.Expr(ast.Yield(ast.Name(_PATH, ast.Load()))))
+        definition.body = [*statements, result]
         definition.args = copy(definition.args)
         definition.args.args = [ast.arg(_SAMPLE), *definition.args.args]
         module = ast.Module([definition], [])
@@ -374,7 +388,7 @@ class _Separation:
         call = ast.Call(ast.Name(_SAMPLE, ast.Load()), [index], [])
         self._statements.append(ast.copy_location(ast.Assign([targets], call), expression))
         transforms = () if images.transform is None else (images.transform,)
-        self._calls += len(transforms)
+        self._note_transforms(len(transforms))
         return Container(tuple, {0: OpenedImage(images.is_rgb, transforms), 1: label})
 
     def _image(self, call: ast.Call) -> OpenedImage | None:
@@ -397,7 +411,7 @@ class _Separation:
                 if isinstance(function, ast.Attribute) and self._uses_image(argument):
                     image = self._value(argument)
                     if isinstance(image, OpenedImage) and self._is_transform(function):
-                        self._calls += 1
+                        self._note_transforms(1)
                         return replace(image, transforms=(*image.transforms, called))
             case _:
                 pass
@@ -517,10 +531,29 @@ class _Separation:
         if not is_safe_value(value):
             self._note_user_code()
 
+    def _note_transforms(self, count: int) -> None:
+        if count and not self._calls:
+            self._first_call = len(self._statements)
+        self._calls += count
+
     def _note_user_code(self) -> None:
-        if self._calls:  # it would run before the transforms, with other random numbers
-            raise NotEvaluatedError
         self._has_user_code = True
+        self._has_late_code |= self._calls > 0  # it may draw random numbers after the transforms
+
+
+def _begun(create: Callable[[Any], Generator[Any, None, Any]], index: Any) -> tuple[Any, Callable[[], Any]]:
+    """Return the first value of a generator, and a function that runs its other statements and returns their result."""
+    generator = create(index)
+    path = next(generator)
+
+    def finish() -> Any:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value
+        raise AssertionError("dalify bug: a second value")
+
+    return path, finish
 
 
 def _is_stored(name: ast.Name) -> bool:

@@ -263,12 +263,13 @@ def _separated_source(dataset: Any, separated: SeparatedImage) -> Source:
 
     def pair(index: Any) -> tuple[Any, Any]:
         path, values = separated.lookup(index)
-        return path, values[0]
+        return path, (lambda: values()[0]) if separated.has_late_code else values[0]
 
     lookup = pair if form is None else separated.lookup
     options = {"is_rgb": separated.is_rgb, "opens_files": separated.opens_files}
     source = FileSource(dataset, (transform, None), len(dataset), lookup, **options)
-    source.raises_again, source.inner = True, separated.inner
+    source.raises_again = not separated.has_user_code  # which would run twice
+    source.inner, source.has_late_code = separated.inner, separated.has_late_code
     source.form, source.has_user_code, source.watched = form, separated.has_user_code, separated.watched
     return source
 

@@ -51,6 +51,7 @@ class Source(ABC):
         form: the form of the samples, whose labels are tuples of values; None for tuples of image and label.
         watched: attributes of the dataset with which its source changes.
         inner: another dataset that returns the images; None for none.
+        has_late_code: whether labels are functions without arguments, to be called after the transforms.
         transform: the transform of the images.
         is_rgb: whether opened images are converted to RGB.
         opens_files: whether files are opened for Pillow, as torchvision does; otherwise, Pillow's errors contain their
@@ -62,6 +63,7 @@ class Source(ABC):
     form: SampleForm | None = None
     watched: tuple[str, ...] = ()
     inner: Any = None
+    has_late_code = False
     is_rgb = True
     opens_files = True
 
@@ -101,6 +103,8 @@ class Source(ABC):
         """
         image, label = self.read(index, draws) if self.plan.names else self.open(index)
         result = self.plan(image, draws)
+        if self.has_late_code:
+            label = label()
         if self.form is not None:
             return self.form.sample(result, label)
         return result, label if self.target_transform is None else self.target_transform(label)
