@@ -128,6 +128,7 @@ class Pairs(Photos):
     def __getitem__(self, index: int) -> Any:
         path, label = self.pairs[index]
         with open(path, "rb") as file:  # noqa: PTH123
+            path = "another"
             image = Image.open(file).convert("RGB")
         image = self.transform(image)
         return image, torch.as_tensor(label)
@@ -457,6 +458,28 @@ class Inherited(Usual):
         return (*super().__getitem__(index), index)
 
 
+class WithoutSuper:
+    def __init__(self, root: Path) -> None:
+        self.files = Usual(root, PLAIN)
+
+    def __len__(self) -> int:
+        return COUNT
+
+    def __getitem__(self, index: int) -> Any:
+        return self.files[index] if index >= 0 else super().__getitem__(index)
+
+
+class Itself(Photos):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.inner = self
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(index, str):
+            return self.inner[int(index)]
+        return torch.full((2,), index), self.labels[index]
+
+
 class WithLabelTwice(Photos):
     def __getitem__(self, index: int) -> Any:
         return self.transform(self.folders[index][0]), self.folders[index][1]
@@ -464,7 +487,7 @@ class WithLabelTwice(Photos):
 
 TORCH = [
     TwoImages, Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
-    Private, Inherited, WithLabelTwice, WithLabelTwice,
+    Private, Inherited, WithoutSuper, Itself, WithLabelTwice, WithLabelTwice,
 ]  # fmt: skip
 
 

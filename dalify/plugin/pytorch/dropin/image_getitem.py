@@ -252,7 +252,7 @@ class _Separation:
             case ast.Call(func=function, args=[path, ast.Constant(value="rb")], keywords=[]):
                 if self._resolved(function) is open:
                     self._check(path)
-                    return OpenedFile(path)
+                    return OpenedFile(self._stored(path, context))
             case _:
                 value = self._value(context)
                 if isinstance(value, OpenedImage):
@@ -362,7 +362,7 @@ class _Separation:
                 func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__getitem__"), args=[index]
             ) if self._function.__closure__:
                 owner: Any = self._function.__closure__[0].cell_contents
-                reads = getattr(super(owner, self._dataset).__getitem__, "__func__", None)
+                reads = getattr(getattr(super(owner, self._dataset), "__getitem__", None), "__func__", None)
                 if isinstance(reads, FunctionType):
                     return self._dataset, reads, index
             case _:
@@ -375,7 +375,8 @@ class _Separation:
         if found is None:
             return None
         other, reads, index = found
-        images = None if self._is_opened else self._find_images(other, reads)
+        is_possible = not self._is_opened and (other is not self._dataset or reads is not None)
+        images = self._find_images(other, reads) if is_possible else None
         if images is None:
             raise NotEvaluatedError
         self._check(index)
@@ -423,7 +424,7 @@ class _Separation:
         self._is_opened = True
         file = self._symbols.get(argument.id) if isinstance(argument, ast.Name) else None
         self._opens_files |= isinstance(file, OpenedFile)
-        path = file.path if isinstance(file, OpenedFile) else argument
+        path = ast.Name(file.path, ast.Load()) if isinstance(file, OpenedFile) else argument
         self._check(path)
         assigned = ast.Assign([ast.Name(_PATH, ast.Store())], path)
         self._statements.append(ast.copy_location(assigned, call))

@@ -25,9 +25,9 @@ class OpenedImage:
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """A file opened with ``open``, with its path."""
+    """A file opened with ``open``, and the name of a variable with its path."""
 
-    path: ast.expr
+    path: str
 
 
 @dataclass
