@@ -22,7 +22,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset, random_split
 
 from dalify.plugin.pytorch import DataLoader
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, photos, same, seed
+from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, photos, same, seed, until_the_end
 
 transforms = import_torchvision("torchvision.transforms")
 datasets = import_torchvision("torchvision.datasets")
@@ -674,13 +674,7 @@ def test_errors_are_those_of_torch_and_the_next_batch_comes(kind, change, worker
         dataset = kind(root)
         change(dataset)
         seed()
-        batches = iter(loader_kind(dataset, batch_size=2, num_workers=workers))
-        results: list[Any] = []
-        for _ in range(len(dataset) // 2):
-            try:
-                results.append(next(batches))
-            except Exception as error:
-                results.append((type(error).__name__, str(error) if workers == 0 else ""))
+        results = until_the_end(loader_kind(dataset, batch_size=2, num_workers=workers))
         return [*results, torch.get_rng_state()]
 
     dataset = kind(root)
@@ -708,13 +702,7 @@ def test_errors_of_functions_of_the_user(workers, shift, root):
         dataset = Fails(root)
         dataset.shift = shift
         seed()
-        batches = iter(kind(dataset, batch_size=1, num_workers=workers))
-        results: list[Any] = []
-        for _ in range(COUNT):
-            try:
-                results.append(next(batches))
-            except Exception as error:
-                results.append((type(error).__name__, str(error) if workers == 0 else ""))
+        results = until_the_end(kind(dataset, batch_size=1, num_workers=workers))
         return [*results, torch.get_rng_state(), random.getstate()]
 
     same(found(DataLoader), found(TorchLoader))

@@ -26,7 +26,7 @@ from torch.utils.data import (
 
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin import columns
-from tests.plugin.dropin.torch_reference import TorchLoader, same, seed
+from tests.plugin.dropin.torch_reference import TorchLoader, same, seed, until_the_end
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -322,17 +322,10 @@ def test_options_that_need_single_samples_or_processes(options, code):
 )
 def test_errors_are_those_of_torch_and_the_next_batch_comes(kind, indices, workers):
     def events(loader_kind: Any) -> list[Any]:
-        batches = iter(loader_kind(kind(), batch_sampler=[[3], indices, [4, 5]], num_workers=workers))
-        found: list[Any] = []
-        for _ in range(3):
-            try:
-                found.append(next(batches))
-            except Exception as error:
-                found.append(type(error))
-        return found
+        return until_the_end(loader_kind(kind(), batch_sampler=[[3], indices, [4, 5]], num_workers=workers))
 
     found = events(DataLoader)
-    assert isinstance(found[1], type)
+    assert isinstance(found[1], tuple)
     same(found, events(TorchLoader))
 
 

@@ -55,6 +55,21 @@ def seed() -> None:
     np.random.seed(7)
 
 
+def until_the_end(loader: Any) -> list[Any]:
+    """Return the batches of an epoch, and type and text of errors; torch's workers change the text.
+
+    A loader of torch whose epoch ends early waits 5 s for its worker.
+    """
+    batches, found = iter(loader), []
+    while True:
+        try:
+            found.append(next(batches))
+        except StopIteration:
+            return found
+        except Exception as error:
+            found.append((type(error).__name__, str(error) if loader.num_workers == 0 else ""))
+
+
 def same(left: Any, right: Any) -> None:
     """Assert equal structure, types and values."""
     assert type(left) is type(right)
