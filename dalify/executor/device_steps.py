@@ -31,6 +31,7 @@ from dalify.data.batch import (
     torch_dtype,
 )
 from dalify.data.pool import pinned
+from dalify.data.torch_unsigned import joined_torch
 from dalify.executor.frame import Frame
 from dalify.executor.steps import Step, device_error
 from dalify.graph import Node
@@ -307,7 +308,7 @@ class TransferStep(Step):
         else:
             shapes = batch.shape_array()
             sizes = shapes.prod(1, dtype=np.int64) * batch.dtype.numpy.itemsize
-            block = torch.cat([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
+            block = joined_torch([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
             offsets = np.cumsum(sizes) - sizes
         ragged = self._download(block).numpy(), offsets, shapes
         return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)

@@ -28,6 +28,7 @@ from dalify.base.interrupts import Completion
 from dalify.base.narrow import is_list
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Batch, BufferPool, moved
+from dalify.data.torch_unsigned import stacked_torch
 from dalify.executor.device_steps import uploaded_batch
 from dalify.executor.steps import cause, device_error, located
 from dalify.graph import Node, rule_arguments
@@ -335,7 +336,7 @@ class ExternalFeed:
 def _copied_on_device(batch: Batch) -> Batch:
     """Return a copy; samples of equal shape become one tensor."""
     if batch.dense is None and batch.is_uniform:
-        return Batch(torch.stack(batch.samples), None, batch.layout, "gpu", batch.origins, batch.dtype)
+        return Batch(stacked_torch(batch.samples), None, batch.layout, "gpu", batch.origins, batch.dtype)
     return batch.copied()
 
 

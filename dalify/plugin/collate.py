@@ -16,6 +16,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Samples, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of
+from dalify.data.torch_unsigned import joined_torch
 
 __all__ = ["COLLATIONS", "Collation", "Packed", "Pad", "array_of", "arrays_of", "collations", "empty_dense"]
 
@@ -128,7 +129,7 @@ def _packed(name: str, output: Output, count: int) -> Packed:
             f"{', '.join(map(str, shapes[:4]))}.",
             hint="Use 'pad' or 'list'.",
         )
-    joined = np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(samples)
+    joined = np.concatenate(samples) if isinstance(samples[0], np.ndarray) else joined_torch(samples)
     return Packed(joined, np.cumsum([0, *(len(sample) for sample in samples)], dtype=np.int64))
 
 

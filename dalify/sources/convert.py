@@ -20,6 +20,7 @@ from dalify.data.batch import Array, Batch
 from dalify.data.dtypes import DALIDataType, from_numpy
 from dalify.data.tensor import shared_layout
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
+from dalify.data.torch_unsigned import stacked_torch
 from dalify.sources.declaration import Declaration
 
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
@@ -257,7 +258,7 @@ def _join_samples(samples: list[Any], uniform: bool, copy: bool, layout: str, al
         return Batch(None, samples, layout, device)
     if device == "gpu":
         if uniform:
-            return Batch(torch.stack(samples), None, layout, device)
+            return Batch(stacked_torch(samples), None, layout, device)
         return Batch(None, [sample.clone() for sample in samples], layout, device)
     if not uniform:
         return Batch(None, [np.array(sample, order="C") for sample in samples], layout)

@@ -9,9 +9,9 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.torch_unsigned import joined_torch, movable_torch
 from dalify.kernels.arrays.convert import saturate_cast_torch, truncate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.dispatch import prefer_triton
 
@@ -140,7 +140,7 @@ def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axi
     """
     full = [part for part in parts if part.ndim == out.ndim and part.shapes.all(1).any()]
     if all(samples.dense is not None for samples in (out, *full)):
-        out.dense.copy_(torch.cat([part.dense for part in full], axis + 1))
+        out.dense.copy_(joined_torch([part.dense for part in full], axis + 1))
         return
     units = {common_unit(samples, out.ndim - 1) if axis < out.ndim - 1 else 0 for samples in (out, *full)}
     unit = units.pop() if len(units) == 1 else 0
@@ -187,7 +187,7 @@ def fill_by_kind(out: DeviceSamples, kinds: Sequence[Any], fill: Callable[[Devic
         blocks.append(part.block)
         offsets[numbers] = part.offsets + start
         start += part.block.numel()
-    window_samples_torch(out, DeviceSamples(torch.cat(blocks), offsets, out.shapes), np.zeros_like(out.shapes))
+    window_samples_torch(out, DeviceSamples(joined_torch(blocks), offsets, out.shapes), np.zeros_like(out.shapes))
 
 
 def moved_torch(x: DeviceSamples, offsets: np.ndarray, size: int) -> Tensor:

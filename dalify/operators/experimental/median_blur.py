@@ -15,8 +15,8 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import counting, rows_at
 from dalify.data import DeviceSamples, Samples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import bordered_indices
 from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
