@@ -128,6 +128,21 @@ def transpose_samples_torch(out: DeviceSamples, x: DeviceSamples, order: Sequenc
     movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
 
 
+def interleave_samples_torch(out: DeviceSamples, x: DeviceSamples, start: np.ndarray | None) -> None:
+    """Copy images, or a window of each, from planes.
+
+    Args:
+        out: images [h, w, C], output; none is empty.
+        x: planes [C, H, W] of the same element type.
+        start: row and column of the windows, which are inside of the images, int64 [N, 2]; None for whole images.
+    """
+    if start is not None:
+        windows = DeviceSamples.empty(out.shapes[:, [2, 0, 1]], x.dtype, x.device)
+        window_samples_torch(windows, x, np.insert(start, 0, 0, axis=1))
+        x = windows
+    transpose_samples_torch(out, x, (1, 2, 0))
+
+
 @prefer_triton("joining", "join_samples")
 def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axis: int) -> None:
     """Concatenate samples along an axis.
