@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,21 @@ def device_tensor(value: Any) -> Any:
         # torch warns about read-only memory, and would share the memory on its CPU device.
         return torch.tensor(value, device=_device()) if not is_bfloat16(value.dtype) else tensor_of(value).to(_device())
     if hasattr(value, "__cuda_array_interface__"):
-        return torch.as_tensor(value, device="cuda")
+        return cuda_tensor(value)
     return torch.from_dlpack(value)
+
+
+def cuda_tensor(value: Any) -> Any:
+    """Return a torch tensor of the same memory.
+
+    Args:
+        value: an object with ``__cuda_array_interface__``. If it also has ``__dlpack__``, torch's current stream waits
+            for the stream that writes the data, and the tensor stays on its device.
+    """
+    if hasattr(value, "__dlpack__"):
+        with suppress(BufferError, RuntimeError, TypeError):  # for example an element type that DLPack does not have
+            return torch.from_dlpack(value)
+    return torch.as_tensor(value, device="cuda")
 
 
 def to_host(tensor: Any) -> np.ndarray[Any, Any]:

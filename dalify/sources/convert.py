@@ -18,6 +18,7 @@ from dalify.base.optional import is_loaded, torch
 from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch
 from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.exchange import cuda_tensor
 from dalify.data.tensor import shared_layout
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
 from dalify.data.torch_unsigned import stacked_torch
@@ -69,7 +70,7 @@ def _foreign_array(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if hasattr(value, "__cuda_array_interface__"):
-        return torch.as_tensor(value, device="cuda")
+        return cuda_tensor(value)
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):

@@ -17,8 +17,9 @@ import torch
 import dalify
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import ArgumentTypeError, DeviceError, DTypeError, IndexingError, LayoutError, ShapeError
-from dalify.data import Batch
+from dalify.data import Batch, device_tensor, exchange
 from dalify.data.pool import BufferPool
+from dalify.sources.convert import to_array
 from dalify.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
@@ -402,3 +403,34 @@ def test_data_of_other_packages_on_a_device_are_refused_in_main_memory() -> None
 
     with pytest.raises(DeviceError, match="Elsewhere is on the GPU"):
         TensorCPU(Elsewhere())
+
+
+class OnDevice:
+    """An array of another package on a device, with both protocols."""
+
+    __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, tensor: torch.Tensor, *, has_type: bool) -> None:
+        self._tensor, self._has_type = tensor, has_type
+
+    def __dlpack_device__(self) -> Any:
+        return self._tensor.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if not self._has_type:
+            raise BufferError("DLPack has no such type")
+        return self._tensor.__dlpack__(**options)
+
+
+@pytest.mark.parametrize("has_type", [True, False])
+def test_arrays_on_devices_are_read_by_dlpack_which_waits_for_their_stream(
+    has_type: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = torch.arange(6).reshape(2, 3)
+    value = OnDevice(data, has_type=has_type)
+    monkeypatch.setattr(exchange.torch, "as_tensor", lambda given, device: (given, device))
+    for found in (exchange.cuda_tensor(value), device_tensor(value), to_array(value)):
+        if has_type:
+            assert found.data_ptr() == data.data_ptr()
+        else:
+            assert found == (value, "cuda")
