@@ -21,6 +21,7 @@ from dalify.data import Batch, device_tensor, exchange
 from dalify.data.pool import BufferPool
 from dalify.sources.convert import to_array
 from dalify.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from tests.helpers.cuda_devices import CudaTensor, Stream, devices
 
 CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
 RAGGED = [np.ones((2, 3), np.uint8), np.full((1, 3), 2, np.uint8)]
@@ -270,6 +271,41 @@ def test_copies_to_an_address() -> None:
             target = np.zeros_like(wanted, order="C")
             given.copy_to_external(pointer(target))
             assert (target == wanted).all()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_copies_to_an_address_on_the_device() -> None:
+    """DALI copies data of a device to memory of this device; the host's is supported, too."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    data = torch.from_numpy(CUBE).to(device)
+    for given in (TensorGPU(data), TensorListGPU(data), TensorListGPU([*data]), TensorGPU(data[:, ::2])):
+        wanted = np.asarray(given.as_cpu())
+        target = torch.zeros(wanted.shape, dtype=torch.int32, device=device)
+        given.copy_to_external(ctypes.c_void_p(target.data_ptr()))
+        assert target.tolist() == wanted.tolist()
+        on_host = np.zeros_like(wanted, order="C")
+        given.copy_to_external(on_host.ctypes.data)
+        assert (on_host == wanted).all()
+
+
+def test_copies_to_an_address_wait_for_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = np.zeros_like(CUBE)
+    copied: list[tuple[int, int]] = []
+
+    def memory_at(address: int, size_bytes: int, device: torch.device) -> CudaTensor:
+        copied.append((address, size_bytes))
+        assert device.index is not None
+        return CudaTensor.of(torch.from_numpy(target.reshape(-1).view(np.uint8)), device.index)
+
+    monkeypatch.setattr(exchange, "_memory_at", memory_at)
+    monkeypatch.setattr(torch.cuda, "ExternalStream", lambda number, device: Stream(device, number), raising=False)
+    with devices(2) as found:
+        given = TensorGPU(CudaTensor.of(torch.from_numpy(CUBE), 1))
+        given.copy_to_external(ctypes.c_void_p(target.ctypes.data), ctypes.c_void_p(7))
+        ((_, number, stream),) = {call for call in found.calls if call[0] == "copy_"}
+        assert (number, [other.cuda_stream for other in stream.waits]) == (1, [7])
+    assert copied == [(target.ctypes.data, target.nbytes)]
+    assert target.tolist() == CUBE.tolist()
 
 
 def test_numpys_protocol() -> None:
