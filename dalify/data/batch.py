@@ -420,6 +420,14 @@ def stack_samples(samples: list[Array], out: Array | None = None) -> Array:
     return stacked_torch(samples, out)
 
 
+def joined_on_device(batch: Batch) -> Ragged:
+    """Return a copy of samples on the device, which may have different shapes, as one block."""
+    shapes = batch.shape_array()
+    sizes = shapes.prod(1, dtype=np.int64) * batch.dtype.numpy.itemsize
+    block = joined_torch([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
+    return block, np.cumsum(sizes) - sizes, shapes
+
+
 def join_samples(samples: list[Array]) -> Array:
     """Return the elements of all samples, which may have different shapes, one after another."""
     rows = [sample.reshape(-1) for sample in samples]

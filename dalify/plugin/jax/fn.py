@@ -11,7 +11,7 @@ import numpy as np
 from dalify.api import apply_operator
 from dalify.base.errors import ArgumentTypeError, SourceError
 from dalify.base.optional import torch
-from dalify.data.torch_unsigned import joined_torch
+from dalify.data import joined_torch
 from dalify.plugin.frameworks import framework
 from dalify.plugin.jax.arrays import Division, as_jax
 from dalify.registry import catalog
