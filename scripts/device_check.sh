@@ -36,7 +36,7 @@ main() {
         PYTHONPATH="$PYTHONPATH:$site"
     fi
     step 10 "$python" -c '
-import os, platform, sys, importlib.util, torch
+import os, platform, re, sys, importlib.metadata, importlib.util, torch
 found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
 print(f"device: {found.type}" if found else "no device: emulation")
 print(f"Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} cores, {platform.platform()}")
@@ -50,6 +50,9 @@ def is_missing(name):
         return True
 for name in ("triton", "torchvision", "nvidia.nvimgcodec", "nvidia.dali", "av", "soundfile", "scipy"):
     print(name, "is not installed" if is_missing(name) else "is installed")
+known = "(nvidia-(nvimgcodec|nvjpeg|dali)|torch|triton|numpy|numba|llvmlite|av$|opencv)"
+found = {(item.name.lower(), item.version) for item in importlib.metadata.distributions()}
+print(*sorted("==".join(item) for item in found if re.match(known, item[0])))
 required = ("cloudpickle", "cv2", "gast", "hypothesis", "ml_dtypes", "numba", "numpy", "PIL", "psutil", "pytest", "pytest_timeout", "rich", "simplejpeg")
 missing = [name for name in required if is_missing(name)]
 if missing:

@@ -26,10 +26,12 @@ from dalify.codecs.jpeg_headers import JpegHeaders, read_jpeg_headers
 from dalify.data.batch import Batch, block_offsets
 from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.dtypes import DALIImageType
 from dalify.data.sample_memory import ChunkMemory
 from dalify.data.samples import Samples
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
+_Interleave = Callable[[DeviceSamples, DeviceSamples, Integers | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def decode_on_device(
     cache: ChunkMemory | None,
     counts: DecodedCounts | None,
     *,
-    transpose: Callable[[DeviceSamples, DeviceSamples, Sequence[int]], None],
+    interleave: _Interleave,
 ) -> None:
     """Decode images of type uint8 to memory on the device, without waiting for the device.
 
@@ -97,8 +99,8 @@ def decode_on_device(
         cache: cache of decoded images on the device; None without one. Its images are not decoded.
         counts: counters to which the images of the chunk are added, or None. The decoder is closed when all counters
             have been garbage-collected.
-        transpose: function of output, input and the axis of the input for each axis of the output, which reorders the
-            axes of all samples, for decoders that return planes.
+        interleave: copies windows of planes, for decoders that return planes: a function of images ``[H, W, C]``,
+            output, planes ``[C, H, W]``, and the row and column of the windows, int64 ``[N, 2]`` or None.
 
     Raises:
         Exception: any error of ``decode_group``.
@@ -125,15 +127,17 @@ def decode_on_device(
         indices = np.flatnonzero(chosen)
         if len(indices):
             places = indices.tolist()
+            parts = None if windows is None else windows[indices]
             found = decoder.decode(
                 [files.contents[index] for index in places],
                 options.output_type,
-                None if windows is None else windows[indices],
+                parts,
                 adjust_orientation=options.adjust_orientation,
                 parsed=None if files.parsed is None else [files.parsed[index] for index in places],
             )
-            in_order = _interleaved(found, transpose)
-            for index, image, shape in zip(places, in_order, out.shapes[indices].tolist(), strict=True):
+            if decoder.returns_planes:
+                found = _interleaved(found, options.output_type, parts, interleave)
+            for index, image, shape in zip(places, found, out.shapes[indices].tolist(), strict=True):
                 if image is not None and list(image.shape) == shape:
                     images[index] = image.reshape(-1)
                 else:
@@ -158,21 +162,32 @@ def decode_on_device(
 
 
 def _interleaved(
-    images: Sequence[Any | None], transpose: Callable[[DeviceSamples, DeviceSamples, Sequence[int]], None]
+    images: Sequence[Any | None], output_type: DALIImageType, windows: Integers | None, interleave: _Interleave
 ) -> list[Any | None]:
-    """Return images ``[H, W, C]``; views of planes are copied together."""
-    found = list(images)
-    views = ((index, image) for index, image in enumerate(found) if image is not None and not image.is_contiguous())
-    planes = {index: image.permute(2, 0, 1) for index, image in views}
-    planes = {index: image for index, image in planes.items() if image.is_contiguous()}  # no windows
+    """Return images ``[H, W, C]``, or a window of each, of planes; all are copied together."""
+    found: list[Any | None] = [None] * len(images)
+    planes: dict[int, Any] = {}
+    for index, image in enumerate(images):
+        if image is None:
+            continue
+        extents = np.array(image.shape[1:])
+        # The host decodes the window of an image that is not as large as its header says.
+        if windows is None or (windows[index, 2:].all() and (windows[index, :2] + windows[index, 2:] <= extents).all()):
+            planes[index] = image
     if not planes:
         return found
     shapes = np.array([image.shape for image in planes.values()], np.int64)
     sizes = shapes.prod(1)
-    block = torch.cat([image.reshape(-1) for image in planes.values()])
+    if output_type == DALIImageType.BGR:
+        block = torch.cat([image[channel].reshape(-1) for image in planes.values() for channel in (2, 1, 0)])
+    else:
+        block = torch.cat([image.reshape(-1) for image in planes.values()])
     source = DeviceSamples(block, np.cumsum(sizes) - sizes, shapes)
-    target = DeviceSamples.empty(shapes[:, [1, 2, 0]], block.dtype, block.device)
-    transpose(target, source.stacked() if source.is_uniform else source, (1, 2, 0))
+    chosen = None if windows is None else windows[list(planes)]
+    extents = shapes[:, 1:] if chosen is None else chosen[:, 2:]
+    target = DeviceSamples.empty(np.column_stack([extents, shapes[:, 0]]), block.dtype, block.device)
+    start = None if chosen is None else chosen[:, :2]
+    interleave(target, source.stacked() if source.is_uniform else source, start)
     for index, image in zip(planes, target.tensors(), strict=True):
         found[index] = image
     return found

@@ -38,9 +38,11 @@ class DeviceJpegDecoder(Protocol):
 
     Attributes:
         rotates: whether it can rotate images as their EXIF orientation tag specifies.
+        returns_planes: whether it returns whole images, planes of RGB or gray, also for BGR and windows.
     """
 
     rotates: bool
+    returns_planes: bool
 
     def decode(
         self,
@@ -62,7 +64,8 @@ class DeviceJpegDecoder(Protocol):
             parsed: result of `parsed_for` for the files; None: the files are parsed now.
 
         Returns:
-            for each file, a tensor ``[height, width, channels]``, uint8; None if the host has to decode it.
+            for each file, a tensor ``[height, width, channels]``, or ``[channels, height, width]`` if `returns_planes`,
+            uint8; None if the host has to decode it.
         """
         ...
 
@@ -126,7 +129,8 @@ def _why_not(key: str, device: str) -> str | None:
         return f"{error.message} {error.hint}".rstrip(".")
     except Exception as error:  # incompatible packages, drivers and libraries raise any exception
         return str(error).strip().split("\n", 1)[0] or type(error).__name__
-    return None if found is not None and tuple(found.shape) == (16, 24, 3) else "it does not decode a test image"
+    is_decoded = found is not None and sorted(found.shape) == [3, 16, 24]
+    return None if is_decoded else "it does not decode a test image"
 
 
 def open_decoder(device: str, options: DeviceOptions, user: object = None) -> DeviceJpegDecoder | None:

@@ -53,6 +53,7 @@ class NvImageCodecDecoder:
     """
 
     rotates = True
+    returns_planes = False
 
     def __init__(self, device: str, options: DeviceOptions) -> None:
         self._codec = codec = require(nvimgcodec)

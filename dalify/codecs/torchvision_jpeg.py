@@ -19,14 +19,15 @@ torchvision_io: Any = LazyModule("torchvision.io", "decoding on the GPU", "torch
 class TorchvisionDecoder:
     """Decodes chunks of JPEG files with one call of ``torchvision.io.decode_jpeg`` each.
 
-    torchvision returns planes, fails for the whole list if one file is damaged, and supports no windows, orientation or
-    options. So windows are views of whole images, and if it fails, the host decodes the chunk.
+    torchvision fails for the whole list if one file is damaged, and supports no windows, orientation or options. If it
+    fails, the host decodes the chunk.
 
     Raises:
         MissingPackageError: torchvision is not installed.
     """
 
     rotates = False
+    returns_planes = True
 
     def __init__(self, device: str, options: DeviceOptions) -> None:
         self._io = require(torchvision_io)
@@ -44,24 +45,15 @@ class TorchvisionDecoder:
         adjust_orientation: bool,
         parsed: Sequence[Any] | None = None,
     ) -> list[Any | None]:
-        """Decode upright files; see `DeviceJpegDecoder`."""
+        """Decode upright files to planes of whole images; see `DeviceJpegDecoder`."""
         mode = self._io.ImageReadMode.GRAY if output_type == DALIImageType.GRAY else self._io.ImageReadMode.RGB
         sources = [shared_tensor(data) for data in files]
         try:
-            planes = self._planes(sources, mode)
+            return self._planes(sources, mode)
         except RuntimeError as error:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
             return [None] * len(files)
-        found = [image.permute(1, 2, 0) for image in planes]
-        if output_type == DALIImageType.BGR:
-            found = [image.flip(2) for image in found]
-        if windows is None:
-            return found
-        return [
-            image[y : y + height, x : x + width]
-            for image, (y, x, height, width) in zip(found, windows.tolist(), strict=True)
-        ]
 
     def _planes(self, sources: list[Any], mode: Any) -> list[Any]:
         if self._stream is None:

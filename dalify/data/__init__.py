@@ -20,6 +20,7 @@ from dalify.data.samples import Samples
 from dalify.data.spec import Spec
 from dalify.data.tensor import check_layout, converted, memory_of
 from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of, tensor_list
+from dalify.data.torch_unsigned import joined_torch
 
 __all__ = [
     "BY_NAME",
@@ -46,6 +47,7 @@ __all__ = [
     "device_tensor",
     "from_numpy",
     "is_bfloat16",
+    "joined_torch",
     "memory_of",
     "moved",
     "pageable",

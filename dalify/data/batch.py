@@ -22,6 +22,7 @@ from dalify.base.wording import counted
 from dalify.data.dtypes import BY_NAME, DALIDataType, from_numpy, is_bfloat16
 from dalify.data.rows import Rows
 from dalify.data.spec import Spec
+from dalify.data.torch_unsigned import joined_torch, stacked_torch
 
 # Samples of different shapes in one block: the block, uint8, an array or a tensor; the offset of each sample in bytes,
 # int64 [N]; and the shapes, int64 [N, ndim]. Offsets and shapes are on the CPU.
@@ -416,10 +417,18 @@ def stack_samples(samples: list[Array], out: Array | None = None) -> Array:
         for row, sample in enumerate(samples):
             out[row] = sample
         return out
-    return torch.stack(samples, out=out) if out is not None else torch.stack(samples)
+    return stacked_torch(samples, out)
+
+
+def joined_on_device(batch: Batch) -> Ragged:
+    """Return a copy of samples on the device, which may have different shapes, as one block."""
+    shapes = batch.shape_array()
+    sizes = shapes.prod(1, dtype=np.int64) * batch.dtype.numpy.itemsize
+    block = joined_torch([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
+    return block, np.cumsum(sizes) - sizes, shapes
 
 
 def join_samples(samples: list[Array]) -> Array:
     """Return the elements of all samples, which may have different shapes, one after another."""
     rows = [sample.reshape(-1) for sample in samples]
-    return np.concatenate(rows) if is_array(rows[0]) else torch.cat(rows)
+    return np.concatenate(rows) if is_array(rows[0]) else joined_torch(rows)

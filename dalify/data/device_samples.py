@@ -13,6 +13,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.batch import Batch, torch_dtype
+from dalify.data.torch_unsigned import joined_torch, stacked_torch
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -50,7 +51,7 @@ class DeviceSamples:
         else:
             shapes = batch.shape_array()
             offsets, _ = _element_offsets(shapes)
-            found = DeviceSamples(torch.cat([sample.reshape(-1) for sample in batch.samples]), offsets, shapes)
+            found = DeviceSamples(joined_torch([sample.reshape(-1) for sample in batch.samples]), offsets, shapes)
         return found.stacked() if found.is_uniform else found
 
     @staticmethod
@@ -75,7 +76,7 @@ class DeviceSamples:
         shape = tuple(self.shapes[0].tolist())
         steps = np.diff(self.offsets)
         if len(steps) and (steps != steps[0]).any():
-            return DeviceSamples.of_dense(torch.stack(self.tensors()))
+            return DeviceSamples.of_dense(stacked_torch(self.tensors()))
         start, size = int(self.offsets[0]), math.prod(shape)
         step = int(steps[0]) if len(steps) else size
         rows = self.block.as_strided((len(self), size), (step, 1), self.block.storage_offset() + start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,21 @@ def device_tensor(value: Any) -> Any:
         # torch warns about read-only memory, and would share the memory on its CPU device.
         return torch.tensor(value, device=_device()) if not is_bfloat16(value.dtype) else tensor_of(value).to(_device())
     if hasattr(value, "__cuda_array_interface__"):
-        return torch.as_tensor(value, device="cuda")
+        return cuda_tensor(value)
     return torch.from_dlpack(value)
+
+
+def cuda_tensor(value: Any) -> Any:
+    """Return a torch tensor of the same memory.
+
+    Args:
+        value: an object with ``__cuda_array_interface__``. If it also has ``__dlpack__``, torch's current stream waits
+            for the stream that writes the data, and the tensor stays on its device.
+    """
+    if hasattr(value, "__dlpack__"):
+        with suppress(BufferError, RuntimeError, TypeError):  # for example an element type that DLPack does not have
+            return torch.from_dlpack(value)
+    return torch.as_tensor(value, device="cuda")
 
 
 def to_host(tensor: Any) -> np.ndarray[Any, Any]:
@@ -101,12 +115,51 @@ def address_of(array: Array) -> int:
     return array.ctypes.data if isinstance(array, np.ndarray) else array.data_ptr()
 
 
-def copy_out(array: Array, pointer: Any) -> None:
-    """Copy all elements, in order, to an address on the host.
+def copy_out(array: Array, pointer: Any, stream: Any = None) -> None:
+    """Copy all elements, in order, to an address. The copy is complete when the function returns.
 
     Args:
         array: the array to copy.
-        pointer: the address, a ctypes pointer or an integer; the memory there must be large enough.
+        pointer: the address, a ctypes pointer or an integer; the memory there must be large enough, and on the host or,
+            for a tensor on a CUDA device, on this device.
+        stream: CUDA stream that uses the memory at the address, a ctypes pointer or an integer; the copy waits for it.
+            None: torch's current stream.
+
+    Raises:
+        DeviceError: the address is on another device.
     """
+    address = int(getattr(pointer, "value", pointer))
+    if not isinstance(array, np.ndarray) and array.is_cuda:
+        source = contiguous(array).reshape(-1).view(torch.uint8)
+        target = _memory_at(address, len(source), source.device)
+        if target is not None:
+            current, other = torch.cuda.current_stream(source.device), getattr(stream, "value", stream)
+            if other:
+                current.wait_stream(torch.cuda.ExternalStream(other, source.device))
+            target.copy_(source)
+            current.synchronize()
+            return
     source = contiguous(array if isinstance(array, np.ndarray) else to_host(array))
-    ctypes.memmove(int(getattr(pointer, "value", pointer)), source.ctypes.data, source.nbytes)
+    ctypes.memmove(address, source.ctypes.data, source.nbytes)
+
+
+class _Memory:
+    """Bytes at an address."""
+
+    def __init__(self, address: int, size_bytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size_bytes,), "typestr": "|u1", "data": (address, False), "version": 3,
+        }  # fmt: skip
+
+
+def _memory_at(address: int, size_bytes: int, device: Any) -> Any:
+    """Return the memory at an address as a tensor; None if it is ordinary memory of the host."""
+    if not size_bytes:
+        return None
+    try:
+        found = torch.as_tensor(_Memory(address, size_bytes), device=device)
+    except RuntimeError:  # CUDA does not know the address
+        return None
+    if found.data_ptr() != address:  # torch has made a copy
+        raise DeviceError(f"the address {address:#x} is on another device than the data, which are on {device}.")
+    return found

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.optional import torch
 from dalify.base.small_arrays import any_of, zeros
+from dalify.data.torch_unsigned import joined_torch
 
 
 class Rows:
@@ -43,7 +43,7 @@ class Rows:
         starts = starts_of([sample.shape[0] for sample in samples])
         if len(samples) == 1:
             return Rows(samples[0], starts)
-        return Rows(np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(list(samples)), starts)
+        return Rows(np.concatenate(samples) if isinstance(samples[0], np.ndarray) else joined_torch(samples), starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -111,12 +111,14 @@ class Tensor:
         """Copy the data to an address.
 
         Args:
-            ptr: ctypes pointer or integer; the memory there must be large enough and on the host.
-            cuda_stream: accepted but ignored.
+            ptr: ctypes pointer or integer. The memory there must be large enough. It is on the host or, for data on a
+                CUDA device, on this device.
+            cuda_stream: CUDA stream that uses the memory, a ctypes pointer or an integer; the copy waits for it. None:
+                torch's current stream.
             non_blocking: accepted but ignored; the copy is complete when the method returns.
             use_copy_kernel: accepted but ignored.
         """
-        copy_out(self._array, ptr)
+        copy_out(self._array, ptr, cuda_stream)
 
     def __dlpack__(
         self,

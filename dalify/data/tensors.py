@@ -160,12 +160,14 @@ class _TensorList(Generic[_T]):
         """Copy the data to an address, one sample after another.
 
         Args:
-            ptr: ctypes pointer or integer; the memory there must be large enough and on the host.
-            cuda_stream: accepted but ignored.
+            ptr: ctypes pointer or integer. The memory there must be large enough. It is on the host or, for data on a
+                CUDA device, on this device.
+            cuda_stream: CUDA stream that uses the memory, a ctypes pointer or an integer; the copy waits for it. None:
+                torch's current stream.
             non_blocking: accepted but ignored; the copy is complete when the method returns.
             use_copy_kernel: accepted but ignored.
         """
-        copy_out(self._elements(), ptr)
+        copy_out(self._elements(), ptr, cuda_stream)
 
     def reinterpret(self, new_type: DALIDataType) -> None:
         """Reinterpret the bits of the elements as another type of the same size.

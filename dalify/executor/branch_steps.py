@@ -17,10 +17,10 @@ from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data import Batch, stack_samples
 from dalify.data.agreement import check_agreement, check_index
+from dalify.data.torch_unsigned import movable_torch
 from dalify.executor.frame import Frame
 from dalify.executor.steps import Step, located
 from dalify.graph import Branch, Node
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import selected_samples, uploaded
 from dalify.registry import Role
 

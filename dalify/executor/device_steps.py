@@ -24,6 +24,7 @@ from dalify.data.batch import (
     Ragged,
     array_of,
     block_offsets,
+    joined_on_device,
     packed,
     stack_samples,
     tensor_of,
@@ -302,13 +303,7 @@ class TransferStep(Step):
         if batch.dense is not None:
             dense = array_of(self._download(batch.dense), batch.dtype)
             return Batch(dense, None, batch.layout, "cpu", batch.origins, batch.dtype)
-        if batch.ragged is not None:
-            block, offsets, shapes = batch.ragged
-        else:
-            shapes = batch.shape_array()
-            sizes = shapes.prod(1, dtype=np.int64) * batch.dtype.numpy.itemsize
-            block = torch.cat([sample.reshape(-1) for sample in batch.samples]).view(torch.uint8)
-            offsets = np.cumsum(sizes) - sizes
+        block, offsets, shapes = joined_on_device(batch) if batch.ragged is None else batch.ragged
         ragged = self._download(block).numpy(), offsets, shapes
         return Batch(None, None, batch.layout, "cpu", batch.origins, batch.dtype, ragged)
 

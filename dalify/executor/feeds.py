@@ -28,6 +28,8 @@ from dalify.base.interrupts import Completion
 from dalify.base.narrow import is_list
 from dalify.base.optional import LazyModule, torch
 from dalify.data import Batch, BufferPool, moved
+from dalify.data.batch import joined_on_device
+from dalify.data.torch_unsigned import stacked_torch
 from dalify.executor.device_steps import uploaded_batch
 from dalify.executor.steps import cause, device_error, located
 from dalify.graph import Node, rule_arguments
@@ -333,10 +335,12 @@ class ExternalFeed:
 
 
 def _copied_on_device(batch: Batch) -> Batch:
-    """Return a copy; samples of equal shape become one tensor."""
-    if batch.dense is None and batch.is_uniform:
-        return Batch(torch.stack(batch.samples), None, batch.layout, "gpu", batch.origins, batch.dtype)
-    return batch.copied()
+    """Return a copy, by one call of torch: one tensor, or one block for samples of different shapes."""
+    if batch.dense is not None:
+        return batch.copied()
+    if batch.is_uniform:
+        return Batch(stacked_torch(batch.samples), None, batch.layout, "gpu", batch.origins, batch.dtype)
+    return Batch(None, None, batch.layout, "gpu", batch.origins, batch.dtype, joined_on_device(batch))
 
 
 class ReaderFeed:

@@ -8,8 +8,10 @@ from dalify.base.optional import imported_at_first_use
 
 if TYPE_CHECKING:
     from dalify.kernels.arrays.strided import copy_strided
+    from dalify.kernels.arrays.windows_torch import window_samples_torch
 
-__all__ = ["copy_strided"]
+__all__ = ["copy_strided", "window_samples_torch"]
 
-# It imports numba.
-__getattr__ = imported_at_first_use(__name__, {"copy_strided": "arrays.strided"})
+# They import numba.
+_MODULES = {"copy_strided": "arrays.strided", "window_samples_torch": "arrays.windows_torch"}
+__getattr__ = imported_at_first_use(__name__, _MODULES)

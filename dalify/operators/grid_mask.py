@@ -11,8 +11,8 @@ from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data import Samples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import folded_frames, per_frame_of_samples, visual_layout
 from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator

@@ -9,9 +9,9 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.base.optional import torch
 from dalify.data import DALIDataType, DeviceSamples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.pointwise import apply_table, look_up
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import Spec, operator
 

@@ -14,6 +14,7 @@ from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Batch, DALIDataType, DeviceSamples, torch_dtype
 from dalify.data.origin import joined_origin
+from dalify.data.torch_unsigned import joined_torch
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.images.frames import flat_matrices, visual_layout
 from dalify.kernels.images.paste_regions import paste_regions, paste_regions_torch
@@ -260,7 +261,7 @@ def _paste_torch(
     if len(parts) > 1:
         starts = np.cumsum([0, *(part.block.numel() for part in parts[:-1])])
         offsets = np.concatenate([part.offsets + start for part, start in zip(parts, starts.tolist(), strict=True)])
-        block = torch.cat([part.block for part in parts])
+        block = joined_torch([part.block for part in parts])
         images = DeviceSamples(block, offsets, np.concatenate([part.shapes for part in parts]))
     canvases = DeviceSamples.empty(np.array(expected, np.int64), torch_dtype(dtype), images.device)
     if canvases.block.numel():

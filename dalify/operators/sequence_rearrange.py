@@ -9,9 +9,9 @@ from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Samples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.axes import check_sequence
 from dalify.kernels.arrays.strided import take_rows
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.registry import VARIES, Shaping, Spec, Vectors, on_groups, operator
 

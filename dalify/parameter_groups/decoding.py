@@ -17,7 +17,7 @@ from dalify.data import Batch, DeviceSamples, Samples
 from dalify.data.batch import block_offsets
 from dalify.data.decoded_counts import DecodedCounts
 from dalify.data.sample_memory import ChunkMemory
-from dalify.kernels.arrays.windows_torch import transpose_samples_torch
+from dalify.kernels.arrays.windows_torch import interleave_samples_torch
 from dalify.registry import KernelOperator, Parameters
 
 _CHANNELS = 3
@@ -72,7 +72,7 @@ def decode(
         decode_group(out, encoded, options, headers, windows, needed)
     else:
         decode_on_device(
-            out, encoded, options, hardware, headers, windows, cache, counts, transpose=transpose_samples_torch
+            out, encoded, options, hardware, headers, windows, cache, counts, interleave=interleave_samples_torch
         )
 
 

@@ -15,7 +15,16 @@ from dalify import kernels
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, check_option, option_error_text
 from dalify.base.optional import torch
 from dalify.base.wording import counted
-from dalify.data import Samples, TensorCPU, TensorGPU, TensorListCPU, TensorListGPU, batch_of
+from dalify.data import (
+    DeviceSamples,
+    Samples,
+    TensorCPU,
+    TensorGPU,
+    TensorListCPU,
+    TensorListGPU,
+    batch_of,
+    joined_torch,
+)
 
 __all__ = ["COLLATIONS", "Collation", "Packed", "Pad", "array_of", "arrays_of", "collations", "empty_dense"]
 
@@ -62,14 +71,14 @@ class Pad:
             )
         largest = shapes.max(0).tolist()
         shape = [-(-extent // multiple) * multiple for extent, multiple in zip(largest, multiples, strict=True)]
+        fill = np.asarray(self.value).astype(batch.dtype.numpy)
         if isinstance(output, TensorListGPU):
-            samples = arrays_of(output, count)
-            padded = samples[0].new_full((count, *shape), self.value)
-            for row, sample in zip(padded, samples, strict=True):
-                row[tuple(slice(extent) for extent in sample.shape)] = sample
-            return padded
-        dtype = batch.dtype.numpy
-        padded = np.full((count, *shape), np.asarray(self.value).astype(dtype), dtype)
+            x = DeviceSamples.of_batch(batch.slice(0, count))
+            found = DeviceSamples.empty(np.broadcast_to(np.array(shape, np.int64), shapes.shape), x.dtype, x.device)
+            if found.block.numel():
+                kernels.window_samples_torch(found, x, np.zeros_like(shapes), fill_values=fill.item())
+            return found.dense
+        padded = np.full((count, *shape), fill, fill.dtype)
         target = Samples.of_dense(padded)
         kernels.copy_strided(target.window(np.zeros_like(shapes), shapes), Samples.of_batch(batch.slice(0, count)))
         return padded
@@ -128,7 +137,7 @@ def _packed(name: str, output: Output, count: int) -> Packed:
             f"{', '.join(map(str, shapes[:4]))}.",
             hint="Use 'pad' or 'list'.",
         )
-    joined = np.concatenate(samples) if isinstance(samples[0], np.ndarray) else torch.cat(samples)
+    joined = np.concatenate(samples) if isinstance(samples[0], np.ndarray) else joined_torch(samples)
     return Packed(joined, np.cumsum([0, *(len(sample) for sample in samples)], dtype=np.int64))
 
 

@@ -18,8 +18,10 @@ from dalify.base.optional import is_loaded, torch
 from dalify.base.wording import counted
 from dalify.data.batch import Array, Batch
 from dalify.data.dtypes import DALIDataType, from_numpy
+from dalify.data.exchange import cuda_tensor
 from dalify.data.tensor import shared_layout
 from dalify.data.tensors import TensorListCPU, TensorListGPU, batch_of
+from dalify.data.torch_unsigned import stacked_torch
 from dalify.sources.declaration import Declaration
 
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
@@ -68,7 +70,7 @@ def _foreign_array(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if hasattr(value, "__cuda_array_interface__"):
-        return torch.as_tensor(value, device="cuda")
+        return cuda_tensor(value)
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):
@@ -257,7 +259,7 @@ def _join_samples(samples: list[Any], uniform: bool, copy: bool, layout: str, al
         return Batch(None, samples, layout, device)
     if device == "gpu":
         if uniform:
-            return Batch(torch.stack(samples), None, layout, device)
+            return Batch(stacked_torch(samples), None, layout, device)
         return Batch(None, [sample.clone() for sample in samples], layout, device)
     if not uniform:
         return Batch(None, [np.array(sample, order="C") for sample in samples], layout)

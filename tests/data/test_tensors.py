@@ -17,9 +17,11 @@ import torch
 import dalify
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import ArgumentTypeError, DeviceError, DTypeError, IndexingError, LayoutError, ShapeError
-from dalify.data import Batch
+from dalify.data import Batch, device_tensor, exchange
 from dalify.data.pool import BufferPool
+from dalify.sources.convert import to_array
 from dalify.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from tests.helpers.cuda_devices import CudaTensor, Stream, devices
 
 CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
 RAGGED = [np.ones((2, 3), np.uint8), np.full((1, 3), 2, np.uint8)]
@@ -271,6 +273,41 @@ def test_copies_to_an_address() -> None:
             assert (target == wanted).all()
 
 
+@pytest.mark.usefixtures("gpu")
+def test_copies_to_an_address_on_the_device() -> None:
+    """DALI copies data of a device to memory of this device; the host's is supported, too."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    data = torch.from_numpy(CUBE).to(device)
+    for given in (TensorGPU(data), TensorListGPU(data), TensorListGPU([*data]), TensorGPU(data[:, ::2])):
+        wanted = np.asarray(given.as_cpu())
+        target = torch.zeros(wanted.shape, dtype=torch.int32, device=device)
+        given.copy_to_external(ctypes.c_void_p(target.data_ptr()))
+        assert target.tolist() == wanted.tolist()
+        on_host = np.zeros_like(wanted, order="C")
+        given.copy_to_external(on_host.ctypes.data)
+        assert (on_host == wanted).all()
+
+
+def test_copies_to_an_address_wait_for_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = np.zeros_like(CUBE)
+    copied: list[tuple[int, int]] = []
+
+    def memory_at(address: int, size_bytes: int, device: torch.device) -> CudaTensor:
+        copied.append((address, size_bytes))
+        assert device.index is not None
+        return CudaTensor.of(torch.from_numpy(target.reshape(-1).view(np.uint8)), device.index)
+
+    monkeypatch.setattr(exchange, "_memory_at", memory_at)
+    monkeypatch.setattr(torch.cuda, "ExternalStream", lambda number, device: Stream(device, number), raising=False)
+    with devices(2) as found:
+        given = TensorGPU(CudaTensor.of(torch.from_numpy(CUBE), 1))
+        given.copy_to_external(ctypes.c_void_p(target.ctypes.data), ctypes.c_void_p(7))
+        ((_, number, stream),) = {call for call in found.calls if call[0] == "copy_"}
+        assert (number, [other.cuda_stream for other in stream.waits]) == (1, [7])
+    assert copied == [(target.ctypes.data, target.nbytes)]
+    assert target.tolist() == CUBE.tolist()
+
+
 def test_numpys_protocol() -> None:
     batch = TensorListCPU(CUBE)
     assert np.asarray(batch, np.float64).dtype == np.float64
@@ -402,3 +439,34 @@ def test_data_of_other_packages_on_a_device_are_refused_in_main_memory() -> None
 
     with pytest.raises(DeviceError, match="Elsewhere is on the GPU"):
         TensorCPU(Elsewhere())
+
+
+class OnDevice:
+    """An array of another package on a device, with both protocols."""
+
+    __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, tensor: torch.Tensor, *, has_type: bool) -> None:
+        self._tensor, self._has_type = tensor, has_type
+
+    def __dlpack_device__(self) -> Any:
+        return self._tensor.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if not self._has_type:
+            raise BufferError("DLPack has no such type")
+        return self._tensor.__dlpack__(**options)
+
+
+@pytest.mark.parametrize("has_type", [True, False])
+def test_arrays_on_devices_are_read_by_dlpack_which_waits_for_their_stream(
+    has_type: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = torch.arange(6).reshape(2, 3)
+    value = OnDevice(data, has_type=has_type)
+    monkeypatch.setattr(exchange.torch, "as_tensor", lambda given, device: (given, device))
+    for found in (exchange.cuda_tensor(value), device_tensor(value), to_array(value)):
+        if has_type:
+            assert found.data_ptr() == data.data_ptr()
+        else:
+            assert found == (value, "cuda")

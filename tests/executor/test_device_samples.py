@@ -11,7 +11,6 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from dalify import fn, pipeline_def, types
 from dalify.base.errors import ShapeError
@@ -28,11 +27,13 @@ from dalify.executor.device_samples_step import (
     CompiledStep,
     DeviceSamplesStep,
 )
+from dalify.executor.feeds import _copied_on_device
 from dalify.executor.ragged_step import RaggedStep
 from dalify.executor.step_class import step_class
 from dalify.executor.view_step import ViewStep
 from dalify.registry import groups
 from dalify.registry.catalog import find
+from tests.helpers.launches import Launches
 
 Operation = Callable[[Any], Any]
 
@@ -270,23 +271,6 @@ def test_unusual_images(name: str, kind: str) -> None:
     for found, other in zip(results(operations[name], given, layout), expected, strict=True):
         assert (found.dtype, found.shape) == (other.dtype, other.shape)
         np.testing.assert_allclose(found.astype(np.float64), other.astype(np.float64), rtol=1e-4, atol=1.0)
-
-
-class Launches(TorchDispatchMode):
-    """Records the calls of torch that an accelerator would execute."""
-
-    # They only describe memory that exists.
-    VIEWS = ("view", "reshape", "expand", "permute", "select", "slice", "unsqueeze", "as_strided", "alias", "detach")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        if not any(name.strip("_").startswith(view) for view in self.VIEWS) and not name.startswith("empty"):
-            self.names.append(name)
-        return func(*args, **(kwargs or {}))
 
 
 def launches(operation: Operation, given: list[Any], monkeypatch: pytest.MonkeyPatch, layout: str = "HWC") -> list[str]:
@@ -659,3 +643,16 @@ def test_warp_perspective_of_sequences_of_several_lengths(layout: str) -> None:
         expected = results(warped, given, layout, device="cpu")
         for found, other in zip(results(warped, given, layout), expected, strict=True):
             np.testing.assert_allclose(found.astype(int), other.astype(int), atol=1)
+
+
+def test_fed_samples_of_different_shapes_are_copied_by_one_call() -> None:
+    for dtype in (torch.uint8, torch.uint16, torch.float32, torch.bool):
+        samples = [torch.ones(2 + number % 3, 4).to(dtype) for number in range(7)]
+        with Launches() as mode:
+            found = _copied_on_device(Batch(None, samples, "XY", "gpu"))
+        assert mode.names == ["cat"]
+        assert (found.layout, found.device) == ("XY", "gpu")
+        for copy, sample in zip(found.samples, samples, strict=True):
+            assert copy.dtype == sample.dtype
+            assert copy.data_ptr() != sample.data_ptr()
+            assert copy.tolist() == sample.tolist()

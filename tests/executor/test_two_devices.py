@@ -315,6 +315,7 @@ class Decoder:
     """Decodes to the first device that the thread uses, and records device and stream of each call."""
 
     rotates = True
+    returns_planes = False
     calls: list[tuple[str, int, int]]
 
     def __init__(self, device: str, options: Any) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BadSampleWarning, ShapeError
 from dalify.plugin.pytorch import DALIClassificationIterator, DALIGenericIterator, LastBatchPolicy, Packed, Pad
+from tests.helpers.launches import Launches
 
 SAMPLES = [np.arange(rows * 2, dtype=np.float32).reshape(rows, 2) + 1 for rows in (3, 1, 4, 0)]
 
@@ -54,6 +55,30 @@ def test_pad_equals_numpy(shapes: list[tuple[int, int]], multiple: Any, value: i
     for row, sample in zip(found, samples, strict=True):
         widths = [(0, extent - size) for extent, size in zip(extents, sample.shape, strict=True)]
         np.testing.assert_array_equal(row, np.pad(sample, widths, constant_values=value))
+
+
+SHAPES = ([(3, 2), (1, 4), (0, 3)], [(2, 3), (2, 3)], [(0, 2), (0, 1)], [()] * 3, [(5,), (2,)])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "uint64", "float16", "float32", "bool"])
+def test_pad_on_the_device_equals_the_cpu(dtype: str, gpu: str) -> None:
+    for shapes in SHAPES:
+        samples = [np.full(shape, number + 7).astype(dtype) for number, shape in enumerate(shapes)]
+        for pad in (Pad(), Pad(3, 4)):
+            wanted, found = (next(loader(samples, {"x": pad}, device))[0]["x"] for device in ("cpu", "gpu"))
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found.cpu().numpy(), wanted.numpy())
+
+
+@pytest.mark.parametrize("collate", ["pad", "packed"])
+def test_launches_do_not_depend_on_the_number_of_samples(collate: str, gpu: str) -> None:
+    counts: list[int] = []
+    for count in (4, 16):
+        iterator = loader([np.ones((1 + number % 3, 2), np.uint8) for number in range(count)], collate, "gpu")
+        with Launches() as calls:
+            next(iterator)
+        counts.append(len(calls.names))
+    assert counts[0] == counts[1]
 
 
 def test_list() -> None:

@@ -13,8 +13,8 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import wide_dtype, widened
 from dalify.kernels.arrays.windows_torch import moved_torch

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
-from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 
 if TYPE_CHECKING:

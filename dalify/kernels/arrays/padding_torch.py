@@ -16,6 +16,7 @@ import numpy as np
 from dalify.base.errors import DalifyError
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.torch_unsigned import joined_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
 
@@ -99,7 +100,7 @@ def _fill(out: DeviceSamples, results: list[Tensor], groups: list[np.ndarray]) -
         shapes[group] = result.shape[1:]
         offsets[group] = start + np.arange(len(group)) * math.prod(result.shape[1:])
         start += result.numel()
-    block = results[0].reshape(-1) if len(results) == 1 else torch.cat([result.reshape(-1) for result in results])
+    block = results[0].reshape(-1) if len(results) == 1 else joined_torch([result.reshape(-1) for result in results])
     window_samples_torch(out, DeviceSamples(block, offsets, shapes), np.zeros_like(out.shapes))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalify.base.optional import torch
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.padding_torch import inside_torch
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -195,7 +196,9 @@ def _extreme(
     out.copy_(values.reshape(out.shape))
     if is_empty.any():
         mask = uploaded(is_empty, x.device).reshape(-1, *[1] * (out.ndim - 1))
-        out.copy_(torch.where(mask, torch.full((), empty, dtype=out.dtype, device=x.device), out))
+        target = movable_torch(out)
+        value = movable_torch(torch.full((), empty, dtype=out.dtype, device=x.device))
+        target.copy_(torch.where(mask, value, target))
 
 
 def _all(mask: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:

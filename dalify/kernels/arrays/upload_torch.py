@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.batch import Batch
-from dalify.kernels.arrays.torch_unsigned import movable_torch
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.wide_torch import wide_dtype
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.torch_unsigned import joined_torch, movable_torch
 from dalify.kernels.arrays.convert import saturate_cast_torch, truncate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.dispatch import prefer_triton
 
@@ -128,6 +128,21 @@ def transpose_samples_torch(out: DeviceSamples, x: DeviceSamples, order: Sequenc
     movable_torch(out.block).copy_(movable_torch(grid.whole(grid.read(x, grid.sources(x, sources)))))
 
 
+def interleave_samples_torch(out: DeviceSamples, x: DeviceSamples, start: np.ndarray | None) -> None:
+    """Copy images, or a window of each, from planes.
+
+    Args:
+        out: images [h, w, C], output; none is empty.
+        x: planes [C, H, W] of the same element type.
+        start: row and column of the windows, which are inside of the images, int64 [N, 2]; None for whole images.
+    """
+    if start is not None:
+        windows = DeviceSamples.empty(out.shapes[:, [2, 0, 1]], x.dtype, x.device)
+        window_samples_torch(windows, x, np.insert(start, 0, 0, axis=1))
+        x = windows
+    transpose_samples_torch(out, x, (1, 2, 0))
+
+
 @prefer_triton("joining", "join_samples")
 def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axis: int) -> None:
     """Concatenate samples along an axis.
@@ -140,7 +155,7 @@ def joined_samples_torch(out: DeviceSamples, parts: Sequence[DeviceSamples], axi
     """
     full = [part for part in parts if part.ndim == out.ndim and part.shapes.all(1).any()]
     if all(samples.dense is not None for samples in (out, *full)):
-        out.dense.copy_(torch.cat([part.dense for part in full], axis + 1))
+        out.dense.copy_(joined_torch([part.dense for part in full], axis + 1))
         return
     units = {common_unit(samples, out.ndim - 1) if axis < out.ndim - 1 else 0 for samples in (out, *full)}
     unit = units.pop() if len(units) == 1 else 0
@@ -187,7 +202,7 @@ def fill_by_kind(out: DeviceSamples, kinds: Sequence[Any], fill: Callable[[Devic
         blocks.append(part.block)
         offsets[numbers] = part.offsets + start
         start += part.block.numel()
-    window_samples_torch(out, DeviceSamples(torch.cat(blocks), offsets, out.shapes), np.zeros_like(out.shapes))
+    window_samples_torch(out, DeviceSamples(joined_torch(blocks), offsets, out.shapes), np.zeros_like(out.shapes))
 
 
 def moved_torch(x: DeviceSamples, offsets: np.ndarray, size: int) -> Tensor:

@@ -15,11 +15,11 @@ from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
 from dalify.data.samples import Samples
 from dalify.data.spec import Spec
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.convert import fill_in_range
 from dalify.kernels.arrays.gather import copy_windows
 from dalify.kernels.arrays.joined import blocks
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.frames import visual_layout
 from dalify.kernels.images.warp import sample_2d

@@ -9,10 +9,10 @@ from dalify.base.compiling import njit
 from dalify.base.optional import torch
 from dalify.base.small_arrays import zeros
 from dalify.data.device_samples import DeviceSamples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.frozen import read_only
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 
 
 def paste_regions(canvases: np.ndarray, images: np.ndarray, sources: np.ndarray, boxes: np.ndarray) -> None:

@@ -10,9 +10,9 @@ from dalify.base.errors import ShapeError
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.dtypes import DALIInterpType
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.dispatch import prefer_triton
 from dalify.kernels.images.resample_filters import axis_weights

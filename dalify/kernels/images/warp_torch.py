@@ -12,9 +12,9 @@ import numpy as np
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.convert import saturate_cast_torch
 from dalify.kernels.arrays.grid_torch import Grid, common_unit
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.wide_torch import widened
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch

@@ -15,8 +15,8 @@ from dalify.base.errors import ArgumentValueError
 from dalify.base.optional import torch
 from dalify.base.small_arrays import counting, rows_at
 from dalify.data import DeviceSamples, Samples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.images.convolve import bordered_indices
 from dalify.kernels.images.frames import folded_frames, per_axis_of_samples
@@ -184,9 +184,19 @@ def _blur_padded(out: torch.Tensor, x: torch.Tensor, *, windows: np.ndarray, axi
         rows = max(1, _MAX_ELEMENTS // max(1, width * height * data[:, :, 0].numel()))
         for first in range(0, extents[0], rows):
             part = data[:, :, first : first + rows + height - 1].unfold(2, height, 1).unfold(3, width, 1)
-            found = part.flatten(-2).median(dim=-1).values.to(out.dtype)
+            found = _median_torch(part.flatten(-2)).to(out.dtype)
             results = movable_torch(target[:, :, first : first + rows])
             if picked is None:
                 results.copy_(movable_torch(found))
             else:
                 results.index_copy_(0, picked, movable_torch(found))
+
+
+def _median_torch(values: torch.Tensor) -> torch.Tensor:
+    """Return the medians along the last axis, which has an odd extent; NaN if one of the values is NaN."""
+    if not torch.are_deterministic_algorithms_enabled():
+        return values.median(dim=-1).values
+    # On CUDA, torch then refuses its median, because it also returns one of several possible indices.
+    ordered = values.sort(dim=-1).values  # NaN last
+    middle, last = ordered[..., values.shape[-1] // 2], ordered[..., -1]
+    return torch.where(last.isnan(), last, middle)

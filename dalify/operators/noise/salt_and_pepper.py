@@ -11,6 +11,7 @@ from dalify.base.compiling import njit
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
 from dalify.data import Samples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.convert import saturate_cast
 from dalify.kernels.arrays.padding_torch import on_padded
 from dalify.kernels.arrays.upload_torch import uploaded
@@ -159,5 +160,5 @@ def _replace_torch(
     is_hit, is_salt = (
         (numbers < column_torch(limit, x.device)).reshape(len(x), *pixels) for limit in (limits[:, 0], limits[:, 1])
     )
-    low, high = (uploaded(values, x.device).reshape(-1, 1, 1) for values in (pepper, salt))
-    out.copy_(torch.where(is_hit, torch.where(is_salt, high, low), x))
+    low, high = (movable_torch(uploaded(values, x.device)).reshape(-1, 1, 1) for values in (pepper, salt))
+    movable_torch(out).copy_(torch.where(is_hit, torch.where(is_salt, high, low), movable_torch(x)))

@@ -6,10 +6,10 @@ import numpy as np
 
 from dalify.base.optional import torch
 from dalify.data import DeviceSamples, Samples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.convert import store_joined
 from dalify.kernels.arrays.joined import blocks, joined, per_element
 from dalify.kernels.arrays.padding_torch import on_padded
-from dalify.kernels.arrays.torch_unsigned import movable_torch
 from dalify.kernels.random.distributions import column, column_torch
 from dalify.kernels.random.philox import SampleDraws
 from dalify.kernels.random.random_shapes import store_torch

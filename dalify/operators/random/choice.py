@@ -11,6 +11,7 @@ from dalify.base.narrow import is_array
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import Samples
+from dalify.data.torch_unsigned import movable_torch
 from dalify.kernels.arrays.joined import blocks, joined
 from dalify.kernels.arrays.strided import take_rows
 from dalify.kernels.random import distributions
@@ -116,4 +117,4 @@ def _(
         out.copy_(index.reshape(out.shape))
     else:
         samples = torch.arange(len(a), device=out.device)[:, None]
-        out.copy_(a[samples, index].reshape(out.shape))
+        movable_torch(out).copy_(movable_torch(a)[samples, index].reshape(out.shape))

@@ -11,6 +11,7 @@ import numpy as np
 from dalify.api import apply_operator
 from dalify.base.errors import ArgumentTypeError, SourceError
 from dalify.base.optional import torch
+from dalify.data import joined_torch
 from dalify.plugin.frameworks import framework
 from dalify.plugin.jax.arrays import Division, as_jax
 from dalify.registry import catalog
@@ -117,6 +118,6 @@ def _own_part(array: Any, on_device: bool) -> Any:
     parts = [shards[start] for start in sorted(shards)]
     if on_device:
         tensors = [torch.from_dlpack(part) for part in parts]
-        return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+        return tensors[0] if len(tensors) == 1 else joined_torch(tensors)
     hosted = [np.asarray(part) for part in parts]
     return hosted[0] if len(hosted) == 1 else np.concatenate(hosted)

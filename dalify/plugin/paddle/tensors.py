@@ -53,8 +53,9 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
 
     Args:
         dali_tensor: the source; all samples of a list.
-        ptr: the destination: an integer or a ctypes pointer to host memory, or a Paddle tensor of equal shape and type.
-        cuda_stream: accepted but ignored.
+        ptr: the destination: an integer or a ctypes pointer as for ``copy_to_external``, or a Paddle tensor of equal
+            shape and type.
+        cuda_stream: see ``copy_to_external``; ignored for a Paddle tensor.
 
     Returns:
         ``ptr``.
@@ -64,7 +65,7 @@ def feed_ndarray(dali_tensor: Any, ptr: Any, cuda_stream: Any = None) -> Any:
         TargetTypeError: (a Paddle tensor) the element types differ.
     """
     if not isinstance(ptr, paddle.Tensor):
-        as_one_tensor(dali_tensor).copy_to_external(ptr)
+        as_one_tensor(dali_tensor).copy_to_external(ptr, cuda_stream)
         return ptr
     dali_tensor = of_equal_shape(dali_tensor, ptr)
     if ptr.dtype != to_paddle_type(dali_tensor):

@@ -40,6 +40,9 @@ from tests.operators.battery.variants import EVERYTHING, Variant, variants_of
 
 DEVICE = "remote"
 PROJECT = Path(__file__).parents[3]
+# On CUDA, torch implements only these functions, and views, for all types.
+_OF_ALL_TYPES = ("device", "empty", "empty_strided", "new_empty", "fill_", "zero_", "copy_", "_to_copy", "clone")
+_WIDE_UNSIGNED = ("torch.uint16", "torch.uint32", "torch.uint64")
 # Copies by these do not wait, or are meant.
 _COPIES = ("executor/device_steps.py", "kernels/arrays/upload_torch.py")
 _REGISTER = "_setup_privateuseone_for_python_backend"
@@ -51,7 +54,10 @@ def is_possible() -> bool:
 
 
 class Watch(TorchDispatchMode):
-    """Notes copies between host and device that wait, where float64 begins on the device, and the place of errors.
+    """Notes what torch does not do on a device, or only by waiting, and the place of errors.
+
+    Copies between host and device that wait, functions that do not support unsigned integers wider than 8 bits on CUDA,
+    and where float64 begins on the device.
 
     Attributes:
         notes: what was noted, with the line of dalify.
@@ -73,6 +79,10 @@ class Watch(TorchDispatchMode):
         kinds = {tensor.device.type for tensor in (*given, *made)}
         if len(kinds) > 1 and not _place().startswith(_COPIES):
             self._note("copies from the device" if made and made[0].device.type == "cpu" else "copies to the device")
+        name = func.overloadpacket.__name__
+        is_general = func.is_view or name in _OF_ALL_TYPES or _place().startswith("sources/user_function.py")
+        if not is_general and any(str(item.dtype) in _WIDE_UNSIGNED and item.device.type == DEVICE for item in given):
+            self._note(f"{name} of unsigned integers")
         wide = (torch.float64, torch.complex128)
         has_been_wide = any(tensor.dtype in wide for tensor in given)
         if not has_been_wide and any(tensor.dtype in wide and tensor.device.type == DEVICE for tensor in made):
@@ -170,7 +180,7 @@ def main(names: list[str]) -> None:
         for name in names:
             notes = found[name] = {}
             for variant in variants_of(name, everything=EVERYTHING):
-                if EVERYTHING or not variant.is_general or variant.label in ("typical", "of int32"):
+                if EVERYTHING or not variant.is_general or variant.label in ("typical", "of int32", "of uint16"):
                     for note in findings_of_use(variant, Path(folder)):
                         notes.setdefault(note, []).append(variant.label)
         for name, shapes in CONDITIONS.items():

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import simplejpeg
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from dalify import fn, pipeline_def, types
 from dalify.base import optional
@@ -24,6 +23,7 @@ from dalify.codecs import decode_on_device, device_jpeg, nvimagecodec, torchvisi
 from dalify.codecs.nvimagecodec import NvImageCodecDecoder
 from dalify.executor.stage_runner import StageRunner
 from dalify.parameter_groups.decoding import HardwareDecoder
+from tests.helpers.launches import Launches
 from tests.operators.decoders import mixed_pipelines as mixed
 
 pytestmark = pytest.mark.gpu
@@ -447,25 +447,28 @@ def test_the_decoder_is_closed_with_the_last_pipeline(
     assert device_jpeg._opened.cache_info().currsize == 0
 
 
-class Calls(TorchDispatchMode):
-    """Notes the calls that copy or allocate."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if not func.is_view:
-            self.names.append(func.overloadpacket.__name__)
-        return func(*args, **(kwargs or {}))
+# Rows and columns of the window in a decoder's arguments, and as slices.
+WINDOWS: dict[str, tuple[dict[str, Any], Any]] = {
+    "whole": ({}, np.s_[:, :]),
+    "of one size": ({"crop": (40, 50), "crop_pos_x": 0.0, "crop_pos_y": 1.0}, np.s_[-40:, :50]),
+    "of several sizes": ({"start": (5, 7), "rel_end": (1.0, 1.0), "axes": (0, 1)}, np.s_[5:, 7:]),
+}
 
 
-@pytest.mark.parametrize("output_type", [types.RGB, types.GRAY])
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("output_type", [types.RGB, types.BGR, types.GRAY])
 @pytest.mark.parametrize("are_of_one_size", [False, True])
 def test_planes_of_torchvision_are_reordered_together(
-    are_of_one_size: bool, output_type: types.DALIImageType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    are_of_one_size: bool,
+    output_type: types.DALIImageType,
+    window: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It returns the planes of each image, and a launch for each would take more time than the decoding."""
+    arguments, part = WINDOWS[window]
+    names = {"whole": "image", "of one size": "image_crop", "of several sizes": "image_slice"}
+    decoder = getattr(fn.decoders, names[window])
 
     def decoded(file: Any, mode: str) -> np.ndarray[Any, Any]:
         return simplejpeg.decode_jpeg(bytes(file), mode, fastdct=False, fastupsample=False)
@@ -481,10 +484,10 @@ def test_planes_of_torchvision_are_reordered_together(
     monkeypatch.setenv("DALIFY_DEVICE_DECODER", "torchvision")
     paths = mixed.write(tmp_path, [mixed.jpeg(12 * seed if are_of_one_size else seed) for seed in range(14)])
     compute = StageRunner._run_on_batch
-    modes: list[Calls] = []
+    modes: list[Launches] = []
 
     def counted(runner: StageRunner, iteration: Any, state: Any) -> None:
-        modes.append(Calls())
+        modes.append(Launches())
         with modes[-1]:
             compute(runner, iteration, state)
 
@@ -494,18 +497,18 @@ def test_planes_of_torchvision_are_reordered_together(
         @pipeline_def(batch_size=batch_size, num_threads=1, device_id=0, prefetch_queue_depth=1)
         def pipeline() -> Any:
             encoded, _ = fn.readers.file(files=paths)
-            return fn.decoders.image(encoded, device="mixed", output_type=output_type)
+            return decoder(encoded, device="mixed", output_type=output_type, **arguments)
 
         pipe = pipeline()
         pipe.build()
         with monkeypatch.context() as patch:
             patch.setattr(StageRunner, "_run_on_batch", counted)
             (images,) = pipe.run()
-        counts.append(sum(name != "lift_fresh" for mode in modes for name in mode.names))  # of torch.from_numpy
+        counts.append(sum(len(mode.names) for mode in modes))
         modes.clear()
         for path, image in zip(paths, images, strict=False):
             expected = decoded(Path(path).read_bytes(), output_type.name)
-            np.testing.assert_array_equal(np.asarray(image.as_cpu()), expected)
+            np.testing.assert_array_equal(np.asarray(image.as_cpu()), expected[part])
         assert f": 0 of {batch_size} images were decoded by the host" in pipe.explain()
     device_jpeg._why_not.cache_clear()
     device_jpeg._opened.cache_clear()

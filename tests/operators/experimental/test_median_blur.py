@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy import ndimage
 
 from dalify.base.errors import ArgumentValueError, LayoutError
@@ -80,3 +81,21 @@ def test_mistakes():
             run_dalify(NAME, IMAGES, layouts="HWC", window_size=window)
     with pytest.raises(LayoutError):
         run_dalify(NAME, [np.zeros((3, 4, 5, 2), np.uint8)], layouts="DHWC")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_deterministic_algorithms_of_torch(dtype, gpu, monkeypatch):
+    """On CUDA, torch refuses its median then."""
+    images = [image.astype(dtype) for image in IMAGES]
+    if dtype == "float32":
+        images[0][3, 4] = np.nan
+    usual = run_dalify(NAME, images, layouts="HWC", device=gpu, window_size=[3, 5])
+    monkeypatch.setattr(torch.Tensor, "median", None)
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        found = run_dalify(NAME, images, layouts="HWC", device=gpu, window_size=[3, 5])
+    finally:
+        torch.use_deterministic_algorithms(before)
+    for one, other in zip(found, usual, strict=True):
+        np.testing.assert_array_equal(one, other)
