@@ -112,7 +112,7 @@ class ThreadPool:
         try:
             for thread in self._threads:
                 start_thread(thread)
-        except WorkerError:
+        except BaseException:  # the last thread may have started if the user interrupts
             self._threads = [thread for thread in self._threads if thread.ident is not None]
             self.close()
             raise

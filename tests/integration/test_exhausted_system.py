@@ -17,7 +17,7 @@ import pytest
 
 from dalify import fn, pipeline_def
 from dalify.base.errors import WorkerError
-from dalify.base.threads import HelperThreads
+from dalify.base.threads import HelperThreads, ThreadPool
 from dalify.executor import read_ahead
 from tests.helpers.platforms import needs_posix
 
@@ -149,6 +149,28 @@ def test_workers_end_if_no_thread_can_be_started(kind: str) -> None:
         pipe.close()
         assert set(psutil.Process().children()) <= children
         assert caught.value.__traceback__ is not None
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_threads_end_if_starting_them_is_interrupted(error: type[BaseException]) -> None:
+    """Also the last one, which has started when the error is raised."""
+
+    def start(thread: threading.Thread) -> None:
+        real_start(thread)
+        started.append(thread)
+        if len(started) == 2:
+            raise error
+
+    started: list[threading.Thread] = []
+    real_start = threading.Thread.start
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with pytest.raises(error):
+            ThreadPool(3, "interrupted")
+    assert len(started) == 2
+    for thread in started:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_threads_that_help_are_not_needed() -> None:

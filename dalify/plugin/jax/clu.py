@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,9 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
                 if future.set_running_or_notify_cancel():
                     future.set_result(self.peek())
             except BaseException as error:
-                future.set_exception(error)
+                while not future.done():  # its consumer would wait forever
+                    with suppress(MemoryError):
+                        future.set_exception(error)
 
         start_thread(threading.Thread(target=look, daemon=True, name="dalify-peek"))
         return future

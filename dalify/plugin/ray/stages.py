@@ -132,15 +132,15 @@ class RayStages:
             atexit.unregister(_close_all)
             atexit.register(_close_all)  # registered after Ray's handler, hence called before it
         _running.add(self)
-        with self._lock:
-            self._group.start(content)
         thread = threading.Thread(target=self._receive_results, name="dalify-ray", daemon=True)
         try:
+            with self._lock:
+                self._group.start(content)
             start_thread(thread)
-        except WorkerError:
+            self._thread = thread
+        except BaseException:  # the thread may have started if the user interrupts
             self.close()
             raise
-        self._thread = thread
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
         """Queue a batch; see ``RemoteStages``."""
