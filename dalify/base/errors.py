@@ -355,7 +355,7 @@ def check_option(argument: str, value: object, options: Collection[object]) -> N
     except Exception:  # an array, for example, whose comparison is an array
         is_known = False
     if not is_known:
-        raise ArgumentValueError(option_error_text(argument, value, options))
+        raise ArgumentValueError(option_error_text(argument, value, options), argument=argument)
 
 
 def as_switch(argument: str, value: object) -> bool:
