@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -165,12 +166,35 @@ def test_threads_end_if_starting_them_is_interrupted(error: type[BaseException])
     real_start = threading.Thread.start
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(threading.Thread, "start", start)
-        with pytest.raises(error):
+        with pytest.raises(WorkerError if error is MemoryError else error):
             ThreadPool(3, "interrupted")
     assert len(started) == 2
     for thread in started:
         thread.join(10)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.timeout(60)
+def test_a_thread_without_memory_for_its_first_function(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's own ``start`` would wait forever."""
+
+    def begin(thread: threading.Thread) -> None:
+        if thread.name == f"dalify-{number}":
+            raise MemoryError
+        real_begin(thread)
+
+    real_begin = threading.Thread._bootstrap  # pyright: ignore[reportAttributeAccessIssue]
+    before = set(threading.enumerate())
+    monkeypatch.setattr(threading.Thread, "_bootstrap", begin)
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    with pytest.raises(WorkerError, match="a thread cannot be started: there is no memory") as caught:
+        ThreadPool(3, "dalify")
+    assert "ulimit -v" in str(caught.value)
+    monkeypatch.undo()
+    assert set(threading.enumerate()) <= before
+    pool = ThreadPool(3, "dalify")
+    pool.close()
 
 
 def test_threads_that_help_are_not_needed() -> None:

@@ -48,7 +48,7 @@ def test_thread(monkeypatch: pytest.MonkeyPatch, error: type[BaseException], has
     remote = _stages(monkeypatch)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", start)
-        with pytest.raises(WorkerError if error is RuntimeError else error):
+        with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else WorkerError):
             remote.start()
     for thread in threads:
         thread.join(10)

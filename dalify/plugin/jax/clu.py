@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, ShapeError
-from dalify.base.threads import start_thread
+from dalify.base.threads import Thread
 from dalify.plugin.epoch_run import Outputs
 from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
@@ -83,7 +82,7 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
                     with suppress(MemoryError):
                         future.set_exception(error)
 
-        start_thread(threading.Thread(target=look, daemon=True, name="dalify-peek"))
+        Thread(look, "dalify-peek").start()
         return future
 
     def reset(self) -> None:
