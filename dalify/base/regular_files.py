@@ -34,15 +34,6 @@ def open_regular(path: str | bytes) -> int:
     return descriptor
 
 
-def check_regular(path: str) -> None:
-    """Check a file before a library opens it, which would wait for the writer of a pipe.
-
-    Raises:
-        OSError: see ``open_regular``.
-    """
-    os.close(open_regular(path))
-
-
 def read_regular(path: str) -> bytes:
     """Return the contents of a regular file.
 
