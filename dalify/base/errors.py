@@ -339,8 +339,9 @@ def short_repr(value: object) -> str:
     """Return ``repr(value)`` for an error message, cut to 60 characters."""
     try:
         text = repr(value)
-    except ValueError:  # an integer of thousands of digits
-        return "a number of thousands of digits"
+    except Exception:  # of the user's class, or for an integer of thousands of digits
+        kind = type(value)
+        return "a number of thousands of digits" if kind is int else f"a {kind.__name__}, whose repr() fails"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -349,8 +350,24 @@ _ACCELERATORS = ("cuda", "mps", "xpu", "hpu", "hip")  # names of torch's devices
 
 def check_option(argument: str, value: object, options: Collection[object]) -> None:
     """Raise ArgumentValueError if an argument is not one of its options."""
-    if value not in options:
-        raise ArgumentValueError(option_error_text(argument, value, options))
+    try:
+        is_known = value in options
+    except Exception:  # an array, for example, whose comparison is an array
+        is_known = False
+    if not is_known:
+        raise ArgumentValueError(option_error_text(argument, value, options), argument=argument)
+
+
+def as_switch(argument: str, value: object) -> bool:
+    """Return the truth value of an option.
+
+    Raises:
+        ArgumentTypeError: it has none, like an array of several elements.
+    """
+    try:
+        return bool(value)
+    except Exception:  # of the user's class
+        raise ArgumentTypeError(f"{argument} must be True or False; got {short_repr(value)}.") from None
 
 
 def option_error_text(argument: str, value: object, options: Iterable[object]) -> str:
@@ -358,12 +375,20 @@ def option_error_text(argument: str, value: object, options: Iterable[object]) -
     names = [str(option) for option in options]
     members = {_member(name): name for name in names}
     # A member of an enumeration is not misspelled.
-    closest = None if isinstance(value, Enum) else _closest_member(_member(str(value)), members)
-    text = f"{argument} must be one of {', '.join(names)}; got {value!r}."
+    shown = short_repr(value)
+    closest = None if isinstance(value, Enum) else _closest_member(_member(_as_text(value, shown)), members)
+    text = f"{argument} must be one of {', '.join(names)}; got {shown}."
     if closest is None:
         return text
     similar = members[closest]  # types.FLOAT or skip; the latter is a string
     return f"{text} Did you mean {similar if '.' in similar else repr(similar)}?"
+
+
+def _as_text(value: object, default: str) -> str:
+    try:
+        return str(value)
+    except Exception:  # of the user's class
+        return default
 
 
 def _closest_member(name: str, members: Iterable[str]) -> str | None:

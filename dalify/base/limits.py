@@ -16,7 +16,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, LimitError, UnknownArgumentError, suggestion
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    LimitError,
+    UnknownArgumentError,
+    short_repr,
+    suggestion,
+)
 from dalify.base.wording import counted
 
 T = TypeVar("T")
@@ -131,7 +138,7 @@ def as_limits(given: Limits | Mapping[str, int] | None) -> Limits | None:
         return given
     if not isinstance(cast("object", given), Mapping):  # users may pass anything
         raise ArgumentTypeError(
-            f"limits must be dalify.limits.Limits, a dictionary or None; got {given!r}.",
+            f"limits must be dalify.limits.Limits, a dictionary or None; got {short_repr(given)}.",
             hint="For instance: limits={'max_image_pixels': 400_000_000}.",
         )
     return _changed(current(), given)

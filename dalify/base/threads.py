@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.first_error import FirstError
@@ -41,22 +41,59 @@ OnFailure = Callable[[BaseException], None]
 
 # Several threads also on small machines, because opening a remote file is mostly waiting.
 _MIN_SHARED_THREADS = 16
+# Interval of checks whether a thread that has not begun still exists.
+_CHECK_S = 0.05
 
 
-def start_thread(thread: threading.Thread) -> None:
-    """Start a thread.
+class _Begun(threading.Event):
+    """The event for which ``Thread.start`` waits; raises MemoryError if the thread ends without setting it."""
 
-    Raises:
-        WorkerError: the system allows no more threads.
+    function: weakref.ref[Any] | None = None  # only the thread refers to the function that it calls first
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the thread has begun."""
+        while not super().wait(_CHECK_S):
+            if self.function is not None and self.function() is None and not self.is_set():
+                raise MemoryError("there is no memory for it")
+        return True
+
+
+class Thread(threading.Thread):
+    """A daemon thread: a pipeline that was not closed must not prevent the interpreter from ending.
+
+    If the new thread has no memory for its first function, Python's ``start`` would wait forever.
+
+    Args:
+        target: the function.
+        name: name of the thread.
+        args: arguments of the function.
     """
-    try:
-        thread.start()
-    except RuntimeError as error:
-        raise WorkerError(
-            f"a thread cannot be started: {error}.",
-            hint="Raise the limit on processes and threads (ulimit -u, or that of the container), or use fewer "
-            "threads and worker processes.",
-        ) from error
+
+    def __init__(self, target: Callable[..., object], name: str, args: tuple[Any, ...] = ()) -> None:
+        super().__init__(target=target, name=name, args=args, daemon=True)
+        self._started = _Begun()
+
+    @property
+    def _bootstrap(self) -> Callable[[], None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        function: Callable[[], None] = partial(cast("Any", threading.Thread)._bootstrap, self)
+        self._started.function = weakref.ref(function)
+        return function
+
+    def start(self) -> None:
+        """Start the thread.
+
+        Raises:
+            WorkerError: the system allows no more threads, or there is no memory.
+        """
+        try:
+            super().start()
+        except (RuntimeError, MemoryError) as error:
+            getattr(threading, "_limbo", {}).pop(self, None)  # where Python keeps threads that have not begun
+            raise WorkerError(
+                f"a thread cannot be started: {error}.",
+                hint="Raise the limits on memory (ulimit -v) or on processes and threads (ulimit -u), or those of the "
+                "container, or use fewer threads and worker processes.",
+            ) from error
 
 
 class _Queue:
@@ -103,17 +140,13 @@ class ThreadPool:
         self.name = name
         self._queue = _Queue()
         self._numbers = itertools.count()
-        # Daemons: a pipeline that was not closed must not prevent the interpreter from ending.
-        self._threads = [
-            threading.Thread(target=_work, args=(self._queue,), name=f"{name}-{number}", daemon=True)
-            for number in range(size)
-        ]
+        self._threads = [Thread(_work, f"{name}-{number}", (self._queue,)) for number in range(size)]
         _pools.add(self)
         try:
             for thread in self._threads:
-                start_thread(thread)
-        except WorkerError:
-            self._threads = [thread for thread in self._threads if thread.ident is not None]
+                thread.start()
+        except BaseException:  # the last thread may have started if the user interrupts
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
             self.close()
             raise
 

@@ -10,11 +10,11 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import BinaryIO
 
 from dalify.base.errors import DecodeError
 from dalify.base.limits import check_count
+from dalify.base.regular_files import open_regular
 from dalify.base.wording import counted
 
 _FIRST_BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"udta", b"styp", b"moof"})
@@ -32,7 +32,8 @@ def check_declared_samples(source: str | bytes) -> None:
         LimitError: there are more samples than ``max_declared_samples``.
         OSError: the file cannot be read.
     """
-    with io.BytesIO(source) if isinstance(source, bytes) else Path(source).open("rb") as file:
+    # FFmpeg would wait for the writer of a pipe.
+    with io.BytesIO(source) if isinstance(source, bytes) else open(open_regular(source), "rb") as file:  # noqa: PTH123
         head = file.read(8)
         if not head:
             raise DecodeError("cannot open the video: it is empty (0 bytes).")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalify.base.errors import DecodeError
+from dalify.base.free_memory import return_free_memory
 from dalify.base.optional import LazyModule
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ _PLUGINS = {
     "PNG": ("PngImagePlugin", "PngImageFile"),
 }
 _STRIP_BYTES = 1 << 20
+_PIXEL_BYTES = 4  # of Pillow's images in color
+# Pillow allocates larger images in blocks of 16 MiB, which the C library keeps when they are freed.
+_LARGE_BYTES = 128 << 20
 
 Strip = tuple[int, np.ndarray[Any, Any]]
 
@@ -87,17 +91,19 @@ def rows_of_pillow(image: Any, mode: str, height: int, width: int) -> Iterator[S
         DecodeError: the image has another size.
         Exception: any exception of the plug-in.
     """
-    with image:
+    converted = image
+    try:
         image.load()
         image.info.pop("transparency", None)  # alpha is dropped; Pillow would warn for palettes
-        converted = image if image.mode == mode else image.convert(mode)
+        if image.mode != mode:
+            converted = image.convert(mode)
         if (converted.height, converted.width) != (height, width):
             raise DecodeError(
                 f"the header declares {width}x{height} pixels, but the image has {converted.width}x{converted.height}."
             )
         if converted is not image:
             image.close()
-        rows = max(1, _STRIP_BYTES // (4 * width))
+        rows = max(1, _STRIP_BYTES // (_PIXEL_BYTES * width))
         for top in range(0, height, rows):
             count = min(rows, height - top)
             strip = converted
@@ -105,3 +111,8 @@ def rows_of_pillow(image: Any, mode: str, height: int, width: int) -> Iterator[S
                 strip = Image.new(mode, (width, count))
                 strip.paste(converted, (0, -top))
             yield top, np.asarray(strip).reshape(count, width, -1)
+    finally:  # the caller may stop after the rows that it needs
+        converted.close()
+        image.close()
+        if _PIXEL_BYTES * height * width > _LARGE_BYTES:
+            return_free_memory()

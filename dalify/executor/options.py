@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast
+from operator import index
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
     ON_ERROR,
+    ArgumentRangeError,
     ArgumentTypeError,
     ArgumentValueError,
     MissingKeyError,
     SerializationError,
     UnknownArgumentError,
     WrongObjectError,
-    option_error_text,
+    as_switch,
+    check_option,
+    short_repr,
     suggestion,
 )
 from dalify.base.limits import Limits, as_limits
-from dalify.base.narrow import is_integer, is_list_or_tuple, is_number, is_tuple
+from dalify.base.narrow import is_dictionary, is_integer, is_list_or_tuple, is_number, is_tuple
 from dalify.base.processors import available_processors
 from dalify.base.wording import counted
 from dalify.data.dtypes import DALIDataType
@@ -39,6 +46,7 @@ _BOUNDS = {
     "processes": (0, 1 << 12),
     "bytes_per_sample": (0, 1 << 63),
 }
+_INTEGERS = (*_BOUNDS, "seed", "device_id")
 _SWITCHES = (
     "exec_pipelined",
     "exec_async",
@@ -47,6 +55,7 @@ _SWITCHES = (
     "enable_checkpointing",
     "set_affinity",
     "enable_memory_stats",
+    "experimental_exec_dynamic",
 )
 _MAX_DEPTH = 1 << 12
 _MAX_TIMEOUT_S = 1_000_000
@@ -137,10 +146,15 @@ class PipelineOptions:
             ArgumentTypeError: batch_size is missing, or an argument has the wrong type.
             ArgumentValueError: an argument is out of range.
         """
-        given = dict(given)
+        given = {name: _plain(name, value) for name, value in given.items()}
         for name in _RETIRED:
-            if given.pop(name, None) not in (None, 0, -1):
+            value = given.pop(name, None)
+            if not _is_unset(value) and not (is_integer(value) and value == 0):
                 warn_deprecated(f"The pipeline argument {name!r} no longer has an effect and can be omitted.")
+        for name in _SWITCHES:
+            value = given.get(name)
+            if value is not None and not isinstance(value, str):
+                given[name] = as_switch(name, value)
         if given.get("experimental_exec_dynamic") is not None:
             warn_deprecated("The pipeline argument 'experimental_exec_dynamic' is now called 'exec_dynamic'.")
             given["exec_dynamic"] = given["experimental_exec_dynamic"]
@@ -148,14 +162,10 @@ class PipelineOptions:
             if name not in OPTION_NAMES:
                 text = f"a pipeline has no argument {name!r}.{suggestion(name, OPTION_NAMES)}"
                 raise UnknownArgumentError(text, hint=OPTIONS_TEXT)
-        if given.get("batch_size") in (None, -1):
+        if _is_unset(given.get("batch_size")):
             raise ArgumentTypeError("a pipeline requires batch_size.", hint="For instance: batch_size=32.")
-        if given.get("num_threads") in (None, -1):
+        if _is_unset(given.get("num_threads")):
             given["num_threads"] = min(8, available_processors())
-        for name in (*_BOUNDS, "seed"):
-            value = given.get(name)
-            if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-                given[name] = int(value)  # also NumPy integers, whose arithmetic overflows
         seed = given.get("seed")
         if isinstance(seed, int) and seed < 0:  # in DALI, a negative seed means a random one
             given["seed"] = None
@@ -176,73 +186,84 @@ class PipelineOptions:
                 _check_integer(name, value, minimum, maximum)
         for name in _SWITCHES:
             if isinstance(value := getattr(self, name), str):  # "False" would be true
-                raise ArgumentTypeError(f"{name} must be True or False; got {value!r}.")
+                raise ArgumentTypeError(f"{name} must be True or False; got {short_repr(value)}.")
         for name, kind in (("stream_policy", StreamPolicy), ("concurrency", OperatorConcurrency)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
-                raise WrongObjectError(f"{name} must be a member of {kind.__name__}, or None; got {value!r}.")
+                raise WrongObjectError(f"{name} must be a member of {kind.__name__}, or None; got {short_repr(value)}.")
         for name in ("seed", "device_id"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
-                raise ArgumentTypeError(f"{name} must be an integer or None; got {value!r}.")
+            if value is not None and not is_integer(value):
+                raise ArgumentTypeError(f"{name} must be an integer or None; got {short_repr(value)}.")
+        if self.device_id is not None and not -(1 << 31) <= self.device_id < 1 << 31:
+            raise ArgumentRangeError(f"device_id must be a 32-bit integer; got {short_repr(self.device_id)}.")
         self._check_time_and_rate()
         self._check_expectations()
         taps: Any = self.taps
         if not is_tuple(taps) or not all(isinstance(name, str) for name in taps):
-            raise ArgumentTypeError(f"taps must be a list of names; got {taps!r}.")
+            raise ArgumentTypeError(f"taps must be a list of names; got {short_repr(taps)}.")
         choices = {"on_error": ON_ERROR, "precision": tuple(PRECISIONS), "py_start_method": _START_METHODS}
         for name, known in choices.items():
-            if (value := getattr(self, name)) not in known:
-                raise ArgumentValueError(option_error_text(name, value, known))
+            check_option(name, getattr(self, name), known)
         self._check_depth()
 
     def _check_time_and_rate(self) -> None:
         timeout_s, rate = self.callback_timeout_s, self.max_error_rate
         if timeout_s is not None:
             if not is_number(timeout_s):
-                raise ArgumentTypeError(f"callback_timeout_s must be a number of seconds or None; got {timeout_s!r}.")
+                raise ArgumentTypeError(
+                    f"callback_timeout_s must be a number of seconds or None; got {short_repr(timeout_s)}."
+                )
             if not 0 < timeout_s <= _MAX_TIMEOUT_S:
                 raise ArgumentValueError(
-                    f"callback_timeout_s must be above 0 and at most {_MAX_TIMEOUT_S}; got {timeout_s!r}."
+                    f"callback_timeout_s must be above 0 and at most {_MAX_TIMEOUT_S}; got {short_repr(timeout_s)}."
                 )
         if rate is not None and not (is_number(rate) and 0 <= rate <= 1):
-            raise ArgumentValueError(f"max_error_rate must be a fraction in [0, 1], or None; got {rate!r}.")
+            raise ArgumentValueError(f"max_error_rate must be a fraction in [0, 1], or None; got {short_repr(rate)}.")
 
     def _check_expectations(self) -> None:
         """Check the expected properties of outputs; `check_output_count` checks their number."""
         for dtype in _listed(self.output_dtype):
             if dtype is not None and not isinstance(dtype, DALIDataType):
                 raise ArgumentTypeError(
-                    f"output_dtype must be a type such as types.FLOAT, a list of these, or None; got {dtype!r}."
+                    "output_dtype must be a type such as types.FLOAT, a list of these, or None; "
+                    f"got {short_repr(dtype)}."
                 )
             if dtype is DALIDataType.NO_TYPE:
                 raise ArgumentValueError("output_dtype must not be NO_TYPE; use None for any type.")
         for ndim in _listed(self.output_ndim):
             if ndim is not None and not is_integer(ndim):
-                raise ArgumentTypeError(f"output_ndim must be an integer, a list of these, or None; got {ndim!r}.")
+                raise ArgumentTypeError(
+                    f"output_ndim must be an integer, a list of these, or None; got {short_repr(ndim)}."
+                )
             if ndim is not None and ndim < 0:
                 raise ArgumentValueError(f"output_ndim must not be negative; got {ndim}.")
         for layout in _listed(self.output_layout):
             if layout is not None and not isinstance(layout, str):
-                raise ArgumentTypeError(f"output_layout must be a string, a list of these, or None; got {layout!r}.")
+                raise ArgumentTypeError(
+                    f"output_layout must be a string, a list of these, or None; got {short_repr(layout)}."
+                )
 
     def _check_depth(self) -> None:
         depths = self.prefetch_queue_depth
         values: list[Any] = list(depths.values()) if isinstance(depths, Mapping) else [depths]
         if isinstance(depths, Mapping) and set(depths) != {"cpu_size", "gpu_size"}:
             raise MissingKeyError(
-                f"prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; got {sorted(depths)}."
+                "prefetch_queue_depth as a dict needs the keys 'cpu_size' and 'gpu_size'; "
+                f"got {sorted(map(str, depths))}."
             )
         if not all(map(is_integer, values)):
-            raise ArgumentTypeError(f"prefetch_queue_depth must be an integer, or a dict of integers; got {depths!r}.")
+            raise ArgumentTypeError(
+                f"prefetch_queue_depth must be an integer, or a dict of integers; got {short_repr(depths)}."
+            )
         if min(values) < 1:
-            raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {depths!r}.")
+            raise ArgumentValueError(f"prefetch_queue_depth must be at least 1; got {short_repr(depths)}.")
         if max(values) > _MAX_DEPTH:
-            raise ArgumentValueError(f"prefetch_queue_depth must be at most {_MAX_DEPTH}; got {depths!r}.")
+            raise ArgumentValueError(f"prefetch_queue_depth must be at most {_MAX_DEPTH}; got {short_repr(depths)}.")
         if isinstance(depths, Mapping) and (not self.exec_async or self.exec_dynamic):
             option = "exec_dynamic=True" if self.exec_async else f"exec_async={self.exec_async!r}"
             raise ArgumentValueError(
-                f"prefetch_queue_depth as a dict cannot be used with {option}; got {depths!r}.",
+                f"prefetch_queue_depth as a dict cannot be used with {option}; got {short_repr(depths)}.",
                 hint=f"Omit one of them, or write prefetch_queue_depth={max(values)}.",
             )
 
@@ -348,11 +369,34 @@ def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 def _check_integer(name: str, value: Any, minimum: int, maximum: int) -> None:
     if not is_integer(value):
-        raise ArgumentTypeError(f"{name} must be an integer; got {value!r}.")
+        raise ArgumentTypeError(f"{name} must be an integer; got {short_repr(value)}.")
     if value < minimum:
-        raise ArgumentValueError(f"{name} must be at least {minimum}; got {value}.")
+        raise ArgumentValueError(f"{name} must be at least {minimum}; got {short_repr(value)}.")
     if value > maximum:
-        raise ArgumentValueError(f"{name} must be at most {maximum}; got {value}.")
+        raise ArgumentValueError(f"{name} must be at most {maximum}; got {short_repr(value)}.")
+
+
+def _is_unset(value: Any) -> bool:
+    return value is None or (is_integer(value) and value == -1)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return an integer option as int, and other NumPy scalars as Python numbers, also in lists and dictionaries.
+
+    Values that cannot be converted are returned unchanged; ``PipelineOptions`` rejects them.
+    """
+    with suppress(Exception):  # of the user's class
+        if name in _INTEGERS and not isinstance(value, bool):
+            return index(value)
+    if is_list_or_tuple(value):
+        return [_python_number(item) for item in value]
+    if is_dictionary(value):
+        return {key: _python_number(item) for key, item in value.items()}
+    return _python_number(value)
+
+
+def _python_number(value: Any) -> Any:
+    return cast("Any", value).item() if isinstance(value, np.generic) else value
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -6,7 +6,6 @@ Separate threads wait for responses, so that the worker threads can compute.
 from __future__ import annotations
 
 import queue
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dalify.base.errors import ReaderError, WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
-from dalify.base.threads import start_thread
+from dalify.base.threads import Thread
 
 if TYPE_CHECKING:
     from dalify.sources.reader_processes import ReaderProcesses
@@ -117,9 +116,9 @@ def _submit(function: Callable[[], Any]) -> Future[Any]:
             tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
             for number in range(_THREADS):
                 # Daemons: storage that does not respond must not prevent the process from ending.
-                thread = threading.Thread(target=_work, args=(tasks,), name=f"dalify-read-{number}", daemon=True)
+                thread = Thread(_work, f"dalify-read-{number}", (tasks,))
                 try:
-                    start_thread(thread)
+                    thread.start()
                 except WorkerError:
                     if not number:
                         raise

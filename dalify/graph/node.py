@@ -178,8 +178,7 @@ class Node:
 
     def locate(self, error: DalifyError, *, sample: int | None = None, origin: str | None = None) -> None:
         """Set line and operator of an error, and sample and origin, unless they are known."""
-        # Messages about an argument begin with its name.
-        call = self.call_of(error.argument or error.message.partition(" ")[0])
+        call = self.call_of(error.argument)
         error.locate(line=call.line, operator=call.operator, sample=sample, origin=origin)
 
     @property

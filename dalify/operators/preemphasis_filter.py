@@ -47,7 +47,9 @@ def preemphasis_filter(
     for what, kind in (("dtype", dtype), ("the input type", x.dtype)):
         if kind is not None and kind in _OTHER_TYPES:
             raise DTypeError(
-                f"{what} cannot be {kind.text}.", hint="Use types.FLOAT, for example fn.cast(x, dtype=types.FLOAT)."
+                f"{what} cannot be {kind.text}.",
+                hint="Use types.FLOAT, for example fn.cast(x, dtype=types.FLOAT).",
+                argument="dtype",
             )
     return x.replace(dtype=dtype)
 

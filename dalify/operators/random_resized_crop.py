@@ -53,7 +53,9 @@ def random_resized_crop(
     x = x.replace(layout=visual_layout(x, _LAYOUTS))
     random_crop.check()
     if len(size) not in (1, 2) or min(size) < 1:
-        raise ArgumentValueError(f"size must be one or two positive numbers, height and width; got {list(size)}.")
+        raise ArgumentValueError(
+            f"size must be one or two positive numbers, height and width; got {list(size)}.", argument="size"
+        )
     result = x.replace(dtype=result_type(x, dtype))
     if x.shape is None:
         return result

@@ -180,7 +180,9 @@ def result_type(x: Spec, dtype: DALIDataType | None) -> DALIDataType | None:
         DTypeError: the requested dtype is neither FLOAT nor the dtype of the input.
     """
     if dtype not in (None, x.dtype, DALIDataType.FLOAT):
-        raise DTypeError(f"dtype must be types.FLOAT or the element type of the input; got {dtype.text}.")
+        raise DTypeError(
+            f"dtype must be types.FLOAT or the element type of the input; got {dtype.text}.", argument="dtype"
+        )
     return dtype or x.dtype
 
 

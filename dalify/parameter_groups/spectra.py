@@ -156,16 +156,17 @@ class MelFilters(Parameters):
         """
         check_option("mel_formula", self.mel_formula, mel.MEL_FORMULAS)
         if self.nfilter < 1:
-            raise ArgumentValueError(f"nfilter must be at least 1; got {self.nfilter}.")
+            raise ArgumentValueError(f"nfilter must be at least 1; got {self.nfilter}.", argument="nfilter")
         if not 0 < self.sample_rate < math.inf:
-            raise ArgumentValueError(f"sample_rate must be positive; got {self.sample_rate:g}.")
+            raise ArgumentValueError(f"sample_rate must be positive; got {self.sample_rate:g}.", argument="sample_rate")
         if not 0 <= self.freq_low < math.inf:
-            raise ArgumentValueError(f"freq_low must not be negative; got {self.freq_low:g}.")
+            raise ArgumentValueError(f"freq_low must not be negative; got {self.freq_low:g}.", argument="freq_low")
         high = self._high
         if not self.freq_low < high <= self.sample_rate:
             raise ArgumentValueError(
                 f"freq_high must be between freq_low, {self.freq_low:g} Hz, and sample_rate, "
-                f"{self.sample_rate:g} Hz; got {high:g} Hz{' (half the sample rate)' if self.freq_high <= 0 else ''}."
+                f"{self.sample_rate:g} Hz; got {high:g} Hz{' (half the sample rate)' if self.freq_high <= 0 else ''}.",
+                argument="freq_high" if self.freq_high > 0 else "freq_low",
             )
         if x.dtype not in (None, DALIDataType.FLOAT):
             raise DTypeError(

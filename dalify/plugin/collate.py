@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify import kernels
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, ShapeError, check_option, option_error_text
+from dalify.base.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ShapeError,
+    check_option,
+    option_error_text,
+    short_repr,
+)
 from dalify.base.optional import torch
 from dalify.base.wording import counted
 from dalify.data import (
@@ -67,7 +74,7 @@ class Pad:
         if len(multiples) != ndim or any(item < 1 for item in multiples):
             raise ArgumentValueError(
                 f"the samples of the output {name!r} have {counted(ndim, 'axis')}; multiple must be a positive "
-                f"integer, or one per axis; got {self.multiple!r}."
+                f"integer, or one per axis; got {short_repr(self.multiple)}."
             )
         largest = shapes.max(0).tolist()
         shape = [-(-extent // multiple) * multiple for extent, multiple in zip(largest, multiples, strict=True)]
@@ -165,7 +172,7 @@ def collations(chosen: Any, names: Sequence[str], known: Mapping[str, Collation]
         return [_collation("dense" if chosen is None else chosen, known)] * len(names)
     if not isinstance(chosen, Mapping):
         raise ArgumentTypeError(
-            f"collate must be a string, Pad, or a dictionary with names of outputs as keys; got {chosen!r}.",
+            f"collate must be a string, Pad, or a dictionary with names of outputs as keys; got {short_repr(chosen)}.",
             hint="For instance: collate={'boxes': 'list'}.",
         )
     for name in chosen:

@@ -21,7 +21,9 @@ from dalify.base.errors import (
     IteratorArgumentError,
     NotAPipelineError,
     OutputMapError,
+    as_switch,
     option_error_text,
+    short_repr,
 )
 from dalify.base.wording import counted
 from dalify.data import to_host
@@ -105,9 +107,12 @@ class GenericIterator(PrivateFields):
         valid_name: str | None = None,
     ) -> None:
         self._pipelines = _checked_pipelines(pipelines)
-        self.output_map = _checked_names(self._names_of(output_map), self._pipelines)
+        self.output_map = _checked_names(self._names_of(_listed(output_map)), self._pipelines)
         self._output_categories = set(self.output_map)
         self._collations = self._collations_of(collate)
+        for option, name in (("reader_name", reader_name), ("valid_name", valid_name)):
+            if not isinstance(name, str | None):
+                raise ArgumentTypeError(f"{option} must be a name or None; got {short_repr(name)}.")
         if valid_name in self.output_map:
             raise IteratorArgumentError(f"valid_name={valid_name!r} is already the name of an output.")
         self._valid_name = valid_name
@@ -116,15 +121,15 @@ class GenericIterator(PrivateFields):
         for pipeline in self._pipelines:
             pipeline.build()
         self._policy = _checked_policy(fill_last_batch, last_batch_policy)
-        self._is_padded = last_batch_padded
+        self._is_padded = as_switch("last_batch_padded", last_batch_padded)
         self._run = EpochRun(
             self._pipelines,
-            self._counted(int(size), reader_name, self._policy, last_batch_padded),
+            self._counted(int(size), reader_name, self._policy, self._is_padded),
             self.output_map,
             reader_name,
             resets_itself=resets_itself,
-            starts_fresh=fresh_epochs,
-            prepares=prepare_first_batch,
+            starts_fresh=as_switch("fresh_epochs", fresh_epochs),
+            prepares=as_switch("prepare_first_batch", prepare_first_batch),
         )
 
     def _counted(self, size: int, reader_name: str | None, policy: LastBatchPolicy, is_padded: bool) -> Epochs:
@@ -318,33 +323,49 @@ def _checked_pipelines(pipelines: Pipeline | Sequence[Pipeline]) -> list[Pipelin
 
 
 def _checked_auto_reset(value: bool | str | None) -> bool:
-    if value is None or value is False or value == "no":
-        return False
-    if value is True or value == "yes":
-        return True
+    if value is None or isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(cast("object", value), str) and value in ("yes", "no"):
+        return value == "yes"
     raise IteratorArgumentError(option_error_text("auto_reset", value, ("yes", "no", True, False)))
 
 
 def _checked_policy(fill: bool | None, policy: LastBatchPolicy) -> LastBatchPolicy:
     if fill is not None:
         warn_deprecated("fill_last_batch is now last_batch_policy=LastBatchPolicy.FILL or LastBatchPolicy.PARTIAL.")
-        return LastBatchPolicy.FILL if fill else LastBatchPolicy.PARTIAL
+        return LastBatchPolicy.FILL if as_switch("fill_last_batch", fill) else LastBatchPolicy.PARTIAL
     if not isinstance(policy, LastBatchPolicy):
         raise IteratorArgumentError(option_error_text("last_batch_policy", policy, LastBatchPolicy))
     return policy
+
+
+def _listed(names: object) -> list[Any]:
+    """Return the entries of an output map.
+
+    Raises:
+        OutputMapError: a string.
+        ArgumentTypeError: not a list of names.
+    """
+    text = f"output_map must be a list of names; got {short_repr(names)}."
+    if isinstance(names, str):
+        raise OutputMapError(text, hint=f"Write output_map=[{short_repr(names)}].")
+    try:
+        return list(cast("Any", names))
+    except Exception:  # no iterable, or of the user's class
+        raise ArgumentTypeError(text, hint='For instance: output_map=["data", "label"].') from None
 
 
 def _checked_names(names: Sequence[str], pipelines: list[Pipeline]) -> list[str]:
     """Return the names of the outputs.
 
     Raises:
+        ArgumentTypeError: an entry is no name.
         OutputMapError: a name occurs twice, or a pipeline has another number of outputs.
     """
-    if isinstance(names, str):
-        raise OutputMapError(
-            f"output_map must be a list of names; got {names!r}.", hint=f"Write output_map=[{names!r}]."
-        )
-    duplicates = sorted({name for name in names if list(names).count(name) > 1})
+    try:
+        duplicates = sorted(name for name in set(names) if list(names).count(name) > 1)
+    except Exception:  # names are the keys of batches
+        raise ArgumentTypeError(f"output_map must be a list of names; got {short_repr(names)}.") from None
     if duplicates:
         raise OutputMapError(
             f"output_map has duplicate names: {', '.join(map(repr, duplicates))}. Each output needs a unique name."
@@ -353,7 +374,7 @@ def _checked_names(names: Sequence[str], pipelines: list[Pipeline]) -> list[str]
         if pipeline.num_outputs != len(names):
             raise OutputMapError(
                 f"the pipeline has {counted(pipeline.num_outputs, 'output')}, but output_map has "
-                f"{counted(len(names), 'name')}: {', '.join(names)}.",
+                f"{counted(len(names), 'name')}: {', '.join(map(str, names))}.",
                 hint="Specify one name per output, in the order in which the pipeline returns them.",
             )
     return list(names)

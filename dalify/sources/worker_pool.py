@@ -30,7 +30,7 @@ from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerErr
 from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.base.source_line import SourceLine
-from dalify.base.threads import start_thread
+from dalify.base.threads import Thread
 from dalify.sources.pickling import CallbackPickler
 from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import WorkerDeath
@@ -407,10 +407,10 @@ class WorkerPool:
         """
         if self._collector is None:
             self.start()  # the workers must be forked before the thread exists
-            collector = threading.Thread(target=self._collect_all, name="dalify-collect", daemon=True)
+            collector = Thread(self._collect_all, "dalify-collect")
             self._collector = collector
             try:
-                start_thread(collector)
+                collector.start()
             except BaseException:
                 self._collector = None
                 raise

@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from dalify.base.regular_files import OPEN_FLAGS
 from dalify.formats.files import open_files, positions, whole_file
 from dalify.formats.files.file_list import files_given
 from dalify.formats.files.open_files import OpenFiles
@@ -32,7 +33,7 @@ def has_positions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 def test_existing_files_are_returned(has_positions: bool, offset: int, size: int, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"0123456789")
     memory = np.zeros(size, np.uint8)
-    descriptor = os.open(tmp_path / "a", positions.OPEN_FLAGS)
+    descriptor = os.open(tmp_path / "a", OPEN_FLAGS)
     try:
         count = positions.read_at(descriptor, memory, offset)
     finally:

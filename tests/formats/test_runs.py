@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import ReaderError
+from dalify.base.regular_files import OPEN_FLAGS
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.paths import Paths
-from dalify.formats.files.positions import OPEN_FLAGS
 from dalify.formats.files.runs import Runs, read_runs_of_files
 
 # Shapes, windows, in elements of two bytes: rows that are adjacent, near, far, and fit or exceed the size of one read.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ import pytest
 
 from dalify import fn, pipeline_def
 from dalify.base.errors import WorkerError
-from dalify.base.threads import HelperThreads
+from dalify.base.threads import HelperThreads, ThreadPool
 from dalify.executor import read_ahead
 from tests.helpers.platforms import needs_posix
 
@@ -149,6 +150,51 @@ def test_workers_end_if_no_thread_can_be_started(kind: str) -> None:
         pipe.close()
         assert set(psutil.Process().children()) <= children
         assert caught.value.__traceback__ is not None
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_threads_end_if_starting_them_is_interrupted(error: type[BaseException]) -> None:
+    """Also the last one, which has started when the error is raised."""
+
+    def start(thread: threading.Thread) -> None:
+        real_start(thread)
+        started.append(thread)
+        if len(started) == 2:
+            raise error
+
+    started: list[threading.Thread] = []
+    real_start = threading.Thread.start
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with pytest.raises(WorkerError if error is MemoryError else error):
+            ThreadPool(3, "interrupted")
+    assert len(started) == 2
+    for thread in started:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.timeout(60)
+def test_a_thread_without_memory_for_its_first_function(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's own ``start`` would wait forever."""
+
+    def begin(thread: threading.Thread) -> None:
+        if thread.name == f"dalify-{number}":
+            raise MemoryError
+        real_begin(thread)
+
+    real_begin = threading.Thread._bootstrap  # pyright: ignore[reportAttributeAccessIssue]
+    before = set(threading.enumerate())
+    monkeypatch.setattr(threading.Thread, "_bootstrap", begin)
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    with pytest.raises(WorkerError, match="a thread cannot be started: there is no memory") as caught:
+        ThreadPool(3, "dalify")
+    assert "ulimit -v" in str(caught.value)
+    monkeypatch.undo()
+    assert set(threading.enumerate()) <= before
+    pool = ThreadPool(3, "dalify")
+    pool.close()
 
 
 def test_threads_that_help_are_not_needed() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from dalify import Pipeline, fn, pipeline_def, types
 from dalify.base.errors import ArgumentValueError, DalifyError, IndexingError, LimitError, ShapeError
+from dalify.pipeline.pipeline import parts_of
 from tests.passes.test_push_crop_into_resize import names_in
 
 BATCH_SIZE = 24
@@ -201,11 +202,16 @@ def test_a_damaged_file_is_an_error_of_the_decoder(photo_folder: Path) -> None:
     ("filters", "options", "operator"),
     [
         ({"nfilter": -1}, {}, "fn.mel_filter_bank"),
+        ({"mel_formula": "x"}, {}, "fn.mel_filter_bank"),
+        ({"sample_rate": -1.0}, {}, "fn.mel_filter_bank"),
+        ({"freq_low": -1.0}, {}, "fn.mel_filter_bank"),
+        ({"freq_low": 1e9}, {}, "fn.mel_filter_bank"),
+        ({"freq_high": 1e9}, {}, "fn.mel_filter_bank"),
         ({}, {"reference": -1.0}, "fn.to_decibels"),
         ({}, {"multiplier": float("inf")}, "fn.to_decibels"),
     ],
 )
-def test_the_argument_at_the_beginning_of_a_message_names_its_call(
+def test_the_wrong_argument_of_a_spectrum_names_its_call(
     filters: dict[str, Any], options: dict[str, Any], operator: str
 ) -> None:
     """The type of the data is not declared, so the arguments are checked by the operator that replaces all three."""
@@ -227,7 +233,12 @@ def test_the_argument_at_the_beginning_of_a_message_names_its_call(
     [
         ({"crop_h": 3}, {"size": [5, 5]}, "fn.crop"),
         ({"crop": [30, 30], "rounding": "x"}, {"size": [5, 5]}, "fn.crop"),
+        ({"crop": [30]}, {"size": [5, 5]}, "fn.crop"),
+        ({"crop_w": 3}, {"size": [5, 5]}, "fn.crop"),
         ({"crop": [30, 30]}, {"size": [5, 5], "mode": "x"}, "fn.resize"),
+        ({"crop": [30, 30]}, {"size": [5, 5], "roi_start": [1, 1]}, "fn.resize"),
+        ({"crop": [30, 30]}, {"size": [5, 5], "roi_end": [1, 1]}, "fn.resize"),
+        ({"crop": [30, 30]}, {"resize_shorter": 5, "mode": "stretch"}, "fn.resize"),
         ({"crop": [30, 30]}, {"resize_shorter": 4, "resize_longer": 5}, "fn.resize"),
     ],
 )
@@ -257,3 +268,41 @@ def test_wrong_axes_after_decibels_are_errors_of_normalize(axes: dict[str, Any])
         pipeline().run()
     assert caught.value.operator == "fn.normalize"
     assert "test_errors_of_joined_operators.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "operator"),
+    [
+        ({"random_area": [2.0, 3.0]}, "fn.random_resized_crop"),
+        ({"random_aspect_ratio": [2.0, 1.0]}, "fn.random_resized_crop"),
+        ({"num_attempts": 0}, "fn.random_resized_crop"),
+        ({"num_attempts": 1 << 30}, "fn.random_resized_crop"),
+    ],
+)
+def test_a_random_crop_after_a_decoder_is_checked(options: dict[str, Any], operator: str, photo_folder: Path) -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipeline() -> Any:
+        encoded, _ = fn.readers.file(file_root=str(photo_folder))
+        return fn.random_resized_crop(fn.decoders.image(encoded), size=[20, 20], **options)
+
+    with pytest.raises(ArgumentValueError) as caught:
+        pipeline().run()
+    assert caught.value.operator == operator
+
+
+def test_words_of_messages_are_not_arguments() -> None:
+    """Only ``DalifyError.argument`` selects the call."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipeline() -> Any:
+        return fn.crop_mirror_normalize(fn.resize(arrays(), size=[50, 50]), mean=[1.0])
+
+    pipe = pipeline()
+    pipe.build()
+    built = parts_of(pipe).builder.built
+    assert built is not None
+    (node,) = [node for node in built.graph.nodes() if node.calls]
+    for argument, operator in ((None, "fn.resize"), ("mean", "fn.crop_mirror_normalize"), ("crop", "fn.resize")):
+        error = DalifyError("mean brightness is too high.", argument=argument)
+        node.locate(error)
+        assert error.operator == operator

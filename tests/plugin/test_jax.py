@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import json
+import operator
 import os
 import socket
 import subprocess
 import sys
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +235,23 @@ def test_peek() -> None:
             ask()
     loader.reset()
     assert values(loader.peek()) == [8, 9, 10, 11]
+
+
+def test_the_error_of_a_peek_reaches_the_consumer_although_memory_is_exhausted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Exhausted(Future[Any]):
+        attempts = 0
+
+        def set_exception(self, exception: BaseException | None) -> None:
+            self.attempts += 1
+            if self.attempts < 3:
+                raise MemoryError
+            super().set_exception(exception)
+
+    monkeypatch.setattr(clu, "Future", Exhausted)
+    loader = peekable()
+    monkeypatch.setattr(loader, "_made", partial(operator.truediv, 1, 0))
+    with pytest.raises(ZeroDivisionError):
+        loader.peek_async().result(timeout=60)
 
 
 def test_a_loop_begins_with_the_peeked_batch() -> None:

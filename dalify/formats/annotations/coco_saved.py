@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
+from dalify.base.regular_files import read_regular
 from dalify.base.whole_files import write_whole
 from dalify.base.wording import counted
 from dalify.formats.annotations.coco import Annotations
@@ -104,7 +105,7 @@ def load(folder: str, *, has_masks: bool, has_ids: bool, has_extents: bool) -> A
     labels = _read(root / _LABELS, np.int32)
     counts = _read(root / _COUNTS, np.int32)
     try:
-        names = (root / _NAMES).read_bytes().decode("utf-8", "surrogateescape").split("\n")
+        names = read_regular(str(root / _NAMES)).decode("utf-8", "surrogateescape").split("\n")
     except OSError as error:
         raise _unreadable(root / _NAMES, error) from None
     if not names[-1]:  # after the last line; str.splitlines also splits at characters that may occur in names
@@ -171,7 +172,7 @@ def _read(path: Path, dtype: Any, width: int = 1) -> NDArray[Any]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(str(path))
     except OSError as error:
         raise _unreadable(path, error) from None
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import DecodeError
+from dalify.base.regular_files import OPEN_FLAGS
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_array, numpy_header
 from dalify.formats.files.open_files import OpenFiles
 from dalify.formats.files.paths import Paths
-from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
+from dalify.formats.files.positions import HAS_PREAD
 from dalify.formats.files.runs import Runs, read_runs_of_files
 from dalify.formats.files.whole_file import read_file
 

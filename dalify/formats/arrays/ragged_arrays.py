@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from dalify.base.compiling import njit
 from dalify.base.errors import DalifyError
 from dalify.base.limits import current
+from dalify.base.regular_files import OPEN_FLAGS
 from dalify.data.batch import ALIGNMENT_BYTES, Batch, block_offsets
 from dalify.data.dtypes import from_numpy
 from dalify.formats.arrays.numpy_file import NumpyHeader, numpy_header
 from dalify.formats.files.compiled_files import close_file, file_size, open_file, read_part
 from dalify.formats.files.memory import LARGE_BYTES, file_memory
 from dalify.formats.files.paths import Paths
-from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS
+from dalify.formats.files.positions import HAS_PREAD
 
 _HEAD_BYTES = 128  # size of the header that numpy.save writes for arrays of a few dimensions
 _BEFORE_SHAPE, _AFTER_SHAPE = b"'shape': (", np.frombuffer(b", }", np.uint8)

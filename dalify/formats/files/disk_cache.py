@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.base.fork_lock import ForkLock
+from dalify.base.regular_files import OPEN_FLAGS
 from dalify.base.whole_files import write_whole
 from dalify.formats.files.memory import file_memory
-from dalify.formats.files.positions import OPEN_FLAGS, read_at
+from dalify.formats.files.positions import read_at
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 

@@ -198,6 +198,14 @@ class OpenFiles:
             opened.clear()
         return is_read
 
+    def check_unchanged(self, file: int) -> None:
+        """Check a file before a library opens its path.
+
+        Raises:
+            ReaderError: it was changed or replaced after it was opened, also by a pipe, or cannot be read.
+        """
+        self._newly_opened(file)
+
     def _check_size(self, file: int, offset: int, size: int) -> None:
         if size > limits.current().max_sample_bytes:
             limits.check_sample_bytes(size, f"the part at byte {offset} of {self.paths[file]!r}")
@@ -211,21 +219,25 @@ class OpenFiles:
     def _descriptor(self, file: int) -> _Descriptor:
         found = self._open.get(file)
         if found is None:
-            path = self.paths[file]
-            found = _Descriptor(*open_file(storage.copy_or_path(path), path))
-            leave_some(found.number)
-            state = found.size, os.fstat(found.number).st_mtime_ns
-            # The index does not describe a replaced file. The copy of a remote file may be a new one.
-            if not storage.is_remote(path) and self._states.setdefault(file, state) != state:
-                raise ReaderError(
-                    f"the file {path!r} was changed or replaced after the pipeline opened it.",
-                    hint="Build the pipeline again after changing its files.",
-                )
+            found = self._newly_opened(file)
             with self._lock:
                 found = self._open.setdefault(file, found)
                 most = most_idle()
                 while len(self._open) > most:
                     del self._open[next(iter(self._open))]
+        return found
+
+    def _newly_opened(self, file: int) -> _Descriptor:
+        path = self.paths[file]
+        found = _Descriptor(*open_file(storage.copy_or_path(path), path))
+        leave_some(found.number)
+        state = found.size, os.fstat(found.number).st_mtime_ns
+        # The index does not describe a replaced file. The copy of a remote file may be a new one.
+        if not storage.is_remote(path) and self._states.setdefault(file, state) != state:
+            raise ReaderError(
+                f"the file {path!r} was changed or replaced after the pipeline opened it.",
+                hint="Build the pipeline again after changing its files.",
+            )
         return found
 
     def __repr__(self) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 import time
 import weakref
 from _thread import get_ident
@@ -23,11 +22,10 @@ from numpy.typing import NDArray
 from dalify.base.errors import ReaderError
 from dalify.base.fork_hook import at_fork
 from dalify.base.fork_lock import ForkLock
+from dalify.base.regular_files import NotRegularError, open_regular
 
 T = TypeVar("T")
 
-# Without O_NONBLOCK, opening a named pipe waits for a writer. The flag has no effect on regular files.
-OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NONBLOCK"))
 # Whether the C library has ``pread``, which compiled loops call.
 HAS_PREAD = hasattr(os, "preadv")
 _lock = ForkLock()
@@ -166,17 +164,14 @@ def open_file(path: str, name: str | None = None) -> tuple[int, int]:
     """
     name = path if name is None else name
     try:
-        descriptor = opened(lambda: os.open(path, OPEN_FLAGS))
+        descriptor = opened(lambda: open_regular(path))
+    except NotRegularError as error:
+        raise ReaderError(f"cannot read {name!r}: {error.strerror}.") from None
     except OSError as error:
         raise ReaderError(f"cannot open the file {name!r}: {error.strerror}.", hint=opening_hint(path, error)) from None
     except ValueError as error:  # a null character in the path
         raise ReaderError(f"cannot open the file {name!r}: {error}.") from None
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        what = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device, not a regular file"
-        raise ReaderError(f"cannot read {name!r}: it is {what}.")
-    return descriptor, status.st_size
+    return descriptor, os.fstat(descriptor).st_size
 
 
 def read_at(descriptor: int, memory: NDArray[np.uint8], offset: int) -> int:

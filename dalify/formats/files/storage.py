@@ -23,6 +23,7 @@ from dalify.base.exit_hook import at_exit
 from dalify.base.fork_hook import Owner
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule, fsspec
+from dalify.base.regular_files import read_regular
 from dalify.base.whole_files import write_whole
 from dalify.data.sample_memory import check_cache_folder
 from dalify.formats.files.disk_cache import DiskCache, file_name
@@ -158,7 +159,7 @@ def read_copy(path: str, what: str) -> bytes:
         ReaderError: the file is absent or cannot be read.
     """
     try:
-        return Path(local_copy(path)).read_bytes()
+        return read_regular(local_copy(path))
     except OSError as error:
         hint = opening_hint(path, error)
         raise ReaderError(f"cannot read {what} {path!r}: {error.strerror}.", hint=hint) from None

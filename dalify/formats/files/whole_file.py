@@ -13,12 +13,13 @@ import numpy as np
 
 from dalify.base import limits
 from dalify.base.errors import ReaderError
+from dalify.base.regular_files import OPEN_FLAGS
 from dalify.data.batch import Batch
 from dalify.formats.files import storage
 from dalify.formats.files.memory import file_memory
 from dalify.formats.files.paths import Paths
 from dalify.formats.files.pieces import ALIGNMENT_BYTES, fill_with_files
-from dalify.formats.files.positions import HAS_PREAD, OPEN_FLAGS, open_file, read_at
+from dalify.formats.files.positions import HAS_PREAD, open_file, read_at
 
 _MAX_BYTES = 1 << 26
 # Files share memory blocks of at most this size, which are kept alive by each of their files.

@@ -104,6 +104,7 @@ class TableFiles(OpenFiles):
         found = self._maps.get(number)
         if found is None:
             path = storage.local_copy(self.paths[number])
+            self.check_unchanged(number)
             # Unlike Python's memory maps, pyarrow's do not keep a descriptor.
             with opened(lambda: pyarrow.memory_map(path)) as file:
                 found = np.frombuffer(file.read_buffer(), np.uint8)
@@ -263,6 +264,8 @@ class ParquetSource:
     def _opened(self, metadata: Any = None) -> Any:
         path = storage.copy_or_path(self.name)
         is_remote = storage.is_remote(path)
+        if not is_remote:
+            self._files.check_unchanged(self._number)
         # Local files are read by pyarrow itself, without the GIL.
         file = (
             pyarrow.PythonFile(FileObject(self._files, self._number), mode="r")

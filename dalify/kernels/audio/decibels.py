@@ -37,10 +37,12 @@ def check_decibels(multiplier: float, cutoff_db: float, reference: float) -> Non
         ArgumentValueError: `reference` is negative, or an argument is not finite.
     """
     if not 0 <= reference < math.inf:
-        raise ArgumentValueError(f"reference must be positive, or 0 for the maximum; got {reference:g}.")
+        raise ArgumentValueError(
+            f"reference must be positive, or 0 for the maximum; got {reference:g}.", argument="reference"
+        )
     for name, value in (("cutoff_db", cutoff_db), ("multiplier", multiplier)):
         if not math.isfinite(value):
-            raise ArgumentValueError(f"{name} must be finite; got {value:g}.")
+            raise ArgumentValueError(f"{name} must be finite; got {value:g}.", argument=name)
 
 
 @njit(nogil=True, inline="always")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ArgumentValueError, IndexingError, option_error_text
+from dalify.base.errors import ArgumentValueError, IndexingError, check_option
 from dalify.base.small_arrays import zeros
 from dalify.base.wording import counted
 
@@ -54,19 +54,23 @@ def check_crop_arguments(
     separate = [_is_given(value) for value in (crop_d, crop_h, crop_w)]
     if crop is not None and any(separate):
         raise ArgumentValueError(
-            "crop cannot be used together with crop_d, crop_h or crop_w.", hint="Use only crop=[height, width]."
+            "crop cannot be used together with crop_d, crop_h or crop_w.",
+            hint="Use only crop=[height, width].",
+            argument="crop",
         )
     if separate[1] != separate[2]:
         raise ArgumentValueError(
             "crop_h and crop_w must be used together; 0 is the same as no value.",
             hint="Or use crop=[height, width], where 0 is the whole extent.",
+            argument="crop_h" if separate[1] else "crop_w",
         )
     if isinstance(crop, (tuple, list)) and len(crop) not in (2, 3):
-        raise ArgumentValueError(f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint=_EXAMPLE)
-    if rounding not in ("round", "truncate"):
-        raise ArgumentValueError(option_error_text("rounding", rounding, ("round", "truncate")))
-    if policy is not None and policy not in policies:
-        raise ArgumentValueError(option_error_text("out_of_bounds_policy", policy, policies))
+        raise ArgumentValueError(
+            f"crop must have 2 or 3 elements, one per axis; got {len(crop)}.", hint=_EXAMPLE, argument="crop"
+        )
+    check_option("rounding", rounding, ("round", "truncate"))
+    if policy is not None:
+        check_option("out_of_bounds_policy", policy, policies)
 
 
 def check_fill_values(fill_values: Sequence[float], channels: int | np.ndarray) -> None:
@@ -86,6 +90,7 @@ def check_fill_values(fill_values: Sequence[float], channels: int | np.ndarray) 
             f"fill_values must be one number or one for each of the {counts[wrong[0]]} channels; got "
             f"{len(fill_values)}.",
             sample=int(wrong[0]) if np.ndim(channels) else None,
+            argument="fill_values",
         )
 
 
@@ -205,11 +210,16 @@ def _place(start, windows, shapes, wanted, axes, crop_pos, is_rounded, must_fit,
 def _check_axes(count: int, letters: str, sample: int | None) -> None:
     if count < 2:
         raise ArgumentValueError(
-            f"crop must have 2 or 3 elements, one per axis; got {count}.", hint=_EXAMPLE, sample=sample
+            f"crop must have 2 or 3 elements, one per axis; got {count}.",
+            hint=_EXAMPLE,
+            sample=sample,
+            argument="crop",
         )
     if count > len(letters):
         raise ArgumentValueError(
-            f"crop has {counted(count, 'element')}, but the data only has the axes {letters}.", sample=sample
+            f"crop has {counted(count, 'element')}, but the data only has the axes {letters}.",
+            sample=sample,
+            argument="crop",
         )
 
 

@@ -28,11 +28,14 @@ def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: 
         ArgumentValueError: an argument is out of range.
     """
     if num_attempts > _MAX_ATTEMPTS:
-        raise ArgumentValueError(f"num_attempts must be at most {_MAX_ATTEMPTS}; got {num_attempts}.")
+        raise ArgumentValueError(
+            f"num_attempts must be at most {_MAX_ATTEMPTS}; got {num_attempts}.", argument="num_attempts"
+        )
     if len(random_area) != 2 or not 0 < random_area[0] <= random_area[1] or random_area[0] > 1:
         raise ArgumentValueError(
             "random_area must be the minimum and maximum fraction of the area, 0 < minimum <= maximum, minimum <= 1; "
-            f"got {list(random_area)}."
+            f"got {list(random_area)}.",
+            argument="random_area",
         )
     if random_area[1] > 1:
         modern = [random_area[0], 1.0]
@@ -40,10 +43,11 @@ def check_random_crop(random_area: Any, random_aspect_ratio: Any, num_attempts: 
     if len(random_aspect_ratio) != 2 or not 0 < random_aspect_ratio[0] <= random_aspect_ratio[1]:
         raise ArgumentValueError(
             f"random_aspect_ratio must be the minimum and maximum width / height, 0 < minimum <= maximum; "
-            f"got {list(random_aspect_ratio)}."
+            f"got {list(random_aspect_ratio)}.",
+            argument="random_aspect_ratio",
         )
     if num_attempts < 1:
-        raise ArgumentValueError(f"num_attempts must be at least 1; got {num_attempts}.")
+        raise ArgumentValueError(f"num_attempts must be at least 1; got {num_attempts}.", argument="num_attempts")
 
 
 def draws_per_sample(num_attempts: int) -> int:

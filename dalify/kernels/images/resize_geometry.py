@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.compiling import njit
-from dalify.base.errors import ArgumentValueError, LimitError, option_error_text
+from dalify.base.errors import ArgumentValueError, LimitError, check_option
 from dalify.base.limits import check_shape
 from dalify.base.small_arrays import zeros
 
@@ -73,8 +73,7 @@ def check_resize_arguments(
         ArgumentValueError: the size is not specified in exactly one way, a region of interest is incomplete, or the
             mode is unknown.
     """
-    if mode not in MODES:
-        raise ArgumentValueError(option_error_text("mode", mode, MODES))
+    check_option("mode", mode, MODES)
     separate = any(extent is not None for extent in (resize_x, resize_y, resize_z))
     extents = {"size": size, "resize_shorter": resize_shorter, "resize_longer": resize_longer, "resize_x": resize_x}
     ways = separate + sum(extent is not None for extent in (size, resize_shorter, resize_longer))
@@ -85,9 +84,12 @@ def check_resize_arguments(
             argument=next((name for name, extent in extents.items() if extent is not None), None),
         )
     if mode != "default" and (resize_shorter is not None or resize_longer is not None):
-        raise ArgumentValueError("mode cannot be used with resize_shorter or resize_longer, which imply it.")
+        raise ArgumentValueError(
+            "mode cannot be used with resize_shorter or resize_longer, which imply it.", argument="mode"
+        )
     if (roi_start is None) != (roi_end is None):
-        raise ArgumentValueError("roi_start and roi_end must be used together.")
+        name = "roi_start" if roi_end is None else "roi_end"
+        raise ArgumentValueError("roi_start and roi_end must be used together.", argument=name)
 
 
 def resize_geometry(extents: Sequence[int], **arguments: Any) -> ResizeGeometry:
@@ -202,7 +204,8 @@ def _region(extents: np.ndarray, start: Any, end: Any, roi_relative: bool) -> tu
     if start is None and end is None:
         return None
     if start is None or end is None:  # rules do not see values that vary per sample
-        raise ArgumentValueError("roi_start and roi_end must be specified together.")
+        name = "roi_start" if end is None else "roi_end"
+        raise ArgumentValueError("roi_start and roi_end must be specified together.", argument=name)
     units = np.maximum(extents, 1).astype(np.float32) if roi_relative else np.ones(extents.shape, np.float32)
     axes = extents.shape[1]
     edges = [_for_each_axis(name, values, axes) for name, values in (("roi_start", start), ("roi_end", end))]
@@ -267,7 +270,9 @@ def for_each_axis(name: str, values: Any, axes: int) -> tuple[float, ...]:
     """
     numbers = tuple(float(value) for value in values)
     if len(numbers) not in (1, axes) or not all(map(math.isfinite, numbers)):
-        raise ArgumentValueError(f"{name} must be one number or {axes}, one per resized axis; got {list(numbers)}.")
+        raise ArgumentValueError(
+            f"{name} must be one number or {axes}, one per resized axis; got {list(numbers)}.", argument=name
+        )
     return numbers * axes if len(numbers) == 1 else numbers
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from dalify import fn as dali
 from dalify.base.errors import ArgumentValueError, DecodeError, ReaderError
+from dalify.base.regular_files import open_regular
 from dalify.base.wording import counted
 from dalify.data import Batch, TensorListCPU
 from dalify.formats import OpenFiles, files_in_class_folders, read_numpy_header
@@ -203,7 +204,7 @@ def ReadNumpyDatasetFromDir(
 
 def _unpacked(path: str, dtype: Any = None) -> np.ndarray[Any, Any]:
     try:
-        with Path(path).open("rb") as file, np.load(file) as archive:
+        with open(open_regular(path), "rb") as file, np.load(file) as archive:  # noqa: PTH123 -- a descriptor
             count = len(archive.files)
             array = archive[archive.files[0]] if count == 1 else None
     except (OSError, EOFError, ValueError, BadZipFile, zlib.error) as error:

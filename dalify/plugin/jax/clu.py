@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import PipelineStateError, ShapeError
-from dalify.base.threads import start_thread
+from dalify.base.threads import Thread
 from dalify.plugin.epoch_run import Outputs
 from dalify.plugin.epochs import LastBatchPolicy
 from dalify.plugin.frameworks import framework
@@ -78,9 +78,11 @@ class DALIGenericPeekableIterator(DALIGenericIterator):
                 if future.set_running_or_notify_cancel():
                     future.set_result(self.peek())
             except BaseException as error:
-                future.set_exception(error)
+                while not future.done():  # its consumer would wait forever
+                    with suppress(MemoryError):
+                        future.set_exception(error)
 
-        start_thread(threading.Thread(target=look, daemon=True, name="dalify-peek"))
+        Thread(look, "dalify-peek").start()
         return future
 
     def reset(self) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import CallAtEnd
-from dalify.base.threads import start_thread
+from dalify.base.threads import Thread
 from dalify.executor.batch_source import Reply
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import MAX_DEATHS, MAX_TIMEOUTS, Order, RemoteParts, Replies
@@ -132,15 +132,15 @@ class RayStages:
             atexit.unregister(_close_all)
             atexit.register(_close_all)  # registered after Ray's handler, hence called before it
         _running.add(self)
-        with self._lock:
-            self._group.start(content)
-        thread = threading.Thread(target=self._receive_results, name="dalify-ray", daemon=True)
+        thread = Thread(self._receive_results, "dalify-ray")
         try:
-            start_thread(thread)
-        except WorkerError:
+            with self._lock:
+                self._group.start(content)
+            thread.start()
+            self._thread = thread
+        except BaseException:  # the thread may have started if the user interrupts
             self.close()
             raise
-        self._thread = thread
 
     def submit(self, iteration: Iteration, done: Callable[[Iteration], None]) -> None:
         """Queue a batch; see ``RemoteStages``."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import queue
 import random
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +23,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from dalify.base.fork_gate import working
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import Completion, deferred_interrupts, kept_interrupts
-from dalify.base.threads import ends_with_program, start_thread
+from dalify.base.threads import Thread, ends_with_program
 from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.hybrid import AcceleratedDataset
@@ -193,9 +192,9 @@ class ThreadIterator(_BaseDataLoaderIter):
         # Threads hold a reference to their worker, not to the iterator, so they end when it is deleted.
         self._finalizer = weakref.finalize(self, _close, self._workers, self._tasks)
         for worker in self._workers:
-            thread = threading.Thread(target=worker.run, name=f"dalify-loader-{worker.number}", daemon=True)
+            thread = Thread(worker.run, f"dalify-loader-{worker.number}")
             ends_with_program(thread, self._finalizer)
-            start_thread(thread)
+            thread.start()
         self._reset(loader, first_iter=True)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:

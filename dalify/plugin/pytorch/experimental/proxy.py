@@ -20,7 +20,7 @@ from torch.utils import data as torch_data
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, BatchSizeError, PipelineStateError
-from dalify.base.threads import start_thread
+from dalify.base.threads import Thread
 from dalify.base.wording import counted
 from dalify.graph import DataNode, Edge
 from dalify.pipeline import Pipeline
@@ -276,8 +276,8 @@ class DALIServer:
         """Start serving requests; prefer the server in a with statement."""
         if self._thread is None:
             self._stops.clear()
-            thread = threading.Thread(target=self._serve, name="dalify-proxy", daemon=True)
-            start_thread(thread)
+            thread = Thread(self._serve, "dalify-proxy")
+            thread.start()
             self._thread = thread
 
     def stop_thread(self) -> None:
