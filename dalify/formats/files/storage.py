@@ -39,6 +39,8 @@ fsspec_asyn = LazyModule("fsspec.asyn", "reading from URLs", "dalify[remote]")
 T = TypeVar("T")
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
+# Files that the process has inherited: pipes in the place of lists, as in ``file_list=<(ls)`` of a shell.
+_OPENED = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 _FIRST_WAIT_S = 0.2
 _MAX_WAIT_S = 10.0
 _PART_BYTES = 32 << 20  # size of a request when a file is copied
@@ -159,6 +161,8 @@ def read_copy(path: str, what: str) -> bytes:
         ReaderError: the file is absent or cannot be read.
     """
     try:
+        if path.startswith(_OPENED):
+            return Path(path).read_bytes()
         return read_regular(local_copy(path))
     except OSError as error:
         hint = opening_hint(path, error)

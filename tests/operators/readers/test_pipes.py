@@ -114,3 +114,14 @@ def test_no_regular_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
         assert is_built or errors or kind == "folder"  # in a folder of files, it is no file
         assert all(file.name in text or file.parent.name in text for text in errors)
         pipe.close()
+
+
+def test_a_list_from_a_pipe_of_the_shell(tmp_path):
+    files = DATASETS["readers.file"](tmp_path, COUNT)["files"]
+    reading, writing = os.pipe()
+    os.write(writing, "".join(f"{Path(path).name} {number}\n" for number, path in enumerate(files)).encode())
+    os.close(writing)
+    pipe = _pipeline("readers.file", {"file_root": str(tmp_path), "file_list": f"/dev/fd/{reading}"})
+    labels = [pipe.run()[1].as_array().ravel().tolist() for _ in range(COUNT // 2)]
+    os.close(reading)
+    assert labels == [[0, 1], [2, 3], [4, 5]]
