@@ -31,7 +31,8 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
         array = np.asarray(value)
     else:
         array = _array(value)
-        if array.dtype.kind == "i" and not isinstance(value, bool):
+        is_large = array.dtype.kind == "O" and all(isinstance(item, int) for item in array.flat)  # not even 64 bits
+        if is_large or array.dtype.kind in "iu":
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
                 raise IntegerRangeError.here(
                     f"the constant {value} does not fit int32.",
