@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from operator import index as as_index
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DeviceError, ShapeError
+from dalify.base.errors import ArgumentTypeError, DeviceError, ShapeError, short_repr
 from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
 from dalify.base.processors import default_device
@@ -107,6 +108,16 @@ def copy_out(array: Array, pointer: Any) -> None:
     Args:
         array: the array to copy.
         pointer: the address, a ctypes pointer or an integer; the memory there must be large enough.
+
+    Raises:
+        ArgumentTypeError: not an address.
     """
+    try:
+        address = as_index(getattr(pointer, "value", pointer))
+    except TypeError:
+        raise ArgumentTypeError(
+            f"ptr must be an address, a ctypes pointer or an integer; got {short_repr(pointer)}.",
+            hint="For an array: ctypes.c_void_p(array.ctypes.data); for a torch tensor: tensor.data_ptr().",
+        ) from None
     source = contiguous(array if isinstance(array, np.ndarray) else to_host(array))
-    ctypes.memmove(int(getattr(pointer, "value", pointer)), source.ctypes.data, source.nbytes)
+    ctypes.memmove(address, source.ctypes.data, source.nbytes)
