@@ -212,6 +212,15 @@ def _of_all_axes(dali: Any, x: Any) -> Any:
     )
 
 
+def _chains(dali: Any, x: Any) -> Any:
+    ops = dali.ops
+    nothing, region = ops.Compose([]), ops.Compose([ops.Copy(), ops.NonsilentRegion()])
+    sound, both = dali.fn.reshape(x, shape=[-1]), nothing(x, x)
+    kinds = [isinstance(values, list) for values in (region(sound), nothing(x), both)]
+    flipped = ops.Compose([nothing, ops.Flip(), nothing])(x, vertical=1) if kinds[2] else x
+    return *region(sound), nothing(x), *both, flipped, dali.types.Constant(kinds)
+
+
 def _no_layout(dali: Any) -> Any:
     tensors = dali.tensors
     named = tensors.TensorListCPU(PHOTO, "HWC")
@@ -260,6 +269,7 @@ EDGES: dict[str, Program] = {
     "nothing to erase": _photo("erase", anchor=[], shape=[], axis_names="HW"),
     "erased without a value": _photo("erase", anchor=[1, 1], shape=[2, 2], axis_names="HW", fill_value=[]),
     "slices along all axes": on(_PHOTO, "HWC", _of_all_axes),
+    "chains of operators": on(_PHOTO, "HWC", _chains),
     "no layout": _no_layout,
     "integers of dynamic mode": _integers_of_dynamic_mode,
     "no extents": _photo("pad", shape=[], align=[], axes=[0, 1]),
