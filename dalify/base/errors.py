@@ -177,7 +177,7 @@ class CacheError(GraphError):
     """A cache of data that differ between epochs."""
 
 
-class LayoutError(DalifyError, RuntimeError, ValueError):
+class LayoutError(DalifyError, RuntimeError, ValueError, TypeError):
     """A layout that does not match the operator or the other operand."""
 
 

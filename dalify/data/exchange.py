@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import suppress
+from operator import index as as_index
 from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import DeviceError, ShapeError
+from dalify.base.errors import ArgumentTypeError, DeviceError, ShapeError, short_repr
 from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
 from dalify.base.processors import default_device
@@ -126,9 +127,16 @@ def copy_out(array: Array, pointer: Any, stream: Any = None) -> None:
             None: torch's current stream.
 
     Raises:
+        ArgumentTypeError: not an address.
         DeviceError: the address is on another device.
     """
-    address = int(getattr(pointer, "value", pointer))
+    try:
+        address = as_index(getattr(pointer, "value", pointer))
+    except TypeError:
+        raise ArgumentTypeError(
+            f"ptr must be an address, a ctypes pointer or an integer; got {short_repr(pointer)}.",
+            hint="For an array: ctypes.c_void_p(array.ctypes.data); for a torch tensor: tensor.data_ptr().",
+        ) from None
     if not isinstance(array, np.ndarray) and array.is_cuda:
         source = contiguous(array).reshape(-1).view(torch.uint8)
         target = _memory_at(address, len(source), source.device)

@@ -49,7 +49,7 @@ class _TensorList(Generic[_T]):
 
     Args:
         source: a Batch, a list like this, an array with a leading sample axis, or a list of arrays or tensors.
-        layout: layout of a sample; "" keeps the layout of the tensors.
+        layout: layout of a sample; "" or None keeps the layout of the tensors.
         contiguous: copy the tensors of a list, as in DALI, so that later changes of the tensors have no effect.
     """
 
@@ -57,7 +57,8 @@ class _TensorList(Generic[_T]):
     _tensor: type[_T]
     _converted: Callable[[Any], Array]
 
-    def __init__(self, source: Any, layout: str = "", contiguous: bool = True, **_: Any) -> None:
+    def __init__(self, source: Any, layout: str | None = "", contiguous: bool = True, **_: Any) -> None:
+        layout = layout or ""
         if isinstance(source, type(self)):
             source = source._batch.with_layout(layout or source._batch.layout)
         if isinstance(source, Batch):
@@ -230,7 +231,7 @@ class TensorListCPU(_TensorList[TensorCPU]):
 
     Args:
         source: a Batch, a TensorListCPU, an array with a leading sample axis, or a list of arrays or TensorCPU.
-        layout: layout of a sample; "" keeps the layout of the tensors.
+        layout: layout of a sample; "" or None keeps the layout of the tensors.
         contiguous: copy the tensors of a list.
     """
 
@@ -282,7 +283,7 @@ class TensorListGPU(_TensorList[TensorGPU]):
 
     Args:
         source: a Batch, a TensorListGPU, a tensor with a leading sample axis, or a list of tensors or TensorGPU.
-        layout: layout of a sample; "" keeps the layout of the tensors.
+        layout: layout of a sample; "" or None keeps the layout of the tensors.
         contiguous: copy the tensors of a list.
     """
 

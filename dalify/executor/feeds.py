@@ -257,6 +257,12 @@ class ExternalFeed:
                 (batch,) = self._converted([data])
                 if layout and len(layout) != batch.ndim:
                     raise LayoutError(f"the layout {layout!r} cannot describe samples of shape {batch.shapes()[0]}.")
+                declared = self._converters[0].layout
+                if layout and declared and layout != declared:
+                    raise LayoutError(
+                        f"the data were fed with the layout {layout!r}, but the declared layout is {declared!r}.",
+                        hint="Omit layout in feed_input(), or correct one of them.",
+                    )
                 self._fed.append([batch.with_layout(layout) if layout else batch])
                 if batch.device == "gpu" and (self._torch_device or "").startswith("cuda"):
                     self._copy_events.append(torch.cuda.current_stream(self._torch_device).record_event())

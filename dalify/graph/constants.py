@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import GraphError, IntegerRangeError
+from dalify.base.narrow import is_list_or_tuple
 from dalify.data.dtypes import DALIDataType, enum_type, from_numpy
 
 
@@ -31,7 +32,9 @@ def constant_array(value: Any, dtype: DALIDataType | None = None) -> np.ndarray[
         array = np.asarray(value)
     else:
         array = _array(value)
-        if array.dtype.kind == "i" and not isinstance(value, bool):
+        items = value if is_list_or_tuple(value) else [value]
+        is_large = array.dtype.char in "LQO" and all(isinstance(item, int) for item in items)
+        if is_large or array.dtype.kind == "i":
             if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
                 raise IntegerRangeError.here(
                     f"the constant {value} does not fit int32.",

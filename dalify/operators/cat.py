@@ -16,7 +16,7 @@ from dalify.registry import Spec, operator
 
 
 @operator
-def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None) -> Spec:
+def cat(first: Spec, /, *more: Spec, axis: int | None = None, axis_name: str | None = None) -> Spec:
     """Concatenate samples along one of their axes.
 
     Args:
@@ -24,7 +24,7 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
         more: data of the same type, whose extents differ only along the axis. Samples without elements may have any
             extents. The other extents of the result are those of the samples with elements; if there are none, those
             of `first`.
-        axis: the axis; negative values count from the end.
+        axis: the axis, by default 0; negative values count from the end.
         axis_name: letter of the axis in the layout, instead of `axis`.
 
     Returns:
@@ -52,18 +52,18 @@ def cat(first: Spec, /, *more: Spec, axis: int = 0, axis_name: str | None = None
     return first.replace(layout=layout, shape=(*before, extent, *after))
 
 
-def _axis(layout: str, ndim: int, axis: int, axis_name: str | None) -> int:
+def _axis(layout: str, ndim: int, axis: int | None, axis_name: str | None) -> int:
     if axis_name is not None:
         if len(axis_name) != 1:
             raise ArgumentValueError(f"axis_name must be one letter; got {axis_name!r}.")
-        if axis:
+        if axis is not None:
             raise ArgumentValueError(f"specify either axis or axis_name, not both; got {axis} and {axis_name!r}.")
         return Spec(layout=layout).axis(axis_name)
-    return normal_axis(axis, ndim)
+    return normal_axis(axis or 0, ndim)
 
 
 @cat.geometry
-def _(first: Batch, *more: Batch, axis: int, axis_name: str | None) -> dict[str, Any]:
+def _(first: Batch, *more: Batch, axis: int | None, axis_name: str | None) -> dict[str, Any]:
     parts = (first, *more)
     shapes = [part.shape_array() for part in parts]
     at = _axis(next((part.layout for part in parts if part.layout), ""), shapes[0].shape[1], axis, axis_name)
@@ -76,10 +76,10 @@ def _(first: Batch, *more: Batch, axis: int, axis_name: str | None) -> dict[str,
 
 
 @cat.cpu_samples
-def _(out: Samples, *parts: Samples, axis: int, axis_name: str | None, out_spec: Spec) -> None:
+def _(out: Samples, *parts: Samples, axis: int | None, axis_name: str | None, out_spec: Spec) -> None:
     join_samples(out, parts, _axis(out_spec.layout or "", out.ndim, axis, axis_name))
 
 
 @cat.gpu_samples
-def _(out: DeviceSamples, *parts: DeviceSamples, axis: int, axis_name: str | None, out_spec: Spec) -> None:
+def _(out: DeviceSamples, *parts: DeviceSamples, axis: int | None, axis_name: str | None, out_spec: Spec) -> None:
     joined_samples_torch(out, parts, _axis(out_spec.layout or "", out.ndim, axis, axis_name))

@@ -68,6 +68,8 @@ def normalize(
     """
     if not standardization.chosen_axes(x) and x.ndim:
         raise ArgumentValueError("axes must not be empty.")
+    if standardization.epsilon < 0:
+        raise ArgumentValueError(f"epsilon must not be negative; got {standardization.epsilon:g}.")
     return x.replace(dtype=dtype)
 
 

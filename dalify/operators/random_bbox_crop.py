@@ -62,6 +62,11 @@ class Candidates(Parameters):
         """Minimum and maximum ratio of each pair of axes; one for all pairs, or one each."""
         return list(zip(self.aspect_ratio[::2], self.aspect_ratio[1::2], strict=False))
 
+    @property
+    def has_extents(self) -> bool:
+        """Whether the extents of windows are specified; the default values count as not specified."""
+        return any(list(values) != [1.0, 1.0] for values in (self.scaling, self.aspect_ratio))
+
     def check(self) -> None:
         """Raise ArgumentValueError for an unknown option or an invalid range."""
         check_option("threshold_type", self.threshold_type, _TYPES)
@@ -77,6 +82,8 @@ class Candidates(Parameters):
             )
         if self.num_attempts < 1 or not self.thresholds:
             raise ArgumentValueError("num_attempts must be at least 1 and thresholds must not be empty.")
+        if not all(0 <= threshold <= 1 for threshold in self.thresholds):
+            raise ArgumentValueError(f"thresholds must be between 0 and 1; got {list(self.thresholds)}.")
 
     @lru_cache(64)  # noqa: B019 -- a group is small
     def rules(self, axes: int, is_fixed: bool) -> CropRules:
@@ -139,7 +146,7 @@ def random_bbox_crop(
 
     Raises:
         ArgumentValueError: an unknown option, an invalid range, boxes outside the image, or `crop_shape` without
-            `input_shape`.
+            `input_shape` or with `scaling` or `aspect_ratio`.
         DTypeError: the boxes are not float32.
         ShapeError: the boxes are neither [n, 4] nor [n, 6].
 
@@ -157,6 +164,10 @@ def random_bbox_crop(
     candidates.check()
     if crop_shape is not None and input_shape is None:
         raise ArgumentValueError("crop_shape requires input_shape, the extents of the image in pixels.")
+    if crop_shape is not None and candidates.has_extents:
+        raise ArgumentValueError(
+            "crop_shape specifies the extents of the window; scaling and aspect_ratio cannot be combined with it."
+        )
     if labels is not None and boxes.shape and labels.shape and labels.shape[0] != boxes.shape[0]:
         raise ShapeError(
             f"there must be one label per box; got {counted(boxes.shape[0], 'box')} and labels of shape {labels.shape}."

@@ -51,9 +51,10 @@ def slice(
         anchor: 1-D input: start of the slice. Integers are in elements; floats are fractions of the extents, or in
             elements without `normalized_anchor`.
         shape_input: 1-D input: extents of the slice, with `anchor`.
-        axes: axes of the coordinates; negative axes count from the end. By default the axes of `axis_names`.
-        axis_names: axes of the coordinates as letters; by default "WH". Data without a layout is taken as HW, HWC or
-            DHWC.
+        axes: axes of the coordinates; negative axes count from the end; an empty list is all axes. By default the axes
+            of `axis_names`.
+        axis_names: axes of the coordinates as letters, by default "WH"; "" is all axes. Data without a layout is taken
+            as HW, HWC or DHWC.
         dtype: element type of the result, by default the type of `data`; floats are truncated and saturated for
             integers.
         fill_values: values outside the data, one for all channels or one each; with ``pad``. In integer types
@@ -94,8 +95,8 @@ def _axes(spec: Spec, axes: np.ndarray | None, axis_names: str | None, count: in
     """Return the axes of the coordinates, [N, k]."""
     assert spec.ndim is not None, "dalify bug: data without a number of dimensions"
     letters = default_layout(spec)
-    if axis_names == "":
-        return np.empty((count, 0), np.int64)
+    if axis_names == "" or (axes is not None and not axes.size):
+        return _repeated(tuple(range(spec.ndim)), count)
     if axes is None:
         if axis_names is None and not set("WH") <= set(letters):
             what = f"the layout {letters!r}" if letters else counted(spec.ndim, "dimension")

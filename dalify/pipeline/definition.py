@@ -5,10 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from dalify import frontend
-from dalify.base.errors import ArgumentTypeError, UnknownArgumentError, locating, short_repr, suggestion
+from dalify.base.errors import (
+    ArgumentTypeError,
+    UnknownArgumentError,
+    WrongObjectError,
+    locating,
+    short_repr,
+    suggestion,
+)
 from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
@@ -22,6 +29,9 @@ else:
     debugging = LazyModule("dalify.pipeline.debugging", "debug mode")
 
 PipelineFactory = Callable[..., Pipeline]
+
+# Methods of a pipeline that programs call on the factory if they forget the parentheses.
+_METHODS = ("build", "run", "schedule_run", "feed_input", "epoch_size", "reader_meta", "reset", "serialize")
 
 
 @overload
@@ -89,9 +99,19 @@ def pipeline_def(
             return pipe
 
         factory._is_pipeline_def = True  # pyright: ignore[reportAttributeAccessIssue] -- DALI's mark
+        for method in _METHODS:
+            setattr(factory, method, functools.partial(_not_called, function, method))
         return factory
 
     return decorate if fn is None else decorate(fn)
+
+
+def _not_called(function: Callable[..., Any], method: str, *_: Any, **__: Any) -> NoReturn:
+    name = getattr(function, "__name__", "the pipeline function")
+    raise WrongObjectError.here(
+        f"{name} is a pipeline function, which has no method {method}(); its result is a pipeline.",
+        hint=f"Call it first: pipe = {name}(); pipe.{method}().",
+    )
 
 
 def _reject_keywords(function: Callable[..., Any]) -> None:

@@ -133,9 +133,10 @@ class GenericIterator(PrivateFields):
         )
 
     def _counted(self, size: int, reader_name: str | None, policy: LastBatchPolicy, is_padded: bool) -> Epochs:
-        if size == 0:
+        if size == 0 or size < -1:
             raise IteratorArgumentError(
-                "size must not be 0.", hint="Omit it, or specify the reader: reader_name='Reader'."
+                f"size must be positive, or -1 if it is not known; got {size}.",
+                hint="Omit it, or specify the reader: reader_name='Reader'.",
             )
         if reader_name:
             if size > 0 or is_padded:

@@ -49,6 +49,11 @@ class PrivateFields:
         return "yes" if self._run.resets_itself else "no"
 
     @property
+    def _reader_name(self) -> str | None:
+        """Name of the reader that determines the epochs."""
+        return self._run.reader_name
+
+    @property
     def _size(self) -> int:
         """Number of samples of the epoch; old training scripts compute the number of batches from it."""
         return self._run.epochs.samples

@@ -207,9 +207,9 @@ def test_chains():
 
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
-    [([], ArgumentValueError, "at least one"), (3, ArgumentTypeError, "got 3"), ([3], ArgumentTypeError, "got 3")],
+    [(3, ArgumentTypeError, "got 3"), ([3], ArgumentTypeError, "got 3"), ({}, ArgumentTypeError, "list of operators")],
 )
-def test_chains_of_nothing(wrong, error, text):
+def test_chains_of_other_things(wrong, error, text):
     with pytest.raises(error, match=text):
         ops.Compose(wrong)
 

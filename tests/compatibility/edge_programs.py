@@ -196,6 +196,49 @@ def _enumerations_are_true(dali: Any) -> Any:
     return bool(types.UINT8), bool(types.RGB), bool(types.INTERP_NN)
 
 
+def _of_all_axes(dali: Any, x: Any) -> Any:
+    fn, corner, extents = dali.fn, np.int32([1, 0, 2]), np.int32([1, 2, 1])
+    one_per_sample = dali.fn.external_source(source=lambda: [np.int32(1), np.int32(2)])
+    return (
+        fn.slice(x, start=[1, 0, 2], end=[2, 1, 3], axes=[]),
+        fn.slice(x, start=[1, 0, 2], end=[2, 1, 3], axis_names=""),
+        fn.slice(x, start=1, end=2, axes=[]),
+        fn.slice(x, start=one_per_sample, end=3, axis_names=""),
+        fn.slice(x, rel_start=0.5, end=3, axes=[]),
+        fn.slice(x, start=[], end=[1, 1, 1], axes=[]),
+        fn.slice(x, corner, extents, axes=[]),
+        fn.slice(x, np.float32([0, 0.5, 0]), np.float32([0.5, 0.5, 1]), axis_names=""),
+        fn.slice(x, start=-1, shape=9, axes=[], out_of_bounds_policy="pad", fill_values=7),
+    )
+
+
+def _chains(dali: Any, x: Any) -> Any:
+    ops = dali.ops
+    nothing, region = ops.Compose([]), ops.Compose([ops.Copy(), ops.NonsilentRegion()])
+    sound, both = dali.fn.reshape(x, shape=[-1]), nothing(x, x)
+    kinds = [isinstance(values, list) for values in (region(sound), nothing(x), both)]
+    flipped = ops.Compose([nothing, ops.Flip(), nothing])(x, vertical=1) if kinds[2] else x
+    return *region(sound), nothing(x), *both, flipped, dali.types.Constant(kinds)
+
+
+def _no_layout(dali: Any) -> Any:
+    tensors = dali.tensors
+    named = tensors.TensorListCPU(PHOTO, "HWC")
+    made = tensors.TensorListCPU(PHOTO, None), tensors.TensorListCPU(named, None), tensors.TensorCPU(PHOTO, None)
+    return [batch.layout() for batch in made]
+
+
+def _integers_of_dynamic_mode(dali: Any) -> Any:
+    """Numbers that fit 32 bits have 32 bits."""
+    ndd, found = dali.experimental.dynamic, []
+    for value in (2**31, 2**32 - 1, [1, 2**31], [[2**31 - 1]], -(2**31), [True, 2]):
+        found += [np.asarray(ndd.tensor(value)), np.asarray(ndd.batch([value]).tensors[0])]
+    for value in (2**32, -(2**31) - 1, [-1, 2**31], [2**40], 2**63, [2**64]):
+        with pytest.raises(OverflowError):
+            ndd.tensor(value)
+    return found
+
+
 _NARROW, _WIDE = {"crop": [4, 2]}, {"crop": [7, 2], "out_of_bounds_policy": "pad"}
 
 EDGES: dict[str, Program] = {
@@ -225,6 +268,10 @@ EDGES: dict[str, Program] = {
     "no anchor to erase": _photo("erase", anchor=[], shape=[2, 2], axis_names="HW"),
     "nothing to erase": _photo("erase", anchor=[], shape=[], axis_names="HW"),
     "erased without a value": _photo("erase", anchor=[1, 1], shape=[2, 2], axis_names="HW", fill_value=[]),
+    "slices along all axes": on(_PHOTO, "HWC", _of_all_axes),
+    "chains of operators": on(_PHOTO, "HWC", _chains),
+    "no layout": _no_layout,
+    "integers of dynamic mode": _integers_of_dynamic_mode,
     "no extents": _photo("pad", shape=[], align=[], axes=[0, 1]),
     "fill values without use": _normalized(fill_values=[7, 8], **_NARROW),
     "fill values of added channels without use": _normalized(fill_values=[7, 8, 9, 10], pad_output=True, **_NARROW),

@@ -68,6 +68,9 @@ def _checkpoint(method: str, *arguments: Any) -> Program:
     return lambda dali: getattr(dali.experimental.dynamic.checkpoint.Checkpoint(), method)(*arguments)
 
 
+_MATRIX = np.zeros((2, 3), np.uint8)
+
+
 class _Counter:
     def get_state(self, **_: Any) -> int:
         return 3
@@ -101,6 +104,31 @@ def _no_such_input(dali: Any) -> None:
     pipe = dali.pipeline_def(lambda: dali.fn.external_source(name="a"))(batch_size=2, num_threads=1, device_id=None)
     pipe.build()
     pipe.feed_input("b", np.zeros((2, 2), np.int32))
+
+
+def _another_layout(dali: Any) -> None:
+    pipe = dali.pipeline_def(lambda: dali.fn.external_source(name="a", layout="HW"))(
+        batch_size=2, num_threads=1, device_id=None, prefetch_queue_depth=1
+    )
+    pipe.build()
+    pipe.feed_input("a", np.zeros((2, 3, 4), np.uint8), layout="WC")
+    pipe.run()
+
+
+def _not_called(method: str) -> Program:
+    return lambda dali: getattr(dali.pipeline_def(lambda: dali.fn.random.uniform()), method)()
+
+
+def _list_of(*layouts: str) -> Program:
+    def made(dali: Any) -> Any:
+        return dali.tensors.TensorListCPU([dali.tensors.TensorCPU(_MATRIX, layout) for layout in layouts])
+
+    return made
+
+
+def _cropped(**options: Any) -> Program:
+    boxes = np.float32([[[0.1, 0.1, 0.5, 0.5]]] * 2)
+    return on(boxes, None, lambda dali, x: tuple(dali.fn.random_bbox_crop(x, input_shape=[100, 90], **options)))
 
 
 def _built(function: Any) -> Program:
@@ -190,6 +218,17 @@ MISTAKES: dict[str, Program] = {
         lambda dali, x, p: tuple(dali.fn.readers.caffe(path="a", image_available=False, label_available=False))
     ),
     "data for no input": _no_such_input,
+    "data with another layout than the declared one": _another_layout,
+    "run of a function that was not called": _not_called("run"),
+    "build of a function that was not called": _not_called("build"),
+    "list of tensors with two layouts": _list_of("HW", "WC"),
+    "a window of fixed extents and their scaling": _cropped(crop_shape=[20, 30], scaling=[0.5, 1.0]),
+    "a window of fixed extents and their ratio": _cropped(crop_shape=[20, 30], aspect_ratio=[0.5, 2.0]),
+    "a threshold above 1": _cropped(thresholds=[0.5, 1.5]),
+    "a negative threshold": _cropped(thresholds=[-0.5]),
+    "the axis of cat twice": _photo(lambda dali, x: dali.fn.cat(x, x, axis=0, axis_name="H")),
+    "two axes of cat": _photo(lambda dali, x: dali.fn.cat(x, x, axis=0, axis_name="W")),
+    "coordinates of some axes among all": _photo(lambda dali, x: dali.fn.slice(x, start=[1, 1], axes=[])),
     "output_dtype of a text": _expecting(output_dtype="x"),
     "output_dtype without a type": _expecting(output_dtype=lambda dali: dali.types.NO_TYPE),
     "negative output_ndim": _expecting(output_ndim=-1),

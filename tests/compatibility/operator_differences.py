@@ -241,6 +241,12 @@ def _(package: Any) -> Any:
     return [one(package, call, np.float32([3])) for call in calls]
 
 
+@differs("`fn.normalize` accepts a negative", dali=[True, False], dalify=[REFUSED, REFUSED])
+def _(package: Any) -> Any:
+    calls = [partial(package.fn.normalize, epsilon=epsilon) for epsilon in (-100.0, -1.0)]
+    return tried(*(lambda c=c: np.isnan(one(package, c, np.float32([1, 5]))).all() for c in calls))
+
+
 @differs("`fn.clahe` ignores `bins`", dali=True, dalify=False)
 def _(package: Any) -> Any:
     clahe, gray = partial(package.fn.clahe, tiles_x=1, tiles_y=1, clip_limit=2.0), IMAGE[..., :1]

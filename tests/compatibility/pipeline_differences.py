@@ -223,6 +223,12 @@ def _(package: Any) -> Any:
     return first(True) == first(False)
 
 
+@differs("iterators accept any negative `size`", dali=True, dalify=ValueError)
+def _(package: Any) -> Any:
+    iterator = loader(package, built(package, package.fn.copy, [MATRIX]), size=-5)
+    return [len(next(iterator)) for _ in range(6)] == [1] * 6
+
+
 @differs("with `LastBatchPolicy.DROP`", dali=RuntimeError, dalify=[])
 def _(package: Any, folder: Path) -> Any:
     root, policies = numbered(folder, 3), part(package, "plugin.base_iterator").LastBatchPolicy

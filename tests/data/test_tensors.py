@@ -271,6 +271,8 @@ def test_copies_to_an_address() -> None:
             target = np.zeros_like(wanted, order="C")
             given.copy_to_external(pointer(target))
             assert (target == wanted).all()
+        with pytest.raises(TypeError, match=r"array\.ctypes\.data"):
+            given.copy_to_external(target)
 
 
 @pytest.mark.usefixtures("gpu")

@@ -416,6 +416,12 @@ def test_mistakes_in_feeding() -> None:
         pipe.feed_input("x", batch_of(0), layout="HWC")
     pipe.feed_input("x", batch_of(7))
     assert pipe.run()[0].as_array()[0, 0] == 700
+    named = built(OURS, lambda: fn.external_source(name="x", layout="C"), prefetch_queue_depth=1)
+    with pytest.raises(LayoutError, match=r"with the layout 'W', but the declared layout is 'C'(?s:.*)Omit layout"):
+        named.feed_input("x", batch_of(0), layout="W")
+    for layout in ("C", "", None):
+        named.feed_input("x", batch_of(0), layout=layout)
+        assert named.run()[0].layout() == "C"
 
 
 # -- whose memory ------------------------------------------------------------------------------------------------------

@@ -167,6 +167,10 @@ def test_the_best_candidate_where_none_is_good_enough():
 def test_mistakes():
     for arguments, text in (
         ({"crop_shape": [5, 5]}, "crop_shape requires input_shape"),
+        ({"crop_shape": [5, 5], "input_shape": [9, 9], "scaling": [0.5, 1.0]}, "cannot be combined with it"),
+        ({"crop_shape": [5, 5], "input_shape": [9, 9], "aspect_ratio": [0.5, 2.0]}, "cannot be combined with it"),
+        ({"thresholds": [0.5, 1.5]}, "thresholds must be between 0 and 1"),
+        ({"thresholds": [-0.1]}, "thresholds must be between 0 and 1"),
         ({"scaling": [1.0, 0.5]}, "scaling must be a non-negative range"),
         ({"aspect_ratio": [0.0, 0.5]}, "aspect_ratio must be"),
         ({"threshold_type": "iuo"}, "Did you mean 'iou'"),

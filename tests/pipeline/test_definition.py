@@ -188,6 +188,17 @@ def test_subclass_with_define_graph_and_iter_setup() -> None:
         assert [output.as_array().ravel().tolist() for output in made.run()] == [[number] * 2, [2 * number] * 2]
 
 
+@pytest.mark.parametrize("method", ["build", "run", "feed_input", "epoch_size", "reader_meta", "reset", "serialize"])
+def test_a_function_that_was_not_called_says_so(method: str) -> None:
+    @pipeline_def(batch_size=1, num_threads=1)
+    def training() -> Any:
+        return fn.random.uniform()
+
+    with pytest.raises(AttributeError, match=r"pipe = training\(\); pipe\." + method):
+        getattr(training, method)("x", data=3)
+    assert hasattr(Pipeline, method)
+
+
 def test_a_pipeline_without_outputs_says_what_to_do() -> None:
     with pytest.raises(PipelineStateError, match="pipeline_def"):
         Pipeline(batch_size=1, num_threads=1).run()
@@ -249,6 +260,8 @@ def test_a_pipeline_is_usable_after_an_error_while_building() -> None:
         (lambda: ops.ExternalSource(source, *range(20))(), ArgumentTypeError, "20|21"),
         (lambda: fn.random.uniform() + 2**40, IntegerRangeError, "types.INT64"),
         (lambda: fn.random.uniform() + 2**40, OverflowError, "int32"),  # which is what DALI raises
+        (lambda: fn.copy([2**63]), IntegerRangeError, "types.INT64"),
+        (lambda: fn.copy([1, 2**70]), IntegerRangeError, "does not fit int32"),
     ],
 )
 def test_errors_have_our_message_and_the_users_line(mistake: Any, error: type, text: str) -> None:

@@ -45,7 +45,13 @@ def sample_of(data: Any, dtype: Any) -> tuple[Batch, bool]:
         except OverflowError:
             raise IntegerRangeError.here(f"{data!r} does not fit {wanted}.", hint="Choose a wider type.") from None
     is_owned = isinstance(data, (bool, int, float, list, tuple, str, bytes, np.generic))
-    return to_value(data).batch, not is_owned
+    try:
+        return to_value(data).batch, not is_owned
+    except IntegerRangeError:
+        numbers = np.asarray(data)
+        if numbers.min() < 0 or numbers.max() >= 2**32:
+            raise
+        return Batch(numbers.astype(np.uint32)[None]), False  # as in DALI
 
 
 def _holds_arrays(data: Any) -> bool:

@@ -58,6 +58,7 @@ CASES: dict[str, Case] = {
             "numbers": {"only": True, "inputs": (FLOATS, FLOATS, FLOATS)},
         },
         different={"no rows": "DALI joins samples without elements only if the batch has others"},
+        other_defaults={"axis": "None is 0; axis=0 and axis_name exclude each other"},
         reference=by.exact(lambda one, other, axis_name: np.concatenate([one, other], axis=1)),
     ),
     "constant": exact_case(
