@@ -372,7 +372,17 @@ class OfLabels(Usual):
         self.target_transform = lambda label: label + random.randrange(5)
 
 
-HYBRID = [Draws, Calls, ByProperty, WithLength, Parsed, DrawsAfterwards, CallsAfterwards, OfLabels]
+# With the name in the report.
+HYBRID: dict[Any, str] = {
+    Draws: "random.randrange",
+    Calls: "self.label_of",
+    ByProperty: "self.sorted_paths",
+    WithLength: "index % len(self)",
+    Parsed: "json.loads",
+    DrawsAfterwards: "random.random",
+    CallsAfterwards: "torch.rand",
+    OfLabels: "self.target_transform",
+}
 
 
 class TwoImages(Photos):
@@ -519,6 +529,7 @@ def test_functions_of_the_user_run_in_workers(kind, workers, root):
     dataset = kind(root)
     report = DataLoader(dataset, num_workers=workers).explain()
     assert (report.mode, report.code) == ("hybrid", "DS08")
+    assert f"__getitem__ uses {HYBRID[kind]}, which several threads" in report.reason
     same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
 
 

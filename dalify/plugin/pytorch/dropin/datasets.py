@@ -53,7 +53,7 @@ def _find_images(dataset: Any, reads: Any) -> InnerImages | None:
     source = next(iter(sources.values()), None)
     if len(sources) != 1 or source is None or source.form is not None or source.target_transform is not None:
         return None
-    if source.slow_labels or source.has_user_code or source.inner is not None:
+    if source.slow_labels or source.user_code or source.inner is not None:
         return None
 
     def lookup(index: Any) -> tuple[Any, Any]:

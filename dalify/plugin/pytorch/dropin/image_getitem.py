@@ -79,7 +79,7 @@ class SeparatedImage:
         is_rgb: whether images are converted to RGB.
         opens_files: whether Pillow receives an open file instead of its path.
         transforms: transforms of the image, in order.
-        has_user_code: whether `lookup` may call functions of the user.
+        user_code: the first function or value in `lookup` that may be the user's; empty for none.
         watched: the attributes on which this result depends.
         inner: another dataset that returns the images; None for none.
         has_late_code: whether `lookup` returns a function in place of the tuple, to be called after the transforms.
@@ -90,7 +90,7 @@ class SeparatedImage:
     is_rgb: bool
     opens_files: bool
     transforms: tuple[Any, ...]
-    has_user_code: bool
+    user_code: str
     watched: tuple[str, ...]
     inner: Any
     has_late_code: bool
@@ -136,7 +136,8 @@ class _Separation:
         self._symbols: dict[str, Any] = {}  # variables with the image, or with a container
         self._statements: list[ast.stmt] = []
         self._watched: dict[str, None] = {}
-        self._is_opened = self._opens_files = self._has_user_code = False
+        self._is_opened = self._opens_files = False
+        self._user_code = ""
         self._calls = 0  # of transforms
         self._first_call: int | None = None  # the statement before which the first transform is called
         self._has_late_code = False
@@ -160,7 +161,7 @@ class _Separation:
             images[0].is_rgb,
             self._opens_files,
             images[0].transforms,
-            self._has_user_code,
+            self._user_code,
             tuple(self._watched),
             self._inner,
             self._has_late_code,
@@ -506,18 +507,18 @@ class _Separation:
                     uses += 1
                 case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self._self:
                     uses -= 1
-                    self._check_value(self._attribute(name))
+                    self._check_value(self._attribute(name), node)
                 case ast.Name(id=name) if name not in self._locals:
                     value = self._resolved(node)
                     is_code = isinstance(value, ModuleType | type) or callable(value)
                     if not is_code and value is not _MISSING:
-                        self._check_value(value)
+                        self._check_value(value, node)
                 case ast.Call(func=function):
                     self._check_call(function)
                 case _:
                     pass
         if uses:
-            self._note_user_code()
+            self._note_user_code(expression)
 
     def _check_call(self, function: ast.expr) -> None:
         called = self._resolved(function)
@@ -525,20 +526,20 @@ class _Separation:
             raise NotEvaluatedError
         is_method = called is _MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
         if not (is_method or (called is not _MISSING and is_safe_function(called))):
-            self._note_user_code()
+            self._note_user_code(function)
 
-    def _check_value(self, value: Any) -> None:
+    def _check_value(self, value: Any, expression: ast.expr) -> None:
         """Note an attribute or global variable that threads may not be able to read."""
         if not is_safe_value(value):
-            self._note_user_code()
+            self._note_user_code(expression)
 
     def _note_transforms(self, count: int) -> None:
         if count and not self._calls:
             self._first_call = len(self._statements)
         self._calls += count
 
-    def _note_user_code(self) -> None:
-        self._has_user_code = True
+    def _note_user_code(self, expression: ast.expr) -> None:
+        self._user_code = self._user_code or ast.unparse(expression)
         self._has_late_code |= self._calls > 0  # it may draw random numbers after the transforms
 
 

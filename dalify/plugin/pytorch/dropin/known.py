@@ -268,9 +268,9 @@ def _separated_source(dataset: Any, separated: SeparatedImage) -> Source:
     lookup = pair if form is None else separated.lookup
     options = {"is_rgb": separated.is_rgb, "opens_files": separated.opens_files}
     source = FileSource(dataset, (transform, None), len(dataset), lookup, **options)
-    source.raises_again = not separated.has_user_code  # which would run twice
+    source.raises_again = not separated.user_code  # which would run twice
     source.inner, source.has_late_code = separated.inner, separated.has_late_code
-    source.form, source.has_user_code, source.watched = form, separated.has_user_code, separated.watched
+    source.form, source.user_code, source.watched = form, separated.user_code, separated.watched
     return source
 
 

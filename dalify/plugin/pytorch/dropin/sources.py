@@ -47,7 +47,8 @@ class Source(ABC):
     Attributes:
         plan: the transforms of the images.
         slow_labels: True if slow Python code computes the labels.
-        has_user_code: True if functions of the user compute the labels, which threads may not be able to call.
+        user_code: a function or value of the user with which labels are computed, and which threads may not be able to
+            use; empty for none.
         form: the form of the samples, whose labels are tuples of values; None for tuples of image and label.
         watched: attributes of the dataset with which its source changes.
         inner: another dataset that returns the images; None for none.
@@ -59,7 +60,7 @@ class Source(ABC):
     """
 
     slow_labels = False
-    has_user_code = False
+    user_code = ""
     form: SampleForm | None = None
     watched: tuple[str, ...] = ()
     inner: Any = None
@@ -76,7 +77,7 @@ class Source(ABC):
     @property
     def is_complete(self) -> bool:
         """Whether no Python code of the user is called, and the images are tensors."""
-        return self.plan.is_complete and self.target_transform is None and not self.has_user_code
+        return self.plan.is_complete and self.target_transform is None and not self.user_code
 
     @abstractmethod
     def path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
