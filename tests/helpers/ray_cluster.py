@@ -89,10 +89,13 @@ class RayCluster:
         self.cluster.remove_node(node, allow_graceful=False)
 
     def fill_up(self) -> None:
-        """Start nodes until there are three with free CPUs; workers of a failed test are killed."""
+        """Start nodes until there are three with free CPUs; workers of a failed test and dead nodes are removed."""
         for process in worker_processes():
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
+        for node in list(self.nodes):
+            if node.dead_processes():  # Ray ends a node that has missed heartbeats, for example on a busy machine
+                self.kill(node)
         while len(self.nodes) < NODES:
             self.add()
         eventually(lambda: ray.available_resources().get("CPU", 0) == NODES, f"{NODES} free CPUs")

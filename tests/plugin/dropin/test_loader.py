@@ -20,7 +20,7 @@ from torch.utils.data import ConcatDataset, Subset
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from tests.plugin.dropin.torch_reference import cifar as small_cifar
-from tests.plugin.dropin.torch_reference import datasets, same, seed, transforms
+from tests.plugin.dropin.torch_reference import datasets, same, seed, transforms, until_the_end
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
@@ -331,19 +331,11 @@ def test_errors_equal_those_of_torch_and_the_next_batch_comes(folder, tmp_path, 
 
     def events(kind: Any) -> list[Any]:
         torch.manual_seed(0)
-        batches = iter(kind(dataset, batch_size=1, num_workers=workers))
-        found = []
-        while True:
-            try:
-                found.append(next(batches))
-            except StopIteration:
-                return found
-            except Exception as error:
-                found.append(type(error))
+        return until_the_end(kind(dataset, batch_size=1, num_workers=workers))
 
     expected = events(torch.utils.data.DataLoader)
     same(events(DataLoader), expected)
-    assert sum(isinstance(event, type) for event in expected) == 3
+    assert sum(isinstance(event, tuple) for event in expected) == 3
 
 
 @pytest.mark.parametrize("options", [{"sampler": [0, 99999]}, {"batch_size": 5}])

@@ -39,6 +39,10 @@ _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+MISSING = object()
+"""In the place of an attribute that a dataset does not have."""
+
+
 class NotEvaluatedError(Exception):
     """The samples of a batch must be computed one by one."""
 
@@ -127,6 +131,12 @@ def _is_long(arguments: ast.arguments) -> bool:
     """Return whether a method has other parameters than itself and the index."""
     others = arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg or arguments.defaults
     return bool(others) or len(arguments.args) != 2
+
+
+def attribute_of(dataset: Any, name: str) -> Any:
+    """Return an attribute of a dataset without calling a property; `MISSING` for a property or no attribute."""
+    found = inspect.getattr_static(type(dataset), name, MISSING)
+    return MISSING if hasattr(found, "__get__") else vars(dataset).get(name, found)
 
 
 def _finished(value: Any) -> Any:
@@ -270,11 +280,10 @@ class _Evaluation:
         if not isinstance(owner, _Known):
             raise NotEvaluatedError
         if owner.value is self._dataset:
-            values = vars(self._dataset)
-            found = inspect.getattr_static(type(self._dataset), name, None)
-            if hasattr(found, "__get__") or not (name in values or hasattr(type(self._dataset), name)):
+            value = attribute_of(self._dataset, name)
+            if value is MISSING:
                 raise NotEvaluatedError
-            return _Known(values.get(name, found))
+            return _Known(value)
         if isinstance(owner.value, ModuleType) and owner.value in (torch, np) and hasattr(owner.value, name):
             return _Known(getattr(owner.value, name))
         raise NotEvaluatedError

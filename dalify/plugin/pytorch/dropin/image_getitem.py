@@ -31,7 +31,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError, definition_of
+from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, definition_of
 from dalify.plugin.pytorch.dropin.image_symbols import Container, OpenedFile, OpenedImage, PartReader, template_of
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
@@ -45,7 +45,6 @@ _EXPRESSIONS = (
     ast.FormattedValue, ast.GeneratorExp, ast.IfExp, ast.JoinedStr, ast.List, ast.ListComp, ast.Name, ast.Set,
     ast.SetComp, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple, ast.UnaryOp,
 )  # fmt: skip
-_MISSING = object()
 
 
 @dataclass(frozen=True)
@@ -356,7 +355,7 @@ class _Separation:
         """Return the dataset whose sample an expression is, the inherited method that reads it, and the index."""
         match expression:
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr=attribute), slice=index):
-                other = self._attribute(attribute) if name == self._self else _MISSING
+                other = attribute_of(self._dataset, attribute) if name == self._self else MISSING
                 if isinstance(other, torch.utils.data.Dataset):
                     return other, None, index
             case ast.Call(
@@ -442,24 +441,17 @@ class _Separation:
         return isinstance(attribute.value, ast.Name) and attribute.value.id == self._self
 
     def _resolved(self, expression: ast.expr) -> Any:
-        """Return a function, class or module that is the same for all samples; `_MISSING` for other values."""
+        """Return a function, class or module that is the same for all samples; `MISSING` for other values."""
         match expression:
             case ast.Name(id=name) if name not in self._locals:
-                return self._function.__globals__.get(name, getattr(builtins, name, _MISSING))
+                return self._function.__globals__.get(name, getattr(builtins, name, MISSING))
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == self._self:
-                return self._attribute(attribute)
+                return attribute_of(self._dataset, attribute)
             case ast.Attribute(value=owner, attr=attribute):
                 module = self._resolved(owner)
-                return getattr(module, attribute, _MISSING) if isinstance(module, ModuleType) else _MISSING
+                return getattr(module, attribute, MISSING) if isinstance(module, ModuleType) else MISSING
             case _:
-                return _MISSING
-
-    def _attribute(self, name: str) -> Any:
-        """Return an attribute of the dataset without calling a property."""
-        found = inspect.getattr_static(type(self._dataset), name, _MISSING)
-        if hasattr(found, "__get__"):
-            return _MISSING
-        return vars(self._dataset).get(name, found)
+                return MISSING
 
     def _constant(self, test: ast.expr) -> bool:
         """Return the truth of a condition that depends only on attributes of the dataset."""
@@ -470,8 +462,8 @@ class _Separation:
             case ast.Constant(value=value):
                 return value
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == self._self:
-                value = self._attribute(attribute)
-                if value is _MISSING:
+                value = attribute_of(self._dataset, attribute)
+                if value is MISSING:
                     raise NotEvaluatedError
                 self._watched[attribute] = None
                 return value
@@ -507,11 +499,11 @@ class _Separation:
                     uses += 1
                 case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self._self:
                     uses -= 1
-                    self._check_value(self._attribute(name), node)
+                    self._check_value(attribute_of(self._dataset, name), node)
                 case ast.Name(id=name) if name not in self._locals:
                     value = self._resolved(node)
                     is_code = isinstance(value, ModuleType | type) or callable(value)
-                    if not is_code and value is not _MISSING:
+                    if not is_code and value is not MISSING:
                         self._check_value(value, node)
                 case ast.Call(func=function):
                     self._check_call(function)
@@ -524,8 +516,8 @@ class _Separation:
         called = self._resolved(function)
         if _opens_image(called) is not None or called is open:
             raise NotEvaluatedError
-        is_method = called is _MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
-        if not (is_method or (called is not _MISSING and is_safe_function(called))):
+        is_method = called is MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
+        if not (is_method or (called is not MISSING and is_safe_function(called))):
             self._note_user_code(function)
 
     def _check_value(self, value: Any, expression: ast.expr) -> None:
@@ -577,7 +569,7 @@ def _opens_image(function: Any) -> bool | None:
     if function is Image.open or function is Image.fromarray:
         return False
     folders = sys.modules.get(_FOLDERS)
-    if folders is None or function is _MISSING:
+    if folders is None or function is MISSING:
         return None
     if function is folders.default_loader and sys.modules["torchvision"].get_image_backend() == "PIL":
         return True

@@ -23,10 +23,10 @@ import torch
 from PIL import Image
 
 from dalify.base.wording import counted
-from dalify.plugin.pytorch.dropin.image_getitem import FindImages, SeparatedImage, separate_image
+from dalify.plugin.pytorch.dropin.getitem_source import GetitemSource
+from dalify.plugin.pytorch.dropin.image_getitem import FindImages, separate_image
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
-from dalify.plugin.pytorch.dropin.sample_form import IMAGE
 from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source
 
 _FOLDERS = "torchvision.datasets.folder"
@@ -227,7 +227,7 @@ def source_of(dataset: Any, find_images: FindImages) -> Source:
         return source
     separated = separate_image(dataset, find_images)
     if separated is not None:
-        return _separated_source(dataset, separated)
+        return GetitemSource(dataset, separated)
     raise NotRecognizedError(
         f"the dataset is {type(dataset).__module__}.{type(dataset).__name__}, which is not supported",
         "Torchvision's datasets of images with one label, subclasses that keep their __getitem__, and datasets whose "
@@ -251,27 +251,6 @@ def known_source(dataset: Any, reads: Any) -> Source | None:
                 return _file_source(dataset, kind, _FILES[module, name])
             return _array_source(dataset, *_ARRAYS[module, name](dataset))
     return None
-
-
-def _separated_source(dataset: Any, separated: SeparatedImage) -> Source:
-    """Return the source of a dataset of the user that opens one image per sample."""
-    transforms = separated.transforms
-    transform = transforms[0] if len(transforms) == 1 else None
-    if len(transforms) > 1:
-        transform = sys.modules["torchvision.transforms"].Compose(transforms)
-    form = None if separated.form.template == (IMAGE, 0) else separated.form
-
-    def pair(index: Any) -> tuple[Any, Any]:
-        path, values = separated.lookup(index)
-        return path, (lambda: values()[0]) if separated.has_late_code else values[0]
-
-    lookup = pair if form is None else separated.lookup
-    options = {"is_rgb": separated.is_rgb, "opens_files": separated.opens_files}
-    source = FileSource(dataset, (transform, None), len(dataset), lookup, **options)
-    source.raises_again = not separated.user_code  # which would run twice
-    source.inner, source.has_late_code = separated.inner, separated.has_late_code
-    source.form, source.user_code, source.watched = form, separated.user_code, separated.watched
-    return source
 
 
 def _file_source(dataset: Any, kind: Any, files: _Files) -> Source:

@@ -6,7 +6,7 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,6 @@ class Source(ABC):
         form: the form of the samples, whose labels are tuples of values; None for tuples of image and label.
         watched: attributes of the dataset with which its source changes.
         inner: another dataset that returns the images; None for none.
-        has_late_code: whether labels are functions without arguments, to be called after the transforms.
         transform: the transform of the images.
         is_rgb: whether opened images are converted to RGB.
         opens_files: whether files are opened for Pillow, as torchvision does; otherwise, Pillow's errors contain their
@@ -64,7 +63,6 @@ class Source(ABC):
     form: SampleForm | None = None
     watched: tuple[str, ...] = ()
     inner: Any = None
-    has_late_code = False
     is_rgb = True
     opens_files = True
 
@@ -102,13 +100,13 @@ class Source(ABC):
         Raises:
             Exception: the errors of the user's dataset.
         """
-        image, label = self.read(index, draws) if self.plan.names else self.open(index)
-        result = self.plan(image, draws)
-        if self.has_late_code:
-            label = label()
-        if self.form is not None:
-            return self.form.sample(result, label)
+        result, label = self._transformed(index, draws)
         return result, label if self.target_transform is None else self.target_transform(label)
+
+    def _transformed(self, index: Any, draws: TorchDraws) -> tuple[Any, Any]:
+        """Return the result of the transforms, and what `read` returns as label."""
+        image, label = self.read(index, draws) if self.plan.names else self.open(index)
+        return self.plan(image, draws), label
 
 
 class FileSource(Source):
@@ -122,9 +120,6 @@ class FileSource(Source):
         slow_labels: True if slow Python code computes the labels.
         is_rgb: see `Source`.
         opens_files: see `Source`.
-
-    Attributes:
-        raises_again: whether the dataset raises the errors of `lookup` again, with its own frames and random numbers.
 
     Raises:
         NotRecognizedError: images that are not RGB would get other random numbers.
@@ -146,7 +141,6 @@ class FileSource(Source):
         self._lookup = lookup
         self.is_rgb = is_rgb
         self.opens_files = opens_files
-        self.raises_again = False
         self._folder: str | None = None
         if not is_rgb and any(isinstance(step, PythonContainer) for step in self.plan.steps):
             raise NotRecognizedError(
@@ -161,16 +155,9 @@ class FileSource(Source):
 
     def path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
         """Return path and label of a sample; see `Source.path_and_label`."""
-        try:
-            path, label = self._lookup(index)
-        except Exception:
-            if self.raises_again:
-                with nullcontext() if draws is None else draws.as_default():
-                    self.dataset[index]
-            raise
-        if self._folder is not None and _is_path(
-            path
-        ):  # even if it is the working folder, which may change before the file is opened
+        path, label = self._lookup(index)
+        # Even if it is the working folder, which may change before the file is opened.
+        if self._folder is not None and _is_path(path):
             folder: Any = os.fsencode(self._folder) if isinstance(path, bytes) else self._folder
             path = os.path.join(folder, path)  # noqa: PTH118 -- the path may be bytes
         return path, label
