@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import LayoutError
+from dalify.base.small_arrays import columns_at
 from dalify.data import Batch, DALIDataType
 from dalify.kernels.arrays.convert import constants_in_range
 from dalify.kernels.images.frames import visual_layout
@@ -103,15 +104,15 @@ def _(
     std: Vectors,
 ) -> dict[str, Any]:
     layout = visual_layout(spec, VISUAL_LAYOUTS)
-    shapes = x.shape_array()
-    channels = shapes[:, layout.index("C")]
+    shapes, axis = x.shape_array(), layout.index("C")
+    channels = shapes[:, axis]
     _check_fill_values(bounds, channels, pad_output)
     check_channel_values(mean, std, channels)
     start, windows = window.windows(shapes, layout, bounds.out_of_bounds_policy)
-    extents = dict(zip(layout, windows.T, strict=True))
-    extents["C"] = np.array([_padded(count, pad_output) for count in channels.tolist()], np.int64)
-    out_shapes = np.stack([extents[letter] for letter in output_layout or layout], 1)
-    return {"start": start, "out_shapes": out_shapes}
+    if pad_output:
+        windows[:, axis] = [_padded(count, pad_output) for count in channels.tolist()]
+    order = [layout.index(letter) for letter in output_layout or layout]
+    return {"start": start, "out_shapes": columns_at(windows, order)}
 
 
 @crop_mirror_normalize.cpu_samples
@@ -134,7 +135,7 @@ def _(
         x,
         layout,
         out_spec.layout or "",
-        dict(zip(layout, start.T, strict=True)),
+        start,
         **normalization.values,
-        fill_values=constants_in_range(fill_values, out_spec.dtype.numpy).tolist(),
+        fill_values=constants_in_range(fill_values, out_spec.dtype.numpy),
     )

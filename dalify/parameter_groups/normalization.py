@@ -96,6 +96,8 @@ def check_channel_values(mean: Vectors, std: Vectors, channels: np.ndarray) -> N
         ShapeError: neither one number nor one for each channel.
     """
     for name, values in (("mean", mean), ("std", std)):
+        if isinstance(values, np.ndarray) and values.shape[1] == 1:
+            continue
         counts: Any = np.array([len(row) for row in values]) if isinstance(values, list) else values.shape[1]
         are_right = (channels == counts) | (counts == 1)
         if not all_of(are_right, None):

@@ -54,7 +54,7 @@ def test_planes(count: int) -> None:
     resized = np.empty((count, HEIGHT, WIDTH, 3), np.uint8)
     resample_axes(Samples.of_dense(resized), x, "HWC", start, end, **FILTERS)
     expected = np.empty_like(planes)
-    anchors = {letter: np.zeros(count, np.int64) for letter in "HW"}
+    anchors = np.zeros((count, 3), np.int64)
     normalize_axes(
         Samples.of_dense(expected), Samples.of_dense(resized), "HWC", "CHW", anchors, fill_values=[0.0], **normalization
     )

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from dalify.base.small_arrays import all_of, any_of, zeros
+from dalify.base.recent import Recent
+from dalify.base.small_arrays import all_of, any_of, with_column, zeros
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.frozen import broadcast_to
@@ -27,7 +29,7 @@ def normalize_axes(
     x: Any,
     layout: str,
     output_layout: str,
-    start: Mapping[str, np.ndarray],
+    start: np.ndarray,
     *,
     mirror: np.ndarray,
     mean: np.ndarray | list[np.ndarray],
@@ -43,7 +45,7 @@ def normalize_axes(
         x: [N, ...], same type.
         layout: layout of a sample of `x`: F, C, D, H and W, each at most once.
         output_layout: layout of a sample of `out`, a permutation of `layout`.
-        start: for letters of the layout, int [N]: start of the windows, which may exceed `x`.
+        start: int64 [N, ndim], start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
         mean: float [N, C] or [N, 1], or a list of N vectors.
         std: like `mean`.
@@ -58,6 +60,7 @@ def normalize_axes(
     if isinstance(x, DeviceSamples):
         _normalize_on_device(out, x, layout, output_layout, start, mirror, mean, std, options)
         return
+    first = dict(zip(layout, start.T, strict=True))
     size = dict(zip(output_layout, out.shape[1:], strict=True))
     extents = dict(zip(layout, x.shape[1:], strict=True))
     samples, channels = x.shape[0], extents["C"]
@@ -68,7 +71,7 @@ def normalize_axes(
     keeps_planes = (
         layout == output_layout and layout[-1] != "C" and size["C"] == channels and len(set(fill_values.tolist())) == 1
     )
-    keeps_frames = "F" in layout and size["F"] == extents["F"] and not start["F"].any()
+    keeps_frames = "F" in layout and size["F"] == extents["F"] and not first["F"].any()
     lead = [letter for letter in layout if (letter == "C" and keeps_planes) or (letter == "F" and keeps_frames)]
     depth = [letter for letter in layout if letter in "FD" and letter not in lead]
     color = [] if keeps_planes else ["C"]
@@ -90,7 +93,7 @@ def normalize_axes(
 
     source = rearranged(x, layout, [*lead, *depth, "H", "W", *color])
     source = source.reshape(samples * copies, *extent_of(extents), 1 if keeps_planes else channels)
-    starts = np.stack([start[depth[0]] if depth else zeros(samples, np.int64), start["H"], start["W"]], 1)
+    starts = np.stack([first[depth[0]] if depth else zeros(samples, np.int64), first["H"], first["W"]], 1)
     planes = [*lead, *color, *depth, "H", "W"]
     is_planar = list(output_layout) != [*lead, *depth, "H", "W", *color] or keeps_planes
     is_direct = not is_planar or list(output_layout) == planes
@@ -144,7 +147,7 @@ def normalize_samples(
     x: Samples,
     layout: str,
     output_layout: str,
-    start: Mapping[str, np.ndarray],
+    start: np.ndarray,
     mirror: np.ndarray,
     mean: np.ndarray | list[np.ndarray],
     std: np.ndarray | list[np.ndarray],
@@ -155,12 +158,10 @@ def normalize_samples(
     `options` are ``scale``, ``shift`` and ``fill_values``.
     """
     channels = x.extents(layout.index("C"))
-    is_mixed = bool(any_of(channels != channels[0]))
-    spatial = layout.replace("C", "")
-    is_usual = layout in ("HWC", "DHWC", "FHWC") and (output_layout == layout or output_layout == f"C{spatial}")
-    is_frames = layout == "FHWC" and output_layout in ("FHWC", "FCHW")
+    is_mixed = x.array is None and bool(any_of(channels != channels[0]))
+    is_usual, is_frames = _layouts(layout, output_layout)
     if is_frames:
-        is_frames = not start["F"].any() and bool((out.extents(0) == x.extents(0)).all())
+        is_frames = not start[:, 0].any() and bool((out.extents(0) == x.extents(0)).all())
     if is_mixed or not (is_usual or is_frames):
         # Samples with equal numbers of channels together; for uncommon layouts, each sample separately.
         places = [np.flatnonzero(channels == kind) for kind in np.unique(channels)] if is_mixed else None
@@ -168,24 +169,27 @@ def normalize_samples(
             target, source = out.take(at), x.take(at)
             if places is None:
                 target, source = next(target.arrays())[None], next(source.arrays())[None]
-            own = {letter: values[at] for letter, values in start.items()}
-            rows = [np.stack([values[n] for n in at]) for values in (mean, std)]
+            rows = [np.stack([values[n] for n in at]) for values in (mirror, mean, std)]
             normalize_axes(
-                target, source, layout, output_layout, own, mirror=mirror[at], mean=rows[0], std=rows[1], **options
+                target,
+                source,
+                layout,
+                output_layout,
+                start[at],
+                mirror=mirror[at],
+                mean=rows[0],
+                std=rows[1],
+                **options,
             )
         return
-    count = int(channels[0])
-    form = channels.size, count
-    means, deviations = broadcast_to(rows_of(mean), form, np.float32), broadcast_to(rows_of(std), form, np.float32)
-    windows = zeros((channels.size, 3), np.int64)
-    for axis, letter in ((0, spatial[0] if len(spatial) == 3 else ""), (1, "H"), (2, "W")):
-        if letter and not (is_frames and letter == "F"):
-            windows[:, axis] = start[letter]
-    flags = mirror
-    is_planar = output_layout.index("C") < output_layout.index("H")
+    count, flags = int(channels[0]), mirror
+    means, multipliers = channel_values(mean, std, options["scale"], (channels.size, count))
+    is_volume = len(layout) == 4 and not is_frames
+    windows = np.ascontiguousarray(start[:, :3]) if is_volume else with_column(start[:, -3:-1], 0, 0)
+    is_planar = output_layout[-1] != "C"
     if is_frames:
         (x, owner), (out, _) = x.folded(1), out.folded(1)
-        windows, flags, means, deviations = windows[owner], mirror[owner], means[owner], deviations[owner]
+        windows, flags, means, multipliers = windows[owner], mirror[owner], means[owner], multipliers[owner]
     if x.ndim == 3:
         x, out = x.with_axis(0), out.with_axis(1 if is_planar else 0)
     out_channels = int(out.shapes[0, 0 if is_planar else -1]) if len(out) else count
@@ -195,11 +199,42 @@ def normalize_samples(
         windows,
         mirror=flags,
         mean=means,
-        multiplier=multiplier_of(deviations, options["scale"]),
+        multiplier=multipliers,
         shift=options["shift"],
         fill_values=_fill_values_of_channels(options["fill_values"], out_channels),
         is_planar=is_planar,
     )
+
+
+@cache
+def _layouts(layout: str, output_layout: str) -> tuple[bool, bool]:
+    """Return whether the kernel supports these layouts, and whether it supports them for each frame."""
+    is_usual = layout in ("HWC", "DHWC", "FHWC") and output_layout in (layout, "C" + layout.replace("C", ""))
+    return is_usual, layout == "FHWC" and output_layout in ("FHWC", "FCHW")
+
+
+def channel_values(
+    mean: np.ndarray | list[np.ndarray], std: np.ndarray | list[np.ndarray], scale: float, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and multipliers, float32 [N, C]; those of constants, which are read-only arrays, are cached.
+
+    Args:
+        mean: float [N, C] or [N, 1], or a list of N vectors.
+        std: like `mean`.
+        scale: see `multiplier_of`.
+        shape: N and C.
+    """
+    key = id(mean), id(std), scale, shape
+    found = _known_values.get(key)
+    if found is None or found[0] is not mean or found[1] is not std:
+        means, deviations = (broadcast_to(rows_of(values), shape, np.float32) for values in (mean, std))
+        found = mean, std, (means, multiplier_of(deviations, scale))
+        if all(isinstance(values, np.ndarray) and not values.flags.writeable for values in (mean, std)):
+            _known_values.put(key, found)
+    return found[2]
+
+
+_known_values: Recent[tuple[Any, Any, tuple[np.ndarray, np.ndarray]]] = Recent(64)
 
 
 @prefer_triton("windows", "normalize_samples")
@@ -208,7 +243,7 @@ def _normalize_on_device(
     x: DeviceSamples,
     layout: str,
     output_layout: str,
-    start: Mapping[str, np.ndarray],
+    start: np.ndarray,
     mirror: np.ndarray,
     mean: np.ndarray | list[np.ndarray],
     std: np.ndarray | list[np.ndarray],

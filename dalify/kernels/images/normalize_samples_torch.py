@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ def normalize_samples_torch(
     x: DeviceSamples,
     layout: str,
     output_layout: str,
-    start: Mapping[str, np.ndarray],
+    start: np.ndarray,
     *,
     mirror: np.ndarray,
     mean: np.ndarray | list[np.ndarray],
@@ -37,7 +36,7 @@ def normalize_samples_torch(
         x: N samples.
         layout: layout of a sample of `x`.
         output_layout: layout of a sample of `out`, a permutation of `layout`.
-        start: for letters of the layout, int [N]: start of the windows, which may exceed `x`.
+        start: int64 [N, ndim], start of the windows, which may exceed `x`.
         mirror: [N], non-zero: reverse W.
         mean: float [N, C] or [N, 1], or a list of N vectors.
         multiplier: like `mean`: scale / standard deviation.
@@ -55,7 +54,7 @@ def normalize_samples_torch(
         )
     for axis, letter in enumerate(layout):
         window = out.shapes[:, output_layout.index(letter)]
-        first = start[letter] if letter != "C" else np.zeros(len(x), np.int64)
+        first = start[:, axis]
         if first.any():
             coordinates[letter] = coordinates[letter] + grid.of_sample(first)
         is_inside = is_inside and bool(((first >= 0) & (first + window <= x.shapes[:, axis])).all())

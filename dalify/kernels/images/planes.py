@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from dalify.base import scratch
-from dalify.base.recent import Recent
 from dalify.base.small_arrays import counting, zeros
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.frozen import broadcast_to
 from dalify.kernels.images.color_matrix import apply_matrix
 from dalify.kernels.images.crop_mirror_normalize import PIXELS, normalize_rgb
-from dalify.kernels.images.normalize_axes import multiplier_of, normalize_axes, rows_of
+from dalify.kernels.images.normalize_axes import channel_values, normalize_axes
 
 _CHANNELS = 3
 _BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
@@ -48,7 +46,9 @@ def planes_of(out: Samples, normalization: Mapping[str, Any]) -> tuple[Samples, 
     last = scratch.borrow("image before its planes", (height * width * channels,))
     out_at, addresses = offsets + dense.__array_interface__["data"][0]
     addresses[-1:] = last.__array_interface__["data"][0]
-    mean, multiplier = _channel_values(normalization["mean"], normalization["std"], normalization["scale"], count)
+    mean, multiplier = channel_values(
+        normalization["mean"], normalization["std"], normalization["scale"], (count, _CHANNELS)
+    )
     mirror, shift = np.array(normalization["mirror"], np.bool_), np.float32(normalization["shift"])
     images = Samples(addresses, shapes, _BYTE, (dense, last))
     return images, (out_at, planes, addresses, volumes, start, mirror, mean, multiplier, shift)
@@ -67,23 +67,6 @@ def _tables(count: int, height: int, width: int) -> tuple[np.ndarray, ...]:
     offsets[0] = counting(count) * (size_bytes * _FLOAT.itemsize)
     offsets[1] = counting(count) * size_bytes + (count * size_bytes * _FLOAT.itemsize - (count - 1) * size_bytes)
     return (*shapes, offsets, np.zeros((count, 3), np.int64))
-
-
-def _channel_values(
-    mean: np.ndarray | list[np.ndarray], std: np.ndarray | list[np.ndarray], scale: float, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and multipliers, float32 [N, 3]; those of constants, which are read-only arrays, are cached."""
-    key = id(mean), id(std), scale, count
-    found = _known_values.get(key)
-    if found is None or found[0] is not mean or found[1] is not std:
-        means, deviations = (broadcast_to(rows_of(values), (count, _CHANNELS), np.float32) for values in (mean, std))
-        found = mean, std, (means, multiplier_of(deviations, scale))
-        if all(isinstance(values, np.ndarray) and not values.flags.writeable for values in (mean, std)):
-            _known_values.put(key, found)
-    return found[2]
-
-
-_known_values: Recent[tuple[Any, Any, tuple[np.ndarray, np.ndarray]]] = Recent(64)
 
 
 def normalize_mixed(
@@ -106,5 +89,4 @@ def normalize_mixed(
         return
     mixed = Samples.empty(x.shapes, x.dtype)
     apply_matrix(mixed, x, matrix, offset)
-    whole = {letter: zeros(len(x), np.int64) for letter in "HW"}
-    normalize_axes(out, mixed, "HWC", "CHW", whole, fill_values=[0.0], **normalization)
+    normalize_axes(out, mixed, "HWC", "CHW", zeros(x.shapes.shape, np.int64), fill_values=[0.0], **normalization)

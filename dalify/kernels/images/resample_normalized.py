@@ -50,8 +50,9 @@ def resample_normalized(
     is_on_device = isinstance(x, DeviceSamples)
     resized: Any = DeviceSamples.empty(shapes, x.dtype, x.device) if is_on_device else Samples.empty(shapes, x.dtype)
     resample_axes(resized, x, "HWC", start, end, parts, **filters)
-    whole = {letter: zeros(len(x), np.int64) for letter in "HW"}
-    normalize_axes(out, resized, "HWC", output_layout, whole, fill_values=[0.0], **normalization)
+    normalize_axes(
+        out, resized, "HWC", output_layout, zeros(shapes.shape, np.int64), fill_values=[0.0], **normalization
+    )
 
 
 def in_order(values: Sequence[Any], layout: str) -> list[Any]:

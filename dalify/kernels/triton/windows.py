@@ -297,7 +297,7 @@ def normalize_samples(
     x: DeviceSamples,
     layout: str,
     output_layout: str,
-    start: Mapping[str, np.ndarray],
+    start: np.ndarray,
     mirror: np.ndarray,
     mean: Any,
     std: Any,
@@ -323,8 +323,7 @@ def normalize_samples(
     fill[:, : len(values) if len(values) > 1 else out_channels] = values
     first, step = np.zeros_like(out.shapes), np.ones_like(out.shapes)
     for axis, letter in enumerate(output_layout):
-        if letter in start:
-            first[:, axis] = start[letter]
+        first[:, axis] = start[:, layout.index(letter)]
         if letter == "W":
             flags = np.asarray(mirror) != 0
             first[:, axis] += np.where(flags, out.extents(axis) - 1, 0)
