@@ -27,6 +27,7 @@ BENCHMARKS = [
     "audio_decoding",
     "speech",
     "video",
+    "image_formats",
     "operators",
     "kernels",
     "scaling",

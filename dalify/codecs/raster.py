@@ -1,8 +1,8 @@
 """Decodes images other than JPEG, in strips of rows, with Pillow and OpenCV.
 
 The declared size is checked against the limits before a library opens the file. Pillow decodes images with 8 bits per
-sample. OpenCV decodes WebP, for which Pillow needs four times the memory, and TIFF and JPEG 2000 with more than 8 bits,
-which Pillow reduces to 8.
+sample, except most PNG files (`dalify.codecs.png`). OpenCV decodes WebP, for which Pillow needs four times the memory,
+and TIFF and JPEG 2000 with more than 8 bits, which Pillow reduces to 8.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from dalify.codecs.image_format import Bytes
 from dalify.codecs.inks import mix_inks
 from dalify.codecs.opencv import decode_by_opencv, reordered
 from dalify.codecs.pillow import open_by_pillow, rows_of_pillow, strips_of
-from dalify.codecs.png import PngFile, decode_deep_png, read_png
+from dalify.codecs.png import PngFile, decode_png, read_png
 from dalify.codecs.pnm import PnmHeader, decode_pnm, read_pnm_header
 from dalify.codecs.tiff import TiffFile, read_tiff
+from dalify.codecs.tiff_strips import decode_strips
 
 _CHANNELS_OF_MODE = {"1": 1, "L": 1, "LA": 2, "La": 2, "RGBA": 4, "RGBa": 4, "I": 1, "F": 1}
 _MODES = {1: "L", 2: "LA", 4: "RGBA"}
@@ -103,7 +104,8 @@ def _open_png(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
     png = read_png(data)
     check_image(png.height, png.width, "the PNG")
     header = RasterHeader(png.height, png.width, png.channels, max(8, png.bits), png.orientation)
-    return header, decode_deep_png(data, png) if png.bits == 16 else _strips_of_png(data, png, header)
+    is_read_by_pillow = png.is_palette or png.bits < 8
+    return header, _strips_of_png(data, png, header) if is_read_by_pillow else decode_png(data, png)
 
 
 def _strips_of_png(data: Bytes, png: PngFile, header: RasterHeader) -> Iterator[Strip]:
@@ -132,6 +134,9 @@ def _open_webp(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
 
 def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
     tiff = read_tiff(data)
+    if tiff.strips is not None:
+        header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
+        return header, decode_strips(data, tiff.strips, tiff.height, tiff.width, tiff.samples)
     try:
         image = open_by_pillow(tiff.data, kind)
     except (SyntaxError, TypeError):  # not representable in Pillow, for example float colors

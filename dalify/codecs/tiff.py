@@ -18,12 +18,14 @@ from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image, check_shape
 from dalify.base.wording import counted
 from dalify.codecs.image_format import Bytes
+from dalify.codecs.tiff_strips import DEFLATE, NONE, TiffStrips
 
 _WIDTH, _HEIGHT, _BITS, _ORIENTATION, _SAMPLES = 256, 257, 258, 274, 277
 _PHOTOMETRIC, _BLACK_IS_ZERO, _RGB = 262, 1, 2
 _COMPRESSION, _PLANAR, _PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 259, 284, 317, 338, 339
 # None, LZW, deflate (two codes), PackBits: their output does not depend on the number of samples.
 _OF_BYTES = frozenset({1, 5, 8, 32946, 32773})
+_FILL_ORDER, _STRIP_OFFSETS, _STRIP_ROWS, _STRIP_SIZES = 266, 273, 278, 279
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323
 # Tags with one value. The others of ``_KEPT`` have one value per sample, strip or color.
 _SINGLE = frozenset(
@@ -49,6 +51,7 @@ class TiffFile(NamedTuple):
         as_gray: creates a file in which rows of `width` pixels are declared as rows of `width * samples` gray pixels,
             for libraries that support few numbers of samples; None if the samples of a pixel are not contiguous.
         predicted_columns: number of columns of a tile or row with horizontal differencing; 0 without it.
+        strips: the place of the pixels, if they are stored as `decode_strips` reads them.
     """
 
     data: bytes
@@ -60,6 +63,7 @@ class TiffFile(NamedTuple):
     orientation: int
     as_gray: Callable[[], bytes] | None = None
     predicted_columns: int = 0
+    strips: TiffStrips | None = None
 
     def pixels_of_gray(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Convert decoded rows of ``as_gray`` to ``[rows, width, samples]``."""
@@ -163,6 +167,47 @@ class _Directory:
         # The original directory may end with the file, without the offset of the next one.
         return b"".join([view[: self._start], directory.ljust(self._end - self._start, b"\0"), view[self._end :]])
 
+    def numbers(self, tag: int) -> tuple[int, ...]:
+        """Return all values of a tag with integers; none if it is absent."""
+        kind, length, inline = self.entries.get(tag, (0, 0, b""))
+        layout = self._layout
+        if kind not in _INTEGERS:
+            return ()
+        size_bytes = length * _TYPE_BYTES[kind]
+        place = layout.offset.unpack(inline)[0]
+        contents = inline if size_bytes <= layout.inline_bytes else self._view[place : place + size_bytes]
+        return struct.unpack_from(f"{layout.order}{length}{_INTEGERS[kind]}", contents)
+
+    def strips(self) -> TiffStrips | None:
+        """Return the place of the pixels of gray and RGB images in strips; None for other images."""
+        values = self.values
+        height, width = values[_HEIGHT], values[_WIDTH]
+        bits, samples = values.get(_BITS, 1), values.get(_SAMPLES, 1)
+        compression, predictor = values.get(_COMPRESSION, NONE), values.get(_PREDICTOR, 1)
+        is_usual = (
+            self.is_uniform
+            and bits in (8, 16)
+            and (values.get(_PHOTOMETRIC), samples) in ((_BLACK_IS_ZERO, 1), (_RGB, 3))
+            and values.get(_SAMPLE_FORMAT, 1) == values.get(_PLANAR, 1) == values.get(_FILL_ORDER, 1) == 1
+            and compression in (NONE, *DEFLATE)
+            and (predictor == 1 or (predictor == 2 and compression != NONE))
+            and _TILE_WIDTH not in values
+        )
+        if not is_usual:
+            return None
+        rows = min(values.get(_STRIP_ROWS, height), height) or height
+        offsets, sizes = self.numbers(_STRIP_OFFSETS), self.numbers(_STRIP_SIZES)
+        if not len(offsets) == len(sizes) == -(-height // rows):
+            return None
+        for number, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
+            least = 2
+            if compression == NONE:
+                least = min(rows, height - number * rows) * width * samples * bits // 8
+            if size < least or offset + size > len(self._view):
+                return None
+        dtype = np.dtype(f"{self._layout.order}u{bits // 8}")
+        return TiffStrips(offsets, sizes, rows, compression, predictor == 2, dtype)
+
     @property
     def can_be_gray(self) -> bool:
         """Whether the samples of a pixel are contiguous, and stored like several gray pixels."""
@@ -219,7 +264,7 @@ def read_tiff(data: Bytes) -> TiffFile:
         )
     check_shape((height, width, samples), (bits + 7) // 8, "the TIFF")
     file, is_rgb = directory.rewritten(directory.entries), values.get(_PHOTOMETRIC) == _RGB
-    found = TiffFile(file, height, width, bits, samples, is_rgb, directory.orientation)
+    found = TiffFile(file, height, width, bits, samples, is_rgb, directory.orientation, strips=directory.strips())
     if not directory.can_be_gray:
         return found
     columns = values.get(_TILE_WIDTH, width) if values.get(_PREDICTOR, 1) == 2 else 0

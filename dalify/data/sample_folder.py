@@ -16,7 +16,6 @@ import re
 import secrets
 import time
 import warnings
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -26,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from dalify.base.deflate import crc32
 from dalify.base.file_lock import LOCK_FLAGS, locked, try_lock
 from dalify.data.batch import array_dtype
 from dalify.data.dtypes import DALIDataType
@@ -316,7 +316,7 @@ def _parts(key: str, state: str, sample: StoredSample) -> list[Any]:
         parts += [data, bytes(-len(data) % _ALIGNMENT_BYTES)]
     checksum = 0
     for part in parts:
-        checksum = zlib.crc32(part, checksum)
+        checksum = crc32(part, checksum)
     return [_HEADER.pack(_MAGIC, len(text), sum(map(len, parts)), checksum), *parts]
 
 
@@ -326,7 +326,7 @@ def _parse(memory: np.ndarray[Any, Any], size: int) -> list[Any] | None:
         return None
     mark, described_bytes, following_bytes, checksum = _HEADER.unpack(memory[: _HEADER.size].tobytes())
     contents = memory[_HEADER.size : size]
-    if mark != _MAGIC or len(contents) != following_bytes or zlib.crc32(contents.data) != checksum:
+    if mark != _MAGIC or len(contents) != following_bytes or crc32(contents.data) != checksum:
         return None
     try:
         key, state, description, notes = json.loads(contents[:described_bytes].tobytes())

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
-from dalify.base import limits
+from dalify.base import deflate, limits
 from dalify.base.errors import ReaderError
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
@@ -60,8 +60,8 @@ def _install_checks() -> None:
         module.decompress = _decompress_blosc  # pyright: ignore[reportAttributeAccessIssue]
         for module, name, decode in (
             *(("numcodecs.vlen", name, _decode_strings) for name in _STRINGS),
-            ("numcodecs.gzip", "GZip", partial(_decode_stream, lambda codec: zlib.decompressobj(_GZIP))),
-            ("numcodecs.zlib", "Zlib", partial(_decode_stream, lambda codec: zlib.decompressobj())),
+            ("numcodecs.gzip", "GZip", partial(_decode_stream, lambda codec: deflate.decompressobj(_GZIP))),
+            ("numcodecs.zlib", "Zlib", partial(_decode_stream, lambda codec: deflate.decompressobj())),
             ("numcodecs.bz2", "BZ2", partial(_decode_stream, lambda codec: bz2.BZ2Decompressor())),
             ("numcodecs.lzma", "LZMA", partial(_decode_stream, _lzma)),
             ("numcodecs.zstd", "Zstd", _decode_zstd),
@@ -141,7 +141,7 @@ def _decode_stream(make: Callable[[Any], Any], codec: Any, original: Callable[..
                 _check(size, name)
                 if not piece and not left and not stream.eof:
                     raise EOFError("it is truncated")
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        except (EOFError, OSError, deflate.DeflateError, lzma.LZMAError) as error:
             if size and name in _TRAILING:
                 break
             raise ReaderError(f"a chunk compressed with {name} is damaged: {error}.") from None

@@ -14,7 +14,6 @@ import re
 import stat
 import time
 import warnings
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalify.base.deflate import crc32
 from dalify.base.fork_lock import ForkLock
 from dalify.base.regular_files import OPEN_FLAGS
 from dalify.base.whole_files import write_whole
@@ -131,7 +131,7 @@ class DiskCache:
         def with_checksum() -> Iterator[bytes]:
             nonlocal size_bytes, checksum
             for part in parts:
-                size_bytes, checksum = size_bytes + len(part), zlib.crc32(part, checksum)
+                size_bytes, checksum = size_bytes + len(part), crc32(part, checksum)
                 yield part
 
         self._write(path, with_checksum())
@@ -246,14 +246,14 @@ def file_name(key: str) -> str:
 
 
 def _header(contents: Any) -> bytes:
-    return _HEADER.pack(_MAGIC, len(contents), zlib.crc32(contents))
+    return _HEADER.pack(_MAGIC, len(contents), crc32(contents))
 
 
 def _checksum_of_file(path: Path) -> int:
     checksum = 0
     with path.open("rb") as file:
         while part := file.read(_CHUNK_BYTES):
-            checksum = zlib.crc32(part, checksum)
+            checksum = crc32(part, checksum)
     return checksum
 
 
