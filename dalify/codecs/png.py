@@ -232,14 +232,40 @@ class _Inflater:
 
 
 def _checked_pieces(data: Bytes, spans: tuple[Span, ...]) -> Iterator[memoryview]:
-    """Yield the contents of chunks in small pieces, because the library copies unused input; verify the checksums."""
+    """Yield the contents of chunks, and verify the checksums.
+
+    A wrong checksum of a chunk is ignored if that of the pixels is right: Pillow reads such files, libpng does not.
+    """
     view = data.data
+    is_checked = True
     for start, end in spans:
         stored = view[end : end + 4]
-        if len(stored) == 4 and deflate.crc32(view[start - 4 : end]) != int.from_bytes(stored, "big"):
-            raise DecodeError(f"damaged PNG: the checksum of the chunk at byte {start - 8} is wrong.")
-        for place in range(start, end, _PIECE_BYTES):
-            yield view[place : min(place + _PIECE_BYTES, end)]
+        if is_checked and len(stored) == 4 and deflate.crc32(view[start - 4 : end]) != int.from_bytes(stored, "big"):
+            if not _is_intact(data, spans):
+                raise DecodeError(f"damaged PNG: the checksum of the chunk at byte {start - 8} is wrong.")
+            is_checked = False
+        yield from _pieces(view[start:end])
+
+
+def _pieces(contents: memoryview) -> Iterator[memoryview]:
+    """Yield contents in small pieces, because the library copies unused input."""
+    for place in range(0, len(contents), _PIECE_BYTES):
+        yield contents[place : place + _PIECE_BYTES]
+
+
+def _is_intact(data: Bytes, spans: tuple[Span, ...]) -> bool:
+    """Return whether the checksum of the pixels is right."""
+    inflate = deflate.decompressobj()
+    try:
+        for start, end in spans:
+            for piece in _pieces(data.data[start:end]):
+                rest: Any = piece
+                while rest and not inflate.eof:
+                    inflate.decompress(rest, _STRIP_BYTES)
+                    rest = inflate.unconsumed_tail
+    except deflate.DeflateError:
+        return False
+    return inflate.eof
 
 
 def decode_png(data: Bytes, png: PngFile) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:

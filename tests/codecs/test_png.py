@@ -134,6 +134,17 @@ def test_damage_is_found(dtype: type) -> None:
             decode_image(damaged)
 
 
+def test_a_wrong_checksum_of_intact_pixels_is_ignored_as_in_pillow() -> None:
+    pixels = pixels_of(40, 48, 3, np.uint8)
+    data = bytearray(png(pixels))
+    data[-13] ^= 1  # the last byte before the last chunk
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), pixels)
+    np.testing.assert_array_equal(decode_image(bytes(data)), pixels)
+    data[data.index(b"IDAT") + 40] ^= 1
+    with pytest.raises(DecodeError, match="the checksum of the chunk at byte 33 is wrong"):
+        decode_image(bytes(data))
+
+
 @pytest.mark.parametrize("is_behind", [False, True])
 @pytest.mark.parametrize(
     "note",
