@@ -22,7 +22,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset, random_split
 
 from dalify.plugin.pytorch import DataLoader
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, photos, same, seed, until_the_end
+from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, events, photos, same, seed, until_the_end
 
 transforms = import_torchvision("torchvision.transforms")
 datasets = import_torchvision("torchvision.datasets")
@@ -499,19 +499,6 @@ TORCH = [
     TwoImages, Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
     Private, Inherited, WithoutSuper, Itself, WithLabelTwice, WithLabelTwice,
 ]  # fmt: skip
-
-
-def events(kind: Any, dataset: Any, epochs: int = 2, **options: Any) -> list[Any]:
-    """Return the batches of some epochs, or their errors, and the states of the generators."""
-    seed()
-    loader = kind(dataset, **{"batch_size": 3, "shuffle": True, **options})
-    found: list[Any] = []
-    for _ in range(epochs):
-        try:
-            found += list(loader)
-        except Exception as error:
-            found.append((type(error).__name__, str(error).splitlines()[0]))
-    return [*found, torch.get_rng_state(), random.getstate()]
 
 
 @pytest.mark.parametrize("workers", [0, 2])

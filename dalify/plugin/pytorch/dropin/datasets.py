@@ -60,7 +60,7 @@ def _find_images(dataset: Any, reads: Any) -> InnerImages | None:
         found, position = locate(sources, dataset, index)
         return found.path_and_label(position)
 
-    return InnerImages(lookup, source.is_rgb, source.opens_files, source.transform)
+    return InnerImages(lookup, source.is_rgb, source.opens_files, source.decode, source.transform)
 
 
 def _parts(dataset: Any) -> list[Any] | None:

@@ -10,9 +10,10 @@ For example::
         return image, torch.tensor(row["label"])
 
 The method is compiled again without its operations on the image: the new function returns the path of the file and the
-other values. It is used if exactly one image is opened with Pillow or torchvision's loaders, or created from an array,
-only converted to RGB, and passed to transforms that are attributes of the dataset. The image and its label may also be
-a sample of a supported dataset that is an attribute, or of the superclass. Other methods are not supported.
+other values. It is used if exactly one image is opened with Pillow or torchvision's loaders, decoded to a tensor by
+torchvision, or created from an array, only converted to RGB, and passed to transforms that are attributes of the
+dataset. The image and its label may also be a sample of a supported dataset that is an attribute, or of the superclass.
+Other methods are not supported.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import sys
 from collections.abc import Callable, Generator
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
+from enum import EnumType
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
-from PIL import Image
 
 from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, definition_of
 from dalify.plugin.pytorch.dropin.image_symbols import Container, OpenedFile, OpenedImage, PartReader, template_of
+from dalify.plugin.pytorch.dropin.opening import decodes_tensor, matches_torchvision, opens_image
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
 
 _PATH = "dalify_path"
 _VALUE = "dalify_value"
 _SAMPLE = "dalify_sample"
-_FOLDERS = "torchvision.datasets.folder"
+_DECODE_OPTIONS = "mode", "apply_exif_orientation"
 _EXPRESSIONS = (
     ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp,
     ast.FormattedValue, ast.GeneratorExp, ast.IfExp, ast.JoinedStr, ast.List, ast.ListComp, ast.Name, ast.Set,
@@ -55,12 +56,14 @@ class InnerImages:
         lookup: returns path and label of a sample; see `SeparatedImage.lookup`.
         is_rgb: see `SeparatedImage`.
         opens_files: see `SeparatedImage`.
+        decode: see `SeparatedImage`.
         transform: transform of that dataset; None for none.
     """
 
     lookup: Callable[[Any], tuple[Any, Any]]
     is_rgb: bool
     opens_files: bool
+    decode: Callable[[Any], Any] | None
     transform: Any
 
 
@@ -77,6 +80,7 @@ class SeparatedImage:
         form: the places of these values in a sample.
         is_rgb: whether images are converted to RGB.
         opens_files: whether Pillow receives an open file instead of its path.
+        decode: see `OpenedImage`.
         transforms: transforms of the image, in order.
         user_code: the first function or value in `lookup` that may be the user's; empty for none.
         watched: the attributes on which this result depends.
@@ -88,6 +92,7 @@ class SeparatedImage:
     form: SampleForm
     is_rgb: bool
     opens_files: bool
+    decode: Callable[[Any], Any] | None
     transforms: tuple[Any, ...]
     user_code: str
     watched: tuple[str, ...]
@@ -159,6 +164,7 @@ class _Separation:
             SampleForm(template),
             images[0].is_rgb,
             self._opens_files,
+            images[0].decode,
             images[0].transforms,
             self._user_code,
             tuple(self._watched),
@@ -346,7 +352,7 @@ class _Separation:
         """Return whether an expression opens the image, or contains variables with it."""
         return any(
             (isinstance(node, ast.Name) and node.id in self._symbols)
-            or (isinstance(node, ast.Call) and _opens_image(self._resolved(node.func)) is not None)
+            or (isinstance(node, ast.Call) and self._opens_image(node.func))
             or (isinstance(node, ast.Subscript | ast.Call) and self._other_of(node) is not None)
             for node in ast.walk(expression)
         )
@@ -390,7 +396,7 @@ class _Separation:
         self._statements.append(ast.copy_location(ast.Assign([targets], call), expression))
         transforms = () if images.transform is None else (images.transform,)
         self._note_transforms(len(transforms))
-        return Container(tuple, {0: OpenedImage(images.is_rgb, transforms), 1: label})
+        return Container(tuple, {0: OpenedImage(images.is_rgb, images.decode, transforms), 1: label})
 
     def _image(self, call: ast.Call) -> OpenedImage | None:
         """Return the image that a call opens, converts or transforms; None for other calls."""
@@ -399,16 +405,18 @@ class _Separation:
                 func=ast.Attribute(value=owner, attr="convert"), args=[ast.Constant(value="RGB")], keywords=[]
             ):
                 image = self._value(owner)
-                if isinstance(image, OpenedImage) and not image.transforms:
+                if isinstance(image, OpenedImage) and not image.transforms and image.decode is None:
                     return replace(image, is_rgb=True)
+            case ast.Call(func=function, args=[argument, *_]) if decodes_tensor(self._resolved(function)):
+                return self._open(argument, self._decoded(call), call)
             case ast.Call(func=function, args=[argument], keywords=[]):
                 called = self._resolved(function)
-                is_rgb = _opens_image(called)
+                is_rgb = opens_image(called)
                 if is_rgb is not None:
                     if isinstance(function, ast.Attribute) and self._is_own(function):
                         self._watched[function.attr] = None
                     self._opens_files |= is_rgb  # torchvision's loaders open them
-                    return self._open(argument, is_rgb, call)
+                    return self._open(argument, OpenedImage(is_rgb), call)
                 if isinstance(function, ast.Attribute) and self._uses_image(argument):
                     image = self._value(argument)
                     if isinstance(image, OpenedImage) and self._is_transform(function):
@@ -418,7 +426,23 @@ class _Separation:
                 pass
         return None
 
-    def _open(self, argument: ast.expr, is_rgb: bool, call: ast.Call) -> OpenedImage:
+    def _decoded(self, call: ast.Call) -> OpenedImage:
+        """Return the image that a function of torchvision decodes to a tensor."""
+        given: dict[Any, ast.expr] = dict(zip(_DECODE_OPTIONS, call.args[1:], strict=False))
+        given.update({keyword.arg: keyword.value for keyword in call.keywords})
+        options = {name: self._option(value) for name, value in given.items()}
+        mode = options.pop("mode", "UNCHANGED")
+        name = str(getattr(mode, "name", mode)).upper()
+        are_defaults = all(name in _DECODE_OPTIONS and value is False for name, value in options.items())
+        if name not in ("RGB", "UNCHANGED") or not are_defaults or not matches_torchvision():
+            raise NotEvaluatedError
+        return OpenedImage(name == "RGB", partial(self._resolved(call.func), mode=mode))
+
+    def _option(self, value: ast.expr) -> Any:
+        is_own = isinstance(value, ast.Attribute) and self._is_own(value)
+        return self._constant_value(value) if is_own or isinstance(value, ast.Constant) else self._resolved(value)
+
+    def _open(self, argument: ast.expr, image: OpenedImage, call: ast.Call) -> OpenedImage:
         if self._is_opened:
             raise NotEvaluatedError
         self._is_opened = True
@@ -428,7 +452,11 @@ class _Separation:
         self._check(path)
         assigned = ast.Assign([ast.Name(_PATH, ast.Store())], path)
         self._statements.append(ast.copy_location(assigned, call))
-        return OpenedImage(is_rgb)
+        return image
+
+    def _opens_image(self, function: ast.expr) -> bool:
+        called = self._resolved(function)
+        return opens_image(called) is not None or decodes_tensor(called)
 
     def _is_transform(self, function: ast.Attribute) -> bool:
         """Return whether a function is an attribute of this instance of the dataset, and remember to watch it."""
@@ -449,7 +477,7 @@ class _Separation:
                 return attribute_of(self._dataset, attribute)
             case ast.Attribute(value=owner, attr=attribute):
                 module = self._resolved(owner)
-                return getattr(module, attribute, MISSING) if isinstance(module, ModuleType) else MISSING
+                return getattr(module, attribute, MISSING) if isinstance(module, ModuleType | EnumType) else MISSING
             case _:
                 return MISSING
 
@@ -514,7 +542,7 @@ class _Separation:
 
     def _check_call(self, function: ast.expr) -> None:
         called = self._resolved(function)
-        if _opens_image(called) is not None or called is open:
+        if self._opens_image(function) or called is open:
             raise NotEvaluatedError
         is_method = called is MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
         if not (is_method or (called is not MISSING and is_safe_function(called))):
@@ -562,15 +590,3 @@ def _truth(value: Any) -> bool:
     if hasattr(kind, "__bool__") or (hasattr(kind, "__len__") and not isinstance(value, torch.nn.Sequential)):
         raise NotEvaluatedError
     return bool(value)
-
-
-def _opens_image(function: Any) -> bool | None:
-    """Return whether a function opens an image as RGB; None if it opens no image."""
-    if function is Image.open or function is Image.fromarray:
-        return False
-    folders = sys.modules.get(_FOLDERS)
-    if folders is None or function is MISSING:
-        return None
-    if function is folders.default_loader and sys.modules["torchvision"].get_image_backend() == "PIL":
-        return True
-    return True if function is folders.pil_loader else None

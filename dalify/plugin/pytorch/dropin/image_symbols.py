@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +16,12 @@ class OpenedImage:
 
     Attributes:
         is_rgb: whether it was converted to RGB.
+        decode: the function of torchvision that decodes a file to a tensor; None if Pillow opens it.
         transforms: the transforms that were applied.
     """
 
     is_rgb: bool
+    decode: Callable[[Any], Any] | None = None
     transforms: tuple[Any, ...] = ()
 
 

@@ -66,19 +66,22 @@ _BYTE_VALUES = 256
 _MODES = {1: "L", 3: "RGB"}  # Pillow's modes by number of channels
 
 
-def lower_transform(transform: Any, channels: int) -> TransformPlan:
+def lower_transform(transform: Any, channels: int, *, gets_tensors: bool = False) -> TransformPlan:
     """Convert a transform, or a composition of transforms, as far as they are supported.
 
     Args:
         transform: transform of a dataset; None for none.
         channels: number of channels of the dataset's images: 1 or 3.
+        gets_tensors: whether the images are tensors, as ``torchvision.io`` returns them, not Pillow images.
     """
-    return _plan([] if transform is None else list(_flat(transform, "transform")), channels)
+    return _plan([] if transform is None else list(_flat(transform, "transform")), channels, gets_tensors=gets_tensors)
 
 
-def _plan(transforms: Sequence[tuple[str, Any]], channels: int) -> TransformPlan:
+def _plan(transforms: Sequence[tuple[str, Any]], channels: int, *, gets_tensors: bool = False) -> TransformPlan:
     """Return the plan for transforms with their positions; without steps for 0 channels, which means no image."""
     lowering = _Lowering(channels)
+    if gets_tensors:
+        lowering.convert_to_tensors()
     reason: Reason | None = None
     for position, transform in transforms:
         try:
@@ -177,6 +180,10 @@ class _Lowering:
             self._add_pointwise(position, transform)
         else:
             self._add_step(position, transform, module)
+
+    def convert_to_tensors(self) -> None:
+        """Convert the images to tensors of bytes with interleaved channels, before the first transform."""
+        self._add_pointwise("", sys.modules[VERSION_1].PILToTensor())
 
     def _is_identity(self) -> bool:
         """Return whether the table so far maps each byte to itself."""
