@@ -198,6 +198,18 @@ class Branches(Photos):
         return self.transform(image), (label, np.array(scores), torch.tensor(scores).float())
 
 
+class Loops(Photos):
+    def __getitem__(self, index: int) -> Any:
+        total, count = 0, 0
+        for number, label in enumerate(self.labels):
+            if number > index:
+                break
+            total = total + label
+        while count < total:
+            count += 2
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), total, count
+
+
 class Records(Photos):
     def __getitem__(self, index: int) -> Any:
         entry = self.entries[index]
@@ -233,7 +245,7 @@ class NotConverted(Photos):
 
 FULL = [
     Usual, InOneLine, Table, TableByPosition, Pairs, InBlock, Loaded, LoadedByFunction, Modes, SeveralTransforms,
-    Filled, Branches, Records, InMemory, FromArray, FromGrayArray, NotConverted,
+    Filled, Branches, Loops, Records, InMemory, FromArray, FromGrayArray, NotConverted,
 ]  # fmt: skip
 
 
@@ -366,6 +378,13 @@ class CallsAfterwards(Photos):
         return sample
 
 
+class TwoImages(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        other = Image.open(self.paths[0]).convert("RGB")
+        return self.transform(image), self.transform(other)
+
+
 class OfLabels(Usual):
     def __init__(self, root: Path, transform: Any = RANDOM) -> None:
         super().__init__(root, transform)
@@ -382,14 +401,8 @@ HYBRID: dict[Any, str] = {
     DrawsAfterwards: "random.random",
     CallsAfterwards: "torch.rand",
     OfLabels: "self.target_transform",
+    TwoImages: "self.transform",
 }
-
-
-class TwoImages(Photos):
-    def __getitem__(self, index: int) -> Any:
-        image = Image.open(self.paths[index]).convert("RGB")
-        other = Image.open(self.paths[0]).convert("RGB")
-        return self.transform(image), self.transform(other)
 
 
 class Twice(Photos):
@@ -496,7 +509,7 @@ class WithLabelTwice(Photos):
 
 
 TORCH = [
-    TwoImages, Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
+    Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
     Private, Inherited, WithoutSuper, Itself, WithLabelTwice, WithLabelTwice,
 ]  # fmt: skip
 

@@ -61,6 +61,8 @@ from dalify.plugin.pytorch.dropin.torchvision_steps import (
 _POINTWISE = frozenset(
     {"ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "ToDtype", "ToImage", "ToPureTensor", "ToTensor"}
 )
+_DETERMINISTIC = _POINTWISE | {"CenterCrop", "Grayscale", "Pad", "RGB", "Resize"}
+_ONLY_IMAGES = frozenset({"AugMix", "AutoAugment", "RandAugment", "ToTensor", "TrivialAugmentWide"})
 _TABLE_TYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 _BYTE_VALUES = 256
 _MODES = {1: "L", 3: "RGB"}  # Pillow's modes by number of channels
@@ -294,6 +296,22 @@ def _children(transform: Any) -> Sequence[Any] | None:
             version_1.Normalize(transform.mean, transform.std),
         )
     return None
+
+
+def is_deterministic(transform: Any) -> bool:
+    """Return whether a value is a transform of torchvision that draws no random numbers."""
+    return module_of(transform) is not None and all(
+        module_of(item) is not None and not is_changed(item) and type(item).__name__ in _DETERMINISTIC
+        for _, item in _flat(transform, "")
+    )
+
+
+def is_joint(transform: Any) -> bool:
+    """Return whether transforms of version 2 draw the same random numbers for an image as for an image and a mask."""
+    names = ON_PILLOW | ON_TENSORS | _POINTWISE
+    return is_version_2(transform) and all(
+        not is_changed(item) and type(item).__name__ in names - _ONLY_IMAGES for _, item in _flat(transform, "")
+    )
 
 
 def _is_to_image(transform: Any) -> bool:

@@ -55,6 +55,7 @@ class Source(ABC):
         inner: another dataset that returns the images; None for none.
         transform: the transform of the images.
         is_rgb: whether opened images are converted to RGB.
+        is_joint: whether other values are transformed together with the image.
         opens_files: whether files are opened for Pillow, as torchvision does; otherwise, Pillow's errors contain their
             paths.
         decode: function of torchvision that decodes files to tensors; None if Pillow opens them.
@@ -66,6 +67,7 @@ class Source(ABC):
     watched: tuple[str, ...] = ()
     inner: Any = None
     is_rgb = True
+    is_joint = False
     opens_files = True
     decode: Callable[[Any], Any] | None = None
 
