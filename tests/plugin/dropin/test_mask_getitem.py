@@ -200,6 +200,7 @@ class Own:
 
 
 TORCH: list[Any] = [
+    lambda root: Joint(root, v2.Compose([v2.CenterCrop(20), v2.ToImage(), v2.Normalize([0.5] * 3, [0.2] * 3)])),
     Reversed, Twice, DrawsAfterwards, lambda root: Joint(root, Own()), lambda root: Joint(root, v2.Compose([Own()])),
     lambda root: Joint(root, v2.Compose([v2.CenterCrop(30), Own()])),
 ]  # fmt: skip
@@ -380,8 +381,26 @@ class Albumentations(Masks):
         return found["image"], found["mask"]
 
 
+class Tries(Masks):
+    def __getitem__(self, index: int) -> Any:
+        try:
+            return self.transform(Image.open(self.images[index]).convert("RGB"))
+        except OSError:
+            return torch.zeros(3, SIZE, SIZE)
+
+
 def test_the_report_names_the_unsupported_statement(root):
     report = DataLoader(Albumentations(root), on_fallback="silent").explain()
     assert report.code == "DS02"
     line = Albumentations.__getitem__.__code__.co_firstlineno + 3
     assert f"{Path(__file__).name}:{line}): found = self.transform(image=np.array(image)" in report.reason
+    report = DataLoader(Tries(root), on_fallback="silent").explain()
+    assert report.reason.endswith(f"{Path(__file__).name}:{Tries.__getitem__.__code__.co_firstlineno + 1}): try:")
+
+
+def test_the_report_names_the_unsupported_transform(root):
+    both = v2.Compose([v2.CenterCrop(20), v2.ToImage(), v2.Normalize([0.5] * 3, [0.2] * 3)])
+    report = DataLoader(Joint(root, both), on_fallback="silent").explain()
+    assert report.code == "TF03"
+    assert report.reason.startswith("transform[2] (Normalize) rejects such images")
+    assert report.reason.endswith(", in a transform of image and mask")

@@ -101,6 +101,14 @@ class ByPosition(Tutorial):
         return self.transform(image) if self.transform else image
 
 
+class WithMask(Tutorial):
+    def __getitem__(self, index: int) -> Any:
+        path = f"{self.img_dir}/{self.img_labels['file'][index]}"
+        image = decode_image(path, mode="RGB")
+        mask = read_image(path, ImageReadMode.GRAY)
+        return self.transform(image), (mask > 100).sum()
+
+
 class OfAnother(Dataset[Any]):
     def __init__(self, inner: Any) -> None:
         self.inner, self.transform = inner, VERSION_2
@@ -131,7 +139,8 @@ class Scaled(Tutorial):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(
-    ("kind", "name"), [*((Tutorial, name) for name in TRANSFORMS), (Colors, "crop"), (ByPosition, "version 2")]
+    ("kind", "name"),
+    [*((Tutorial, name) for name in TRANSFORMS), (WithMask, "crop"), (Colors, "crop"), (ByPosition, "version 2")],
 )
 def test_batches_of_threads(kind, name, workers, root):
     dataset = kind(root, TRANSFORMS[name])

@@ -36,8 +36,9 @@ class GetitemSource(FileSource):
         self.user_code, self.watched, self.inner = separated.user_code, separated.watched, separated.inner
         self.form = None if separated.form.template == (IMAGE, 0) else separated.form
         self._has_late_code, self.is_joint = separated.has_late_code, separated.is_joint
-        if self.is_joint and (self.plan.unsupported or not self.plan.names):
-            raise NotRecognizedError("a transform of image and mask is not supported", code="TF03")
+        if self.is_joint and self.plan.unsupported:
+            assert self.plan.reason is not None
+            raise NotRecognizedError(f"{self.plan.reason.text}, in a transform of image and mask", code="TF03")
 
     def path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
         """Return path and label of a sample; see `Source.path_and_label`."""

@@ -64,8 +64,8 @@ def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage:
     """Return the image files of a dataset and the other values of its samples.
 
     Raises:
-        NotEvaluatedError: that is not possible; the text names the first unsupported statement after the image is
-            opened.
+        NotEvaluatedError: that is not possible; the text quotes the unsupported statement of a method that opens an
+            image.
     """
     kind = type(dataset)
     function = inspect.getattr_static(kind, "__getitem__", None)
@@ -114,10 +114,11 @@ class _Separation:
         self._has_late_code = self._is_joint = False
 
     def position(self) -> str:
-        """Return a text with the current statement; empty before the image is opened."""
+        """Return a text with the current statement; empty if the method opens no image."""
         code = ast.unparse(self._current).partition("\n")[0]
         line = f"{self._function.__code__.co_filename}:{self._current.lineno}"
-        return f", because of this code in its __getitem__ ({line}): {code}" if self._is_opened else ""
+        opens = self._is_opened or self._uses_image(self._definition)
+        return f", because of this code in its __getitem__ ({line}): {code}" if opens else ""
 
     def result(self) -> SeparatedImage:
         """Return the result; NotEvaluatedError if the method is not supported."""
@@ -552,7 +553,7 @@ class _Separation:
         if self._opens_image(function) or called is open:
             raise NotEvaluatedError
         is_method = called is MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
-        is_safe = is_method or (called is not MISSING and is_safe_function(called))
+        is_safe = is_method or decodes_tensor(called) or (called is not MISSING and is_safe_function(called))
         is_transform = isinstance(function, ast.Attribute) and self._is_transform(function)
         if not (is_safe or (is_transform and is_deterministic(called))):
             self._note_user_code(function)
