@@ -55,7 +55,7 @@ def own_loader(root: Any) -> Any:
 
 KNOWN_DATASETS = (
     "Hint: Torchvision's datasets of images with one label, subclasses that keep their __getitem__, and datasets whose "
-    "__getitem__ opens one image with Pillow and passes it to self.transform, or only returns rows of arrays, are "
+    "__getitem__ opens an image and passes it to self.transform, or only returns rows of arrays, are "
     "supported; add others with dalify.plugin.pytorch.register_dataset."
 )
 MODULE = Numbers.__module__

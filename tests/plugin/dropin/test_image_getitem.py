@@ -22,7 +22,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset, random_split
 
 from dalify.plugin.pytorch import DataLoader
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, photos, same, seed, until_the_end
+from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, events, photos, same, seed, until_the_end
 
 transforms = import_torchvision("torchvision.transforms")
 datasets = import_torchvision("torchvision.datasets")
@@ -198,6 +198,18 @@ class Branches(Photos):
         return self.transform(image), (label, np.array(scores), torch.tensor(scores).float())
 
 
+class Loops(Photos):
+    def __getitem__(self, index: int) -> Any:
+        total, count = 0, 0
+        for number, label in enumerate(self.labels):
+            if number > index:
+                break
+            total = total + label
+        while count < total:
+            count += 2
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), total, count
+
+
 class Records(Photos):
     def __getitem__(self, index: int) -> Any:
         entry = self.entries[index]
@@ -233,7 +245,7 @@ class NotConverted(Photos):
 
 FULL = [
     Usual, InOneLine, Table, TableByPosition, Pairs, InBlock, Loaded, LoadedByFunction, Modes, SeveralTransforms,
-    Filled, Branches, Records, InMemory, FromArray, FromGrayArray, NotConverted,
+    Filled, Branches, Loops, Records, InMemory, FromArray, FromGrayArray, NotConverted,
 ]  # fmt: skip
 
 
@@ -366,6 +378,13 @@ class CallsAfterwards(Photos):
         return sample
 
 
+class TwoImages(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        other = Image.open(self.paths[0]).convert("RGB")
+        return self.transform(image), self.transform(other)
+
+
 class OfLabels(Usual):
     def __init__(self, root: Path, transform: Any = RANDOM) -> None:
         super().__init__(root, transform)
@@ -382,14 +401,8 @@ HYBRID: dict[Any, str] = {
     DrawsAfterwards: "random.random",
     CallsAfterwards: "torch.rand",
     OfLabels: "self.target_transform",
+    TwoImages: "self.transform",
 }
-
-
-class TwoImages(Photos):
-    def __getitem__(self, index: int) -> Any:
-        image = Image.open(self.paths[index]).convert("RGB")
-        other = Image.open(self.paths[0]).convert("RGB")
-        return self.transform(image), self.transform(other)
 
 
 class Twice(Photos):
@@ -496,22 +509,9 @@ class WithLabelTwice(Photos):
 
 
 TORCH = [
-    TwoImages, Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
+    Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
     Private, Inherited, WithoutSuper, Itself, WithLabelTwice, WithLabelTwice,
 ]  # fmt: skip
-
-
-def events(kind: Any, dataset: Any, epochs: int = 2, **options: Any) -> list[Any]:
-    """Return the batches of some epochs, or their errors, and the states of the generators."""
-    seed()
-    loader = kind(dataset, **{"batch_size": 3, "shuffle": True, **options})
-    found: list[Any] = []
-    for _ in range(epochs):
-        try:
-            found += list(loader)
-        except Exception as error:
-            found.append((type(error).__name__, str(error).splitlines()[0]))
-    return [*found, torch.get_rng_state(), random.getstate()]
 
 
 @pytest.mark.parametrize("workers", [0, 2])

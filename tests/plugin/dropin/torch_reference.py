@@ -55,6 +55,19 @@ def seed() -> None:
     np.random.seed(7)
 
 
+def events(kind: Any, dataset: Any, epochs: int = 2, **options: Any) -> list[Any]:
+    """Return the batches of some epochs, or their errors, and the states of the generators."""
+    seed()
+    loader = kind(dataset, **{"batch_size": 3, "shuffle": True, **options})
+    found: list[Any] = []
+    for _ in range(epochs):
+        try:
+            found += list(loader)
+        except Exception as error:
+            found.append((type(error).__name__, str(error).splitlines()[0]))
+    return [*found, torch.get_rng_state(), random.getstate()]
+
+
 def until_the_end(loader: Any) -> list[Any]:
     """Return the batches of an epoch, and type and text of errors; torch's workers change the text.
 

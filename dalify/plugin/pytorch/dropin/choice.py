@@ -97,7 +97,9 @@ def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[R
     if loader.num_workers and loader.worker_init_fn is not None:
         hint = "Omit worker_init_fn to compute the batches in threads; torch.manual_seed or generator= sets the seeds."
         found.append(Reason("worker_init_fn is set, which must be called in worker processes", hint, "WI01"))
-    if loader.num_workers > _THREADS_FOR_PYTHON and any(source.plan.calls_torchvision for source in sources.values()):
+    if loader.num_workers > _THREADS_FOR_PYTHON and any(
+        source.plan.calls_torchvision or source.is_joint for source in sources.values()
+    ):
         reason = f"some transforms are torchvision's Python code, which scales to {_THREADS_FOR_PYTHON} threads only"
         found.append(Reason(reason, code="LO03"))
     if not loader._auto_collation:

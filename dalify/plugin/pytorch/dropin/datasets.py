@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from dalify.plugin.pytorch.dropin.image_getitem import InnerImages
+from dalify.plugin.pytorch.dropin.image_symbols import InnerImages
 from dalify.plugin.pytorch.dropin.known import known_source, source_of
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
@@ -53,14 +53,14 @@ def _find_images(dataset: Any, reads: Any) -> InnerImages | None:
     source = next(iter(sources.values()), None)
     if len(sources) != 1 or source is None or source.form is not None or source.target_transform is not None:
         return None
-    if source.slow_labels or source.user_code or source.inner is not None:
+    if source.slow_labels or source.user_code or source.inner is not None or source.is_joint:
         return None
 
     def lookup(index: Any) -> tuple[Any, Any]:
         found, position = locate(sources, dataset, index)
         return found.path_and_label(position)
 
-    return InnerImages(lookup, source.is_rgb, source.opens_files, source.transform)
+    return InnerImages(lookup, source.is_rgb, source.opens_files, source.decode, source.transform)
 
 
 def _parts(dataset: Any) -> list[Any] | None:

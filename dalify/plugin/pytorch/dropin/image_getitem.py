@@ -10,9 +10,11 @@ For example::
         return image, torch.tensor(row["label"])
 
 The method is compiled again without its operations on the image: the new function returns the path of the file and the
-other values. It is used if exactly one image is opened with Pillow or torchvision's loaders, or created from an array,
-only converted to RGB, and passed to transforms that are attributes of the dataset. The image and its label may also be
-a sample of a supported dataset that is an attribute, or of the superclass. Other methods are not supported.
+other values. It is used if the first image that is opened is opened with Pillow or torchvision's loaders, decoded to a
+tensor by torchvision, or created from an array, only converted to RGB, and passed to transforms that are attributes of
+the dataset. The image and its label may also be a sample of a supported dataset that is an attribute, or of the
+superclass. Other images, such as masks, are other values; a transform of version 2 may get them together with the
+image. Other methods are not supported.
 """
 
 from __future__ import annotations
@@ -20,26 +22,37 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from copy import copy, deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from enum import EnumType
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
-from PIL import Image
 
 from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, definition_of
-from dalify.plugin.pytorch.dropin.image_symbols import Container, OpenedFile, OpenedImage, PartReader, template_of
+from dalify.plugin.pytorch.dropin.image_symbols import (
+    Begun,
+    Container,
+    FindImages,
+    OpenedFile,
+    OpenedImage,
+    PartReader,
+    SeparatedImage,
+    expression_of,
+    template_of,
+)
+from dalify.plugin.pytorch.dropin.lowering import is_deterministic, is_joint
+from dalify.plugin.pytorch.dropin.opening import decodes_tensor, matches_torchvision, opens_image
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
 
 _PATH = "dalify_path"
 _VALUE = "dalify_value"
 _SAMPLE = "dalify_sample"
-_FOLDERS = "torchvision.datasets.folder"
+_DECODE_OPTIONS = "mode", "apply_exif_orientation"
 _EXPRESSIONS = (
     ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp,
     ast.FormattedValue, ast.GeneratorExp, ast.IfExp, ast.JoinedStr, ast.List, ast.ListComp, ast.Name, ast.Set,
@@ -47,67 +60,25 @@ _EXPRESSIONS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class InnerImages:
-    """The images of another dataset whose samples are tuples of image and label.
+def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage:
+    """Return the image files of a dataset and the other values of its samples.
 
-    Attributes:
-        lookup: returns path and label of a sample; see `SeparatedImage.lookup`.
-        is_rgb: see `SeparatedImage`.
-        opens_files: see `SeparatedImage`.
-        transform: transform of that dataset; None for none.
+    Raises:
+        NotEvaluatedError: that is not possible; the text quotes the unsupported statement of a method that opens an
+            image.
     """
-
-    lookup: Callable[[Any], tuple[Any, Any]]
-    is_rgb: bool
-    opens_files: bool
-    transform: Any
-
-
-FindImages = Callable[[Any, FunctionType | None], InnerImages | None]
-"""Returns the images of a dataset that a ``__getitem__`` reads, which may be that of a superclass."""
-
-
-@dataclass(frozen=True)
-class SeparatedImage:
-    """A method ``__getitem__`` without its operations on the image.
-
-    Attributes:
-        lookup: returns the path of a sample, or its array or file in memory, and a tuple of its other values.
-        form: the places of these values in a sample.
-        is_rgb: whether images are converted to RGB.
-        opens_files: whether Pillow receives an open file instead of its path.
-        transforms: transforms of the image, in order.
-        user_code: the first function or value in `lookup` that may be the user's; empty for none.
-        watched: the attributes on which this result depends.
-        inner: another dataset that returns the images; None for none.
-        has_late_code: whether `lookup` returns a function in place of the tuple, to be called after the transforms.
-    """
-
-    lookup: Callable[[Any], tuple[Any, Any]]
-    form: SampleForm
-    is_rgb: bool
-    opens_files: bool
-    transforms: tuple[Any, ...]
-    user_code: str
-    watched: tuple[str, ...]
-    inner: Any
-    has_late_code: bool
-
-
-def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage | None:
-    """Return the image files of a dataset and the other values of its samples; None if that is not possible."""
     kind = type(dataset)
     function = inspect.getattr_static(kind, "__getitem__", None)
     if not isinstance(function, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
-        return None
+        raise NotEvaluatedError
     definition = definition_of(function)
     if definition is None or not hasattr(dataset, "__dict__") or not hasattr(kind, "__len__"):
-        return None
+        raise NotEvaluatedError
+    separation = _Separation(dataset, function, definition, find_images)
     try:
-        return _Separation(dataset, function, definition, find_images).result()
+        return separation.result()
     except NotEvaluatedError:
-        return None
+        raise NotEvaluatedError(separation.position()) from None
 
 
 class _Separation:
@@ -131,6 +102,7 @@ class _Separation:
         self._definition = definition
         self._self, self._index = (parameter.arg for parameter in definition.args.args)
         stored = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and _is_stored(node)}
+        self._current: ast.stmt = definition
         self._locals = stored | {self._self, self._index}
         self._symbols: dict[str, Any] = {}  # variables with the image, or with a container
         self._statements: list[ast.stmt] = []
@@ -139,7 +111,14 @@ class _Separation:
         self._user_code = ""
         self._calls = 0  # of transforms
         self._first_call: int | None = None  # the statement before which the first transform is called
-        self._has_late_code = False
+        self._has_late_code = self._is_joint = False
+
+    def position(self) -> str:
+        """Return a text with the current statement; empty if the method opens no image."""
+        code = ast.unparse(self._current).partition("\n")[0]
+        line = f"{self._function.__code__.co_filename}:{self._current.lineno}"
+        opens = self._is_opened or self._uses_image(self._definition)
+        return f", because of this code in its __getitem__ ({line}): {code}" if opens else ""
 
     def result(self) -> SeparatedImage:
         """Return the result; NotEvaluatedError if the method is not supported."""
@@ -147,38 +126,43 @@ class _Separation:
         container = value if isinstance(value, Container) else Container(tuple, {0: value})
         leaves = list(container.leaves())
         images = [leaf for leaf in leaves if isinstance(leaf, OpenedImage)]
-        if len(images) != 1 or len(images[0].transforms) != self._calls:
+        is_late = self._has_late_code
+        if len(images) != 1 or len(images[0].transforms) != self._calls or (self._is_joint and is_late):
             raise NotEvaluatedError
         names = [leaf for leaf in leaves if isinstance(leaf, str)]
         lookup = partial(self._compiled(names), self._inner_lookup, self._dataset)
-        if self._has_late_code:
-            lookup = partial(_begun, lookup)
+        if is_late or self._is_joint:
+            lookup = partial(Begun.start, lookup)
         template = template_of(value, iter(range(len(names))))
         return SeparatedImage(
             lookup,
             SampleForm(template),
             images[0].is_rgb,
             self._opens_files,
+            images[0].decode,
             images[0].transforms,
             self._user_code,
             tuple(self._watched),
             self._inner,
-            self._has_late_code,
+            is_late,
+            self._is_joint,
         )
 
     def _compiled(self, names: list[str]) -> Callable[[Any, Any, Any], Any]:
         """Return a function of an inner lookup, dataset and index that returns the path and the values of variables.
 
-        If code of the user follows the transforms, it is a generator function, which yields the path before that code.
+        If code of the user follows the transforms, it is a generator function, which yields before that code. If one
+        transform gets the image and other values, it yields these values, and receives the transformed ones.
         """
         code = self._function.__code__
         values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         result = ast.Return(ast.Tuple([ast.Name(_PATH, ast.Load()), values], ast.Load()))
         definition = copy(self._definition)
         statements = list(self._statements)
-        if self._has_late_code:
+        if self._has_late_code or self._is_joint:
             result = ast.Return(values)
-            statements.insert(self._first_call or 0, ast.Expr(ast.Yield(ast.Name(_PATH, ast.Load()))))
+        if self._has_late_code:
+            statements.insert(self._first_call or 0, ast.Expr(_yielded([])))
         definition.body = [*statements, result]
         definition.args = copy(definition.args)
         definition.args.args = [ast.arg(_SAMPLE), *definition.args.args]
@@ -190,6 +174,7 @@ class _Separation:
     def _run(self, statements: list[ast.stmt]) -> Any:
         """Return the value that the statements return; None if they return nothing."""
         for statement in statements:
+            self._current = statement
             match statement:
                 case ast.Return(value=ast.expr() as value):
                     return self._stored(self._value(value), statement)
@@ -225,13 +210,21 @@ class _Separation:
 
     def _check_statement(self, statement: ast.stmt) -> None:
         match statement:
-            case ast.Pass() | ast.Expr(value=ast.Constant()):
+            case ast.Pass() | ast.Break() | ast.Continue() | ast.Expr(value=ast.Constant()):
                 pass
+            case ast.Expr(value=ast.Call() as call):
+                self._check(call)
+                self._note_user_code(call)
             case ast.Assign(targets=[target], value=value) | ast.AugAssign(target=target, value=value):
                 self._check(value)
                 self._forget(target)
-            case ast.If(test=test, body=body, orelse=others):
+            case ast.If(test=test, body=body, orelse=others) | ast.While(test=test, body=body, orelse=others):
                 self._check(test)
+                for each in (*body, *others):
+                    self._check_statement(each)
+            case ast.For(target=target, iter=values, body=body, orelse=others):
+                self._check(values)
+                self._forget(target)
                 for each in (*body, *others):
                     self._check_statement(each)
             case ast.Assert(test=test, msg=None) | ast.Raise(exc=ast.expr() as test, cause=None):
@@ -326,6 +319,10 @@ class _Separation:
                         tuple, range(len(first.parts), len(first.parts) + len(parts)), parts, right
                     )
                     return Container(tuple, {**first.parts, **others.parts})
+            case ast.Call(args=[ast.Name(id=name), _, *_], keywords=[]) if isinstance(
+                image := self._symbols.get(name), OpenedImage
+            ):
+                return self._jointly_transformed(expression, image)
             case ast.Subscript() | ast.Call():
                 found = self._sample_of_another(expression)
                 if found is None and isinstance(expression, ast.Call):
@@ -346,7 +343,7 @@ class _Separation:
         """Return whether an expression opens the image, or contains variables with it."""
         return any(
             (isinstance(node, ast.Name) and node.id in self._symbols)
-            or (isinstance(node, ast.Call) and _opens_image(self._resolved(node.func)) is not None)
+            or (isinstance(node, ast.Call) and self._opens_image(node.func))
             or (isinstance(node, ast.Subscript | ast.Call) and self._other_of(node) is not None)
             for node in ast.walk(expression)
         )
@@ -390,7 +387,7 @@ class _Separation:
         self._statements.append(ast.copy_location(ast.Assign([targets], call), expression))
         transforms = () if images.transform is None else (images.transform,)
         self._note_transforms(len(transforms))
-        return Container(tuple, {0: OpenedImage(images.is_rgb, transforms), 1: label})
+        return Container(tuple, {0: OpenedImage(images.is_rgb, images.decode, transforms), 1: label})
 
     def _image(self, call: ast.Call) -> OpenedImage | None:
         """Return the image that a call opens, converts or transforms; None for other calls."""
@@ -399,16 +396,20 @@ class _Separation:
                 func=ast.Attribute(value=owner, attr="convert"), args=[ast.Constant(value="RGB")], keywords=[]
             ):
                 image = self._value(owner)
-                if isinstance(image, OpenedImage) and not image.transforms:
+                if isinstance(image, OpenedImage) and not image.transforms and image.decode is None:
                     return replace(image, is_rgb=True)
+            case ast.Call(func=function, args=[argument, *_]) if (
+                decodes_tensor(self._resolved(function)) and not self._is_opened
+            ):
+                return self._open(argument, self._decoded(call), call)
             case ast.Call(func=function, args=[argument], keywords=[]):
                 called = self._resolved(function)
-                is_rgb = _opens_image(called)
-                if is_rgb is not None:
+                is_rgb = opens_image(called)
+                if is_rgb is not None and not self._is_opened:
                     if isinstance(function, ast.Attribute) and self._is_own(function):
                         self._watched[function.attr] = None
                     self._opens_files |= is_rgb  # torchvision's loaders open them
-                    return self._open(argument, is_rgb, call)
+                    return self._open(argument, OpenedImage(is_rgb), call)
                 if isinstance(function, ast.Attribute) and self._uses_image(argument):
                     image = self._value(argument)
                     if isinstance(image, OpenedImage) and self._is_transform(function):
@@ -418,9 +419,39 @@ class _Separation:
                 pass
         return None
 
-    def _open(self, argument: ast.expr, is_rgb: bool, call: ast.Call) -> OpenedImage:
-        if self._is_opened:
+    def _jointly_transformed(self, call: ast.Call, image: OpenedImage) -> Container:
+        """Return the image and the other values that a transform of version 2 returns for them."""
+        is_first = image.is_rgb and image.decode is None and not self._calls
+        transform = self._resolved(call.func)
+        is_own = isinstance(call.func, ast.Attribute) and self._is_transform(call.func)
+        if not (is_first and is_own and is_joint(transform)):
             raise NotEvaluatedError
+        values = [expression_of(self._value(argument)) for argument in call.args[1:]]
+        names = [f"{_VALUE}_{len(self._statements)}_{number}" for number in range(len(values))]
+        target = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
+        self._note_transforms(1)
+        self._is_joint = True
+        self._statements.append(ast.copy_location(ast.Assign([target], _yielded(values)), call))
+        parts = dict(enumerate([replace(image, transforms=(transform,)), *names]))
+        return Container(tuple, parts)
+
+    def _decoded(self, call: ast.Call) -> OpenedImage:
+        """Return the image that a function of torchvision decodes to a tensor."""
+        given: dict[Any, ast.expr] = dict(zip(_DECODE_OPTIONS, call.args[1:], strict=False))
+        given.update({keyword.arg: keyword.value for keyword in call.keywords})
+        options = {name: self._option(value) for name, value in given.items()}
+        mode = options.pop("mode", "UNCHANGED")
+        name = str(getattr(mode, "name", mode)).upper()
+        are_defaults = all(name in _DECODE_OPTIONS and value is False for name, value in options.items())
+        if name not in ("RGB", "UNCHANGED") or not are_defaults or not matches_torchvision():
+            raise NotEvaluatedError
+        return OpenedImage(name == "RGB", partial(self._resolved(call.func), mode=mode))
+
+    def _option(self, value: ast.expr) -> Any:
+        is_own = isinstance(value, ast.Attribute) and self._is_own(value)
+        return self._constant_value(value) if is_own or isinstance(value, ast.Constant) else self._resolved(value)
+
+    def _open(self, argument: ast.expr, image: OpenedImage, call: ast.Call) -> OpenedImage:
         self._is_opened = True
         file = self._symbols.get(argument.id) if isinstance(argument, ast.Name) else None
         self._opens_files |= isinstance(file, OpenedFile)
@@ -428,7 +459,12 @@ class _Separation:
         self._check(path)
         assigned = ast.Assign([ast.Name(_PATH, ast.Store())], path)
         self._statements.append(ast.copy_location(assigned, call))
-        return OpenedImage(is_rgb)
+        return image
+
+    def _opens_image(self, function: ast.expr) -> bool:
+        """Return whether a function opens the image, which is the first one that is opened."""
+        called = self._resolved(function)
+        return not self._is_opened and (opens_image(called) is not None or decodes_tensor(called))
 
     def _is_transform(self, function: ast.Attribute) -> bool:
         """Return whether a function is an attribute of this instance of the dataset, and remember to watch it."""
@@ -449,7 +485,7 @@ class _Separation:
                 return attribute_of(self._dataset, attribute)
             case ast.Attribute(value=owner, attr=attribute):
                 module = self._resolved(owner)
-                return getattr(module, attribute, MISSING) if isinstance(module, ModuleType) else MISSING
+                return getattr(module, attribute, MISSING) if isinstance(module, ModuleType | EnumType) else MISSING
             case _:
                 return MISSING
 
@@ -514,15 +550,17 @@ class _Separation:
 
     def _check_call(self, function: ast.expr) -> None:
         called = self._resolved(function)
-        if _opens_image(called) is not None or called is open:
+        if self._opens_image(function) or called is open:
             raise NotEvaluatedError
         is_method = called is MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
-        if not (is_method or (called is not MISSING and is_safe_function(called))):
+        is_safe = is_method or decodes_tensor(called) or (called is not MISSING and is_safe_function(called))
+        is_transform = isinstance(function, ast.Attribute) and self._is_transform(function)
+        if not (is_safe or (is_transform and is_deterministic(called))):
             self._note_user_code(function)
 
     def _check_value(self, value: Any, expression: ast.expr) -> None:
         """Note an attribute or global variable that threads may not be able to read."""
-        if not is_safe_value(value):
+        if not (is_safe_value(value) or is_deterministic(value)):
             self._note_user_code(expression)
 
     def _note_transforms(self, count: int) -> None:
@@ -535,19 +573,10 @@ class _Separation:
         self._has_late_code |= self._calls > 0  # it may draw random numbers after the transforms
 
 
-def _begun(create: Callable[[Any], Generator[Any, None, Any]], index: Any) -> tuple[Any, Callable[[], Any]]:
-    """Return the first value of a generator, and a function that runs its other statements and returns their result."""
-    generator = create(index)
-    path = next(generator)
-
-    def finish() -> Any:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value
-        raise AssertionError("dalify bug: a second value")
-
-    return path, finish
+def _yielded(values: list[ast.expr]) -> ast.Yield:
+    """Return an expression that yields the path and a tuple of values."""
+    path = ast.Name(_PATH, ast.Load())
+    return ast.Yield(ast.Tuple([path, ast.Tuple(values, ast.Load())], ast.Load()))
 
 
 def _is_stored(name: ast.Name) -> bool:
@@ -562,15 +591,3 @@ def _truth(value: Any) -> bool:
     if hasattr(kind, "__bool__") or (hasattr(kind, "__len__") and not isinstance(value, torch.nn.Sequential)):
         raise NotEvaluatedError
     return bool(value)
-
-
-def _opens_image(function: Any) -> bool | None:
-    """Return whether a function opens an image as RGB; None if it opens no image."""
-    if function is Image.open or function is Image.fromarray:
-        return False
-    folders = sys.modules.get(_FOLDERS)
-    if folders is None or function is MISSING:
-        return None
-    if function is folders.default_loader and sys.modules["torchvision"].get_image_backend() == "PIL":
-        return True
-    return True if function is folders.pil_loader else None

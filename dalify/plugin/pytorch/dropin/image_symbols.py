@@ -3,11 +3,94 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
-from dalify.plugin.pytorch.dropin.sample_form import IMAGE
+from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError
+from dalify.plugin.pytorch.dropin.sample_form import IMAGE, SampleForm
+
+
+@dataclass(frozen=True)
+class InnerImages:
+    """The images of another dataset whose samples are tuples of image and label.
+
+    Attributes:
+        lookup: returns path and label of a sample; see `SeparatedImage.lookup`.
+        is_rgb: see `SeparatedImage`.
+        opens_files: see `SeparatedImage`.
+        decode: see `SeparatedImage`.
+        transform: transform of that dataset; None for none.
+    """
+
+    lookup: Callable[[Any], tuple[Any, Any]]
+    is_rgb: bool
+    opens_files: bool
+    decode: Callable[[Any], Any] | None
+    transform: Any
+
+
+FindImages = Callable[[Any, FunctionType | None], InnerImages | None]
+"""Returns the images of a dataset that a ``__getitem__`` reads, which may be that of a superclass."""
+
+
+@dataclass(frozen=True)
+class SeparatedImage:
+    """A method ``__getitem__`` without its operations on the image.
+
+    Attributes:
+        lookup: returns the path of a sample, or its array or file in memory, and a tuple of its other values.
+        form: the places of these values in a sample.
+        is_rgb: whether images are converted to RGB.
+        opens_files: whether Pillow receives an open file instead of its path.
+        decode: see `OpenedImage`.
+        transforms: transforms of the image, in order.
+        user_code: the first function or value in `lookup` that may be the user's; empty for none.
+        watched: the attributes on which this result depends.
+        inner: another dataset that returns the images; None for none.
+        has_late_code: whether `lookup` returns a `Begun` in place of the tuple, to be finished after the transforms.
+        is_joint: whether it returns a `Begun` with values that the transform gets together with the image.
+    """
+
+    lookup: Callable[[Any], tuple[Any, Any]]
+    form: SampleForm
+    is_rgb: bool
+    opens_files: bool
+    decode: Callable[[Any], Any] | None
+    transforms: tuple[Any, ...]
+    user_code: str
+    watched: tuple[str, ...]
+    inner: Any
+    has_late_code: bool
+    is_joint: bool
+
+
+class Begun(NamedTuple):
+    """A call of a method without its operations on the image, before the transforms.
+
+    Attributes:
+        values: values that the transform gets together with the image.
+        finish: runs the rest of the method, for the transformed values; returns the other values of the sample.
+    """
+
+    values: tuple[Any, ...]
+    finish: Callable[[Any], tuple[Any, ...]]
+
+    @classmethod
+    def start(cls, create: Callable[[Any], Generator[Any, Any, Any]], index: Any) -> tuple[Any, Begun]:
+        """Run a generator to its only ``yield``; return the path that it yields, and the rest."""
+        generator = create(index)
+        path, values = next(generator)
+
+        def finish(results: Any) -> Any:
+            try:
+                generator.send(results)
+            except StopIteration as end:
+                return end.value
+            raise AssertionError("dalify bug: a second value")
+
+        return path, cls(values, finish)
 
 
 @dataclass(frozen=True)
@@ -16,10 +99,12 @@ class OpenedImage:
 
     Attributes:
         is_rgb: whether it was converted to RGB.
+        decode: the function of torchvision that decodes a file to a tensor; None if Pillow opens it.
         transforms: the transforms that were applied.
     """
 
     is_rgb: bool
+    decode: Callable[[Any], Any] | None = None
     transforms: tuple[Any, ...] = ()
 
 
@@ -82,3 +167,17 @@ def template_of(value: Any, numbers: Iterator[int]) -> Any:
         return next(numbers)
     parts = {name: template_of(part, numbers) for name, part in value.parts.items()}
     return parts if value.kind is dict else value.kind(parts.values())
+
+
+def expression_of(value: Any) -> ast.expr:
+    """Return an expression for a container without the image, or for a value; NotEvaluatedError for the image."""
+    if isinstance(value, str):
+        return ast.Name(value, ast.Load())
+    if isinstance(value, ast.expr):
+        return value
+    if not isinstance(value, Container):
+        raise NotEvaluatedError
+    parts = [expression_of(part) for part in value.parts.values()]
+    if value.kind is dict:
+        return ast.Dict([ast.Constant(name) for name in value.parts], parts)
+    return ast.Tuple(parts, ast.Load()) if value.kind is tuple else ast.List(parts, ast.Load())

@@ -23,8 +23,10 @@ import torch
 from PIL import Image
 
 from dalify.base.wording import counted
+from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError
 from dalify.plugin.pytorch.dropin.getitem_source import GetitemSource
-from dalify.plugin.pytorch.dropin.image_getitem import FindImages, separate_image
+from dalify.plugin.pytorch.dropin.image_getitem import separate_image
+from dalify.plugin.pytorch.dropin.image_symbols import FindImages
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import ArraySource, FileSource, Lookup, Source
@@ -225,14 +227,15 @@ def source_of(dataset: Any, find_images: FindImages) -> Source:
     source = known_source(dataset, getattr(type(dataset), "__getitem__", None))
     if source is not None:
         return source
-    separated = separate_image(dataset, find_images)
-    if separated is not None:
-        return GetitemSource(dataset, separated)
+    try:
+        return GetitemSource(dataset, separate_image(dataset, find_images))
+    except NotEvaluatedError as error:
+        text = str(error)
     raise NotRecognizedError(
-        f"the dataset is {type(dataset).__module__}.{type(dataset).__name__}, which is not supported",
+        f"the dataset is {type(dataset).__module__}.{type(dataset).__name__}, which is not supported{text}",
         "Torchvision's datasets of images with one label, subclasses that keep their __getitem__, and datasets whose "
-        "__getitem__ opens one image with Pillow and passes it to self.transform, or only returns rows of arrays, are "
-        "supported; add others with dalify.plugin.pytorch.register_dataset.",
+        "__getitem__ opens an image and passes it to self.transform, or only returns rows of arrays, are supported; "
+        "add others with dalify.plugin.pytorch.register_dataset.",
         "DS02",
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from PIL import Image
 
 from dalify.base.small_arrays import zeros
@@ -67,6 +68,11 @@ class LazyImage:
             self._set(pixels)
         else:
             self._decode = pixels
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether the pixels are those of the file, and not decoded yet."""
+        return self._decode is not None and self._resized is None
 
     def _decoded(self, rows: int) -> _Array:
         """Return the pixels before the pending resize, at least the given number of rows."""
@@ -193,8 +199,10 @@ def image_of(pixels: _Array) -> Image.Image:
     return Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
 
 
-def pixels_of(image: Image.Image) -> _Array:
-    """Return the pixels of a Pillow image, ``[height, width, channels]``."""
+def pixels_of(image: Image.Image | torch.Tensor) -> _Array:
+    """Return the pixels of a Pillow image or a tensor, ``[height, width, channels]``."""
+    if isinstance(image, torch.Tensor):
+        return image.as_subclass(torch.Tensor).permute(1, 2, 0).numpy()
     pixels = np.asarray(image)
     return pixels if pixels.ndim == 3 else pixels[..., None]
 

@@ -61,24 +61,29 @@ from dalify.plugin.pytorch.dropin.torchvision_steps import (
 _POINTWISE = frozenset(
     {"ConvertImageDtype", "Identity", "Normalize", "PILToTensor", "ToDtype", "ToImage", "ToPureTensor", "ToTensor"}
 )
+_DETERMINISTIC = _POINTWISE | {"CenterCrop", "Grayscale", "Pad", "RGB", "Resize"}
+_ONLY_IMAGES = frozenset({"AugMix", "AutoAugment", "RandAugment", "ToTensor", "TrivialAugmentWide"})
 _TABLE_TYPES = ("float32", "float64", "uint8", "int16", "int32", "int64")
 _BYTE_VALUES = 256
 _MODES = {1: "L", 3: "RGB"}  # Pillow's modes by number of channels
 
 
-def lower_transform(transform: Any, channels: int) -> TransformPlan:
+def lower_transform(transform: Any, channels: int, *, gets_tensors: bool = False) -> TransformPlan:
     """Convert a transform, or a composition of transforms, as far as they are supported.
 
     Args:
         transform: transform of a dataset; None for none.
         channels: number of channels of the dataset's images: 1 or 3.
+        gets_tensors: whether the images are tensors, as ``torchvision.io`` returns them, not Pillow images.
     """
-    return _plan([] if transform is None else list(_flat(transform, "transform")), channels)
+    return _plan([] if transform is None else list(_flat(transform, "transform")), channels, gets_tensors=gets_tensors)
 
 
-def _plan(transforms: Sequence[tuple[str, Any]], channels: int) -> TransformPlan:
+def _plan(transforms: Sequence[tuple[str, Any]], channels: int, *, gets_tensors: bool = False) -> TransformPlan:
     """Return the plan for transforms with their positions; without steps for 0 channels, which means no image."""
     lowering = _Lowering(channels)
+    if gets_tensors:
+        lowering.convert_to_tensors()
     reason: Reason | None = None
     for position, transform in transforms:
         try:
@@ -177,6 +182,10 @@ class _Lowering:
             self._add_pointwise(position, transform)
         else:
             self._add_step(position, transform, module)
+
+    def convert_to_tensors(self) -> None:
+        """Convert the images to tensors of bytes with interleaved channels, before the first transform."""
+        self._add_pointwise("", sys.modules[VERSION_1].PILToTensor())
 
     def _is_identity(self) -> bool:
         """Return whether the table so far maps each byte to itself."""
@@ -287,6 +296,22 @@ def _children(transform: Any) -> Sequence[Any] | None:
             version_1.Normalize(transform.mean, transform.std),
         )
     return None
+
+
+def is_deterministic(transform: Any) -> bool:
+    """Return whether a value is a transform of torchvision that draws no random numbers."""
+    return module_of(transform) is not None and all(
+        module_of(item) is not None and not is_changed(item) and type(item).__name__ in _DETERMINISTIC
+        for _, item in _flat(transform, "")
+    )
+
+
+def is_joint(transform: Any) -> bool:
+    """Return whether transforms of version 2 draw the same random numbers for an image as for an image and a mask."""
+    names = ON_PILLOW | ON_TENSORS | _POINTWISE
+    return is_version_2(transform) and all(
+        not is_changed(item) and type(item).__name__ in names - _ONLY_IMAGES for _, item in _flat(transform, "")
+    )
 
 
 def _is_to_image(transform: Any) -> bool:

@@ -22,6 +22,7 @@ from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, ImageStep
 
 _Array = np.ndarray[Any, Any]
 Transform = Callable[[Any], Any]
+AnyImage = LazyImage | Image.Image | torch.Tensor
 _WINDOW_STEPS = (CenterCrop, Flip, Gray, Pad, RandomCrop, Resize)
 _MAX_DRAWS_PER_STEP = 2
 
@@ -122,7 +123,7 @@ class TransformPlan:
             for is_lowered, group in itertools.groupby(transforms, lambda transform: transform[1])
         )
 
-    def __call__(self, image: LazyImage | Image.Image, draws: TorchDraws) -> Any:
+    def __call__(self, image: AnyImage, draws: TorchDraws) -> Any:
         """Apply all transforms, the unsupported ones with torch's default generator.
 
         Args:
@@ -146,11 +147,11 @@ class TransformPlan:
             value = LazyImage(pixels_of(value), info=value.info if self.table is None else None)
         return self(value, draws)
 
-    def sample(self, image: LazyImage | Image.Image, draws: TorchDraws) -> Any:
+    def sample(self, image: AnyImage, draws: TorchDraws) -> Any:
         """Apply the supported transforms; the result has torchvision's type, values and memory layout.
 
         Args:
-            image: the image; torchvision's transforms are called for one of Pillow.
+            image: the image; torchvision's transforms are called for one of Pillow, and for a tensor.
             draws: random numbers.
 
         Returns:
@@ -159,7 +160,7 @@ class TransformPlan:
         Raises:
             Exception: an error of decoding, or of torchvision's transforms.
         """
-        if isinstance(image, Image.Image):
+        if not isinstance(image, LazyImage):
             return _called(self.transforms, image, draws)
         pixels = self._apply_steps(image, draws)
         if self.table is None:
@@ -175,12 +176,10 @@ class TransformPlan:
         tensor = torch.from_numpy(target).as_subclass(self.table.tensor_type)  # pyright: ignore[reportArgumentType]
         return _called(self.tensor_transforms, tensor, draws)
 
-    def write(
-        self, image: LazyImage | Image.Image, draws: TorchDraws, allocate: Callable[[tuple[int, ...], Any], _Array]
-    ) -> None:
+    def write(self, image: AnyImage, draws: TorchDraws, allocate: Callable[[tuple[int, ...], Any], _Array]) -> None:
         """Write the result of `sample`, a tensor of a complete plan, into given memory."""
         assert self.table is not None
-        if self.tensor_transforms or isinstance(image, Image.Image):
+        if self.tensor_transforms or not isinstance(image, LazyImage):
             result = self.sample(image, draws).as_subclass(torch.Tensor).numpy()
             allocate(result.shape, result.dtype)[...] = result
             return

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import simplejpeg
+import torch
 from PIL import Image
 
 from dalify.base import scratch
@@ -22,7 +23,7 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import note_failed_file
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
-from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
+from dalify.plugin.pytorch.dropin.plan import AnyImage, NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
@@ -54,8 +55,10 @@ class Source(ABC):
         inner: another dataset that returns the images; None for none.
         transform: the transform of the images.
         is_rgb: whether opened images are converted to RGB.
+        is_joint: whether other values are transformed together with the image.
         opens_files: whether files are opened for Pillow, as torchvision does; otherwise, Pillow's errors contain their
             paths.
+        decode: function of torchvision that decodes files to tensors; None if Pillow opens them.
     """
 
     slow_labels = False
@@ -64,11 +67,14 @@ class Source(ABC):
     watched: tuple[str, ...] = ()
     inner: Any = None
     is_rgb = True
+    is_joint = False
     opens_files = True
+    decode: Callable[[Any], Any] | None = None
 
     def __init__(self, dataset: Any, transforms: tuple[Any, Any], channels: int, description: str) -> None:
         self.dataset = dataset
-        self.plan: TransformPlan = lower_transform(transforms[0], channels)
+        gets_tensors = self.decode is not None
+        self.plan: TransformPlan = lower_transform(transforms[0], channels, gets_tensors=gets_tensors)
         self.transform, self.target_transform = transforms
         self.description = f"{type(dataset).__name__} of {description}"
 
@@ -87,11 +93,11 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def open(self, index: Any) -> tuple[Image.Image, Any]:
-        """Open one sample as a Pillow image; return image and label."""
+    def open(self, index: Any) -> tuple[Image.Image | torch.Tensor, Any]:
+        """Open one sample as the image that the transforms get; return image and label."""
 
     @abstractmethod
-    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | Image.Image, Any]:
+    def read(self, index: Any, draws: TorchDraws) -> tuple[AnyImage, Any]:
         """Read one sample for the plan; return image and label."""
 
     def sample(self, index: Any, draws: TorchDraws) -> Any:
@@ -120,6 +126,7 @@ class FileSource(Source):
         slow_labels: True if slow Python code computes the labels.
         is_rgb: see `Source`.
         opens_files: see `Source`.
+        decode: see `Source`.
 
     Raises:
         NotRecognizedError: images that are not RGB would get other random numbers.
@@ -135,7 +142,9 @@ class FileSource(Source):
         slow_labels: bool = False,
         is_rgb: bool = True,
         opens_files: bool = True,
+        decode: Callable[[Any], Any] | None = None,
     ) -> None:
+        self.decode = decode
         super().__init__(dataset, transforms, 3, counted(count, "file"))
         self.slow_labels = slow_labels
         self._lookup = lookup
@@ -162,9 +171,11 @@ class FileSource(Source):
             path = os.path.join(folder, path)  # noqa: PTH118 -- the path may be bytes
         return path, label
 
-    def _load(self, path: Any) -> Image.Image:
-        """Open an image as torchvision's datasets do."""
+    def _load(self, path: Any) -> Image.Image | torch.Tensor:
+        """Open an image as torchvision's datasets do, or the user's."""
         try:
+            if self.decode is not None:
+                return self.decode(path)
             if isinstance(path, np.ndarray):
                 return Image.fromarray(path).convert("RGB") if self.is_rgb else Image.fromarray(path)
             if not self.is_rgb:
@@ -179,12 +190,20 @@ class FileSource(Source):
                 note_failed_file(error, path)
             raise
 
-    def open(self, index: Any) -> tuple[Image.Image, Any]:
-        """Open one sample with Pillow; return image and label."""
+    def _encoded(self, path: Any) -> bytes:
+        """Return the contents of a file; nothing if only Pillow or torchvision can open it, or raises an error."""
+        if self.decode is None:
+            return _contents(path) if _is_path(path) else path.getvalue() if isinstance(path, io.BytesIO) else b""
+        with suppress(OSError):
+            return _contents(path) if isinstance(path, str | os.PathLike) else b""
+        return b""
+
+    def open(self, index: Any) -> tuple[Image.Image | torch.Tensor, Any]:
+        """Open one sample with Pillow or torchvision; return image and label."""
         path, label = self.path_and_label(index)
         return self._load(path), label
 
-    def read(self, index: Any, draws: TorchDraws) -> tuple[LazyImage | Image.Image, Any]:
+    def read(self, index: Any, draws: TorchDraws) -> tuple[AnyImage, Any]:
         """Read one sample; a JPEG is decoded when the number of necessary rows is known.
 
         Args:
@@ -193,22 +212,27 @@ class FileSource(Source):
 
         Returns:
             The image, valid until this thread reads the next one, and the label. An image that may be neither RGB nor
-            grayscale is a Pillow image.
+            grayscale is a Pillow image or a tensor.
 
         Raises:
             IndexError: there is no such sample.
             OSError: the file cannot be read or is not an image; Pillow may raise other errors.
         """
         path, label = self.path_and_label(index, draws)
-        if _is_rgb_array(path):
+        if _is_rgb_array(path) and self.decode is None:
             return LazyImage(path, info={}), label
-        data = _contents(path) if _is_path(path) else path.getvalue() if isinstance(path, io.BytesIO) else b""
+        data = self._encoded(path)
         header = _plain_jpeg_header(data)
+        if header is not None and header.components != _RGB and not self.is_rgb:
+            header = None
         gives_images = self.plan.table is None
-        if not self.is_rgb and (header is None or header.components != _RGB or gives_images):
+        if (header is None or gives_images) and not self.is_rgb and self.decode is None:
             return self._load(path), label
         if header is None:
             image = self._load(path)
+            if isinstance(image, torch.Tensor):
+                is_rgb = (image.dtype, *image.shape[:-2]) == (torch.uint8, _RGB)
+                return LazyImage(pixels_of(image)) if is_rgb else image, label
             return LazyImage(pixels_of(image), info=image.info if gives_images else None), label
         state = draws.get_state() if self.plan.is_random else None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 
 _SIMPLE_TYPES = (type(None), bool, int, float, str, bytes, pathlib.PurePath, np.generic)
 _PANDAS_TYPES = ("DataFrame", "Series", "Index", "RangeIndex")
@@ -18,18 +19,18 @@ _SAFE_FUNCTIONS = frozenset(
         abs, bool, bytes, dict, enumerate, float, int, isinstance, len, list, max, min, range, repr, round, set, sorted,
         str, sum, tuple, type, zip, os.fspath, os.path.basename, os.path.dirname, os.path.exists, os.path.join,
         os.path.normpath, os.path.split, os.path.splitext, pathlib.Path, pathlib.PurePath, np.array, np.asarray,
-        io.BytesIO,
+        io.BytesIO, Image.open,
         torch.as_tensor, torch.from_numpy, torch.is_tensor, torch.tensor, torch.nn.functional.one_hot,
     }
 )  # fmt: skip
 _TENSOR_CLASSES = (torch.FloatTensor, torch.IntTensor, torch.LongTensor, torch.Tensor)
 _SAFE_METHODS = frozenset(
     {
-        "astype", "capitalize", "clone", "copy", "count", "double", "encode", "endswith", "float", "format", "get",
-        "index", "int", "item", "items", "joinpath", "join", "keys", "long", "lower", "lstrip", "mean", "partition",
-        "removeprefix", "removesuffix", "replace", "reshape", "rpartition", "rsplit", "rstrip", "split", "startswith",
-        "strip", "sum", "title", "to", "to_dict", "to_list", "to_numpy", "tolist", "unsqueeze", "upper", "values",
-        "view", "with_name", "with_suffix", "zfill",
+        "astype", "capitalize", "clone", "convert", "copy", "count", "double", "encode", "endswith", "float", "format",
+        "get", "index", "int", "item", "items", "joinpath", "join", "keys", "long", "lower", "lstrip", "mean",
+        "partition", "removeprefix", "removesuffix", "replace", "reshape", "resize", "rpartition", "rsplit", "rstrip",
+        "split", "startswith", "strip", "sum", "title", "to", "to_dict", "to_list", "to_numpy", "tolist", "unsqueeze",
+        "upper", "values", "view", "with_name", "with_suffix", "zfill",
     }
 )  # fmt: skip
 _CONTAINERS = (list, tuple, dict, set, frozenset, range, np.ndarray, np.memmap, torch.Tensor)
@@ -38,6 +39,8 @@ _CONTAINERS = (list, tuple, dict, set, frozenset, range, np.ndarray, np.memmap, 
 def is_safe_function(function: Any) -> bool:
     """Return whether threads can call a function or create instances of a class, which draw no random numbers."""
     is_class = isinstance(function, type)
+    if is_class and issubclass(function, torch.Tensor) and function.__module__.startswith("torchvision.tv_tensors"):
+        return True
     return any(function is each for each in (*_SAFE_FUNCTIONS, *_TENSOR_CLASSES)) or (
         is_class and issubclass(function, np.generic)
     )

@@ -69,7 +69,7 @@ class TorchvisionStep:
         with draws.as_default():
             result = self.transform(value)
         if result is not value:
-            pixels = pixels_of(result) if self.tensor_type is None else _pixels_of_tensor(result)
+            pixels = pixels_of(result)
             image.replace(pixels)
             image.is_planar = self.tensor_type is not None and pixels.strides[2] != 1
             image.info = None if image.info is None else result.info
@@ -84,7 +84,8 @@ class Contiguous:
 
     def apply(self, image: LazyImage, draws: TorchDraws) -> None:
         """Copy them if necessary."""
-        image.replace(np.ascontiguousarray(image.materialize()))
+        if not image.is_encoded:
+            image.replace(np.ascontiguousarray(image.materialize()))
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,6 @@ def _tensor(pixels: np.ndarray[Any, Any], kind: type[torch.Tensor]) -> torch.Ten
     if min(pixels.strides) < 0 or not pixels.flags.writeable:
         pixels = pixels.copy()
     return torch.from_numpy(pixels).permute(2, 0, 1).as_subclass(kind)
-
-
-def _pixels_of_tensor(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    return tensor.as_subclass(torch.Tensor).permute(1, 2, 0).numpy()
 
 
 def is_changed(transform: Any) -> bool:
