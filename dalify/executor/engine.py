@@ -149,6 +149,11 @@ class Engine:
         return (self,)
 
     @property
+    def computes_here(self) -> bool:
+        """Whether the calling thread computes batches of this engine, so that it cannot wait for one."""
+        return self._threads.is_current
+
+    @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which samples of the last collected batch are not padding or replacements."""
         return valid_samples(*self._collected)
