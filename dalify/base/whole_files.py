@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterable
@@ -27,10 +28,12 @@ def write_whole(
         is_durable: flush the contents to the disk before the file is renamed.
 
     Raises:
-        OSError: the file cannot be written; it is removed.
+        OSError: the file cannot be written, and is removed; or there is a folder, pipe or device of this name.
         Exception: an exception of `parts`; the file is removed.
     """
     target = Path(path)
+    if target.exists() and not target.is_file():  # replacing a device such as /dev/null would remove it
+        raise OSError(errno.EINVAL, "Not a regular file", str(target))
     unfinished = target.with_name(f"{target.name[:_NAME_CHARACTERS]}.{secrets.token_hex(8)}.part")
     descriptor = os.open(unfinished, _FLAGS, mode)
     try:

@@ -111,7 +111,7 @@ class SampleFolder:
 
     def has(self, key: str, state: str) -> bool:
         """Return whether there is a sample with this key, in any state."""
-        return self._path(key).exists()
+        return _size_of(self._path(key)) > 0
 
     def put(self, key: str, state: str, sample: StoredSample) -> bool:
         """Store a copy of a sample if there is room; return whether it is stored.
@@ -129,6 +129,8 @@ class SampleFolder:
             return False
         try:
             return self._write(self._path(key), parts, size)
+        except FileNotFoundError:  # the folder is being deleted; the next sample creates it again
+            return False
         except OSError as error:
             if not self._is_refused:  # another thread may have warned meanwhile
                 self._is_refused = True

@@ -149,6 +149,11 @@ class Engine:
         return (self,)
 
     @property
+    def computes_here(self) -> bool:
+        """Whether the calling thread computes batches of this engine, so that it cannot wait for one."""
+        return self._threads.is_current
+
+    @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which samples of the last collected batch are not padding or replacements."""
         return valid_samples(*self._collected)
@@ -274,9 +279,9 @@ class Engine:
             raise NoBatchError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
         iteration = self._scheduled[0]
         iteration.ready.wait()
+        if _program_ends and (iteration.discarded or iteration.error) and not is_main_thread():
+            threading.Event().wait()  # this daemon thread must not print an error at the end of the program
         if iteration.discarded:
-            if _program_ends and not is_main_thread():
-                threading.Event().wait()  # this daemon thread must not print an error at the end of the program
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()
         iteration.error.raise_first()

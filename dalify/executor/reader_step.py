@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import MixedBatchError, ReaderError
-from dalify.base.failure_context import failure_context
+from dalify.base.failure_context import failure_context, forget_location
 from dalify.base.limits import of_thread, within
 from dalify.base.narrow import is_array, is_list
 from dalify.data import Array, Batch, stack_samples
@@ -188,6 +188,7 @@ class ReaderStep(Step):
                     if arrays is None:
                         arrays = self._read(entry, **named)
             except Exception as error:
+                forget_location(error)
                 origin = None if entry is None else self._origin(entry, 0)
                 raise located(error, self.node, frame.start + offset, origin) from cause(error, self.node)
             for column, array in zip(columns, arrays, strict=True):

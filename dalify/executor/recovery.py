@@ -6,6 +6,7 @@ resumed.
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from dalify.registry import Reader
 _MAX_ATTEMPTS = 20
 # Minimum number of samples for the error rate of a pipeline without readers.
 _FEWEST_SAMPLES = 100
+_EXHAUSTED = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 # Limits the memory of the record in long runs with many bad files to about 20 MB.
 _MAX_RECORDED = 50_000
 
@@ -158,7 +160,7 @@ class Recovery:
             True if the chunk must be computed again; False if the error remains.
         """
         failure: Failure | None = failure_context(error).failure
-        if failure is None or failure.position is None or isinstance(error, ImportError):
+        if failure is None or failure.position is None or isinstance(error, ImportError) or _is_exhaustion(error):
             return False
         if iteration.discarded:  # the batch is not needed, and reading another sample may take long
             return False
@@ -252,6 +254,16 @@ class Recovery:
                 f"max_error_rate={self._max_error_rate:g} allows. The last bad sample: {last}",
                 hint="pipe.bad_samples() lists all bad samples.",
             )
+
+
+def _is_exhaustion(error: BaseException) -> bool:
+    """Return whether the process has no memory or files left, so that the sample may be good."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, MemoryError) or (isinstance(found, OSError) and found.errno in _EXHAUSTED):
+            return True
+        found = found.__cause__
+    return False
 
 
 def _described(error: BaseException) -> str:

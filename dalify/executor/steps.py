@@ -102,13 +102,13 @@ def located(error: Exception, node: Node, sample: int | None = None, origin: str
     if isinstance(error, DalifyError):
         node.locate(error, sample=sample, origin=origin)
         return error
-    if not failure_context(error).is_noted:
+    if failure_context(error).note is None:
         call = node.call_of(None)
         place = f" at {call.line}" if call.line else ""
         where = "" if sample is None else f", sample {sample} of the batch"
         where += f", from {origin}" if origin else ""
-        error.add_note(f"in {call.operator}{place}{where}")
-        failure_context(error).is_noted = True
+        failure_context(error).note = note = f"in {call.operator}{place}{where}"
+        error.add_note(note)
     return error
 
 

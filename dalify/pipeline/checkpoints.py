@@ -56,7 +56,7 @@ class Checkpoints:
         Raises:
             CheckpointError: JSON cannot represent the state of a user's source.
         """
-        with self._context.lock:
+        with self._builder.lock:
             engine = self._builder.engine()
             position = engine.state()
             if self._description is None:
@@ -77,7 +77,7 @@ class Checkpoints:
         Raises:
             CheckpointError: see ``take``.
         """
-        with self._context.lock:
+        with self._builder.lock:
             self.take(saved)
             self._context.pipeline().build()
 

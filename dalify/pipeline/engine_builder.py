@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dalify.base.errors import DalifyError, PipelineStateError, locating
+from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
 from dalify.executor.options import EngineSetup
 from dalify.graph import Graph, Node
@@ -102,6 +103,20 @@ class EngineBuilder:
             return self._depth
         return self._depth - 1 + self.built.engine.remote.in_progress
 
+    @property
+    def lock(self) -> ForkLock:
+        """The lock that is held while the engine is built and runs, and while a state is saved or loaded.
+
+        Raises:
+            PipelineStateError: this thread computes a batch, for which the thread that holds the lock waits.
+        """
+        if self.built is not None and self.built.engine.computes_here:
+            raise PipelineStateError(
+                "the function uses the pipeline that is calling it, and would wait for itself.",
+                hint="Use a second pipeline, or call the method between batches.",
+            )
+        return self._context.lock
+
     def graph(self) -> Graph:
         """Return the graph as the user defined it."""
         return self._definition.graph()
@@ -143,7 +158,7 @@ class EngineBuilder:
             DalifyError: the graph cannot run, or the initial state belongs to another graph.
         """
         options = self._context.options
-        with self._context.lock:
+        with self.lock:
             if self.built is not None:
                 return
             graph = self.graph()

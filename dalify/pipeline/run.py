@@ -56,7 +56,7 @@ class Run:
         Raises:
             StopIteration: a source has ended.
         """
-        with self._context.lock:
+        with self._builder.lock:
             self._enter_api(PipelineAPIType.BASIC)
             if inputs:
                 self._feed_inputs(inputs)
@@ -65,14 +65,14 @@ class Run:
 
     def next_outputs(self) -> tuple[TensorList, ...]:
         """Return the outputs of the next iteration for an iterator, which may be mixed with other APIs."""
-        with self._context.lock:
+        with self._builder.lock:
             self.api = PipelineAPIType.ITERATOR if self.api is None else self.api
             self._schedule_ahead()
             return self._collect()
 
     def schedule(self) -> None:
         """Schedule an iteration without waiting, and in the first call prefetched ones; no effect at the end."""
-        with self._context.lock:
+        with self._builder.lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
             engine = self._builder.engine()
             if not (self.has_delivered or engine.scheduled):
@@ -86,7 +86,7 @@ class Run:
         Raises:
             StopIteration: nothing is scheduled, because a source has ended.
         """
-        with self._context.lock:
+        with self._builder.lock:
             self._enter_api(PipelineAPIType.SCHEDULED)
             self._shared = self._collect()
             return self._shared
@@ -97,7 +97,7 @@ class Run:
 
     def prefetch(self) -> None:
         """Schedule batches, unless a fed source has no data."""
-        with self._context.lock:
+        with self._builder.lock:
             if not _is_starved(self._builder.engine()):
                 self._schedule_ahead()
 
@@ -122,7 +122,7 @@ class Run:
 
     def reset(self) -> None:
         """Begin the next epoch of all external sources; no effect if this one has not returned anything."""
-        with self._context.lock:
+        with self._builder.lock:
             engine = self._builder.engine()
             if not self.has_delivered:
                 return
@@ -133,7 +133,7 @@ class Run:
 
     def start_epoch(self, epoch: int) -> None:
         """Begin an epoch of the readers, and the next one of external sources that have returned something."""
-        with self._context.lock:
+        with self._builder.lock:
             engine = self._builder.engine()
             if self.has_delivered or self._builder.readers():
                 engine.start_epoch(epoch, is_next=self.has_delivered)

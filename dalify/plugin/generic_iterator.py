@@ -25,6 +25,7 @@ from dalify.base.errors import (
     option_error_text,
     short_repr,
 )
+from dalify.base.fork_lock import ForkLock
 from dalify.base.wording import counted
 from dalify.data import to_host
 from dalify.pipeline import Pipeline
@@ -52,7 +53,8 @@ class GenericIterator(PrivateFields):
     """Returns per batch a list with one dictionary of arrays per pipeline.
 
     The arrays are views of the pipeline's outputs. They stay valid, because memory is reused only when it has no views.
-    ``for batch in iterator`` is one epoch; the next loop is the next epoch, also after a ``break``.
+    ``for batch in iterator`` is one epoch; the next loop is the next epoch, also after a ``break``. Several
+    threads may call ``next(iterator)``: each batch is returned to one of them.
 
     Args:
         pipelines: one pipeline, or a list of pipelines.
@@ -122,6 +124,7 @@ class GenericIterator(PrivateFields):
             pipeline.build()
         self._policy = _checked_policy(fill_last_batch, last_batch_policy)
         self._is_padded = as_switch("last_batch_padded", last_batch_padded)
+        self._lock = ForkLock()
         self._run = EpochRun(
             self._pipelines,
             self._counted(int(size), reader_name, self._policy, self._is_padded),
@@ -167,9 +170,10 @@ class GenericIterator(PrivateFields):
 
     def __iter__(self) -> Self:
         """Begin an epoch, unless this one has not begun yet or was just restored, and return the iterator itself."""
-        if not self._run.continues:
-            self.reset()
-        self._run.continues = False
+        with self._lock:
+            if not self._run.continues:
+                self.reset()
+            self._run.continues = False
         return self
 
     def __next__(self) -> list[dict[str, Any]]:
@@ -179,10 +183,12 @@ class GenericIterator(PrivateFields):
             StopIteration: the epoch is over.
             Exception: an error in this batch; the next call returns the next batch.
         """
-        return [
-            self._convert(outputs, count, pipeline.valid[:count])
-            for (outputs, count), pipeline in zip(self._run.next_batches(), self._pipelines, strict=False)
-        ]
+        with self._lock:
+            batches = [
+                (outputs, count, pipeline.valid[:count])
+                for (outputs, count), pipeline in zip(self._run.next_batches(), self._pipelines, strict=False)
+            ]
+        return [self._convert(*batch) for batch in batches]
 
     def next(self) -> Any:
         """Return the result of ``next(iterator)``."""
@@ -223,8 +229,9 @@ class GenericIterator(PrivateFields):
 
     def reset(self) -> None:
         """Begin the next epoch, after the end of this one or within it; no effect before its first batch."""
-        self._counted_by_subclass = 0
-        self._run.reset()
+        with self._lock:
+            self._counted_by_subclass = 0
+            self._run.reset()
 
     def set_epoch(self, epoch: int) -> None:
         """Begin an epoch at its first sample, at any position of the current one.
@@ -232,11 +239,13 @@ class GenericIterator(PrivateFields):
         Args:
             epoch: number of the epoch, from 0; it determines the order of shuffled readers and the shards.
         """
-        self._run.set_epoch(epoch)
+        with self._lock:
+            self._run.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position of the consumer, after any batch, as JSON data; see ``Pipeline.state_dict``."""
-        return {"pipelines": self._run.state()}
+        with self._lock:
+            return {"pipelines": self._run.state()}
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """Continue at the position of a ``state_dict()``, also in the middle of an epoch.
@@ -251,7 +260,8 @@ class GenericIterator(PrivateFields):
         Raises:
             CheckpointError: the state belongs to other pipelines or to an iterator with other options.
         """
-        self._run.restore(state)
+        with self._lock:
+            self._run.restore(state)
 
     def checkpoints(self) -> list[bytes]:
         """Return ``state_dict()`` as one string per pipeline, for ``Pipeline(checkpoint=...)``."""

@@ -134,6 +134,7 @@ class ParallelSource(UserSource):
         number = -1
         try:
             self._by_slot[slot] = pending
+            self._pool.start()  # before the header, which a forked process must not overwrite
             self._slots[slot].write_header(pickle.dumps(self._expected))
             worker = None if self._is_callable else self._number
             for number, (first, count) in enumerate(self._chunks):

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -293,8 +294,9 @@ class _UserSampler(BoundSampler):
                     raise without_stop_iteration(error, "the sampler") from error
                 order = _checked_entries(indices, self._entry_count)
                 if len(order) != self.size:
+                    found = "more" if len(order) > self.size else len(order)
                     raise ArgumentValueError(
-                        f"the sampler has length {self.size} but yielded {len(order)} items in epoch {epoch}."
+                        f"the sampler has length {self.size} but yielded {found} items in epoch {epoch}."
                     )
                 self._order = epoch, order
             return self._order[1][positions]
@@ -311,7 +313,7 @@ class _UserSampler(BoundSampler):
                     if self._first_seed is None:
                         self._first_seed = own.initial_seed()
                     own.manual_seed(mixed_key(_USER_SAMPLER, self._first_seed, epoch) >> 1)
-            return list(self._sampler)
+            return list(islice(self._sampler, self.size + 1))  # it may be endless
 
 
 def _check_weights(weights: NDArray[np.float64]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import ArgumentTypeError, DTypeError, LayoutError, NoOutputsError, ShapeError, SourceError
-from dalify.base.failure_context import failure_context
+from dalify.base.failure_context import failure_context, forget_location
 from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
 from dalify.base.wording import counted
@@ -115,6 +115,7 @@ def _called(
                     function(*(to_argument(batch.samples[index]) for batch in inputs)), num_outputs, function
                 )
             except Exception as error:
+                forget_location(error)
                 failure_context(error).sample = index
                 raise
             for column, item in zip(columns, returned, strict=True):

@@ -334,7 +334,7 @@ class WorkerPool:
 
     def skip_before(self, receiver: int, generation: int) -> None:
         """Make the workers skip tasks of a receiver from before a generation."""
-        if len(self._generations):
+        if len(self._generations) and self._owner.is_this_process:  # a forked process shares this memory
             self._generations[receiver] = generation
 
     def collect(self, is_done: Callable[[], bool]) -> None:

@@ -20,6 +20,18 @@ def test_written_and_replaced(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_only_files_are_replaced(tmp_path: Path) -> None:
+    """Root could otherwise replace /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(OSError, match="Not a regular file"):
+            write_whole(tmp_path / name, [b"one"])
+    assert (tmp_path / "pipe").is_fifo()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 @pytest.mark.parametrize("mode", [0o600, 0o666])
 def test_mode(tmp_path: Path, mode: int) -> None:
     before = os.umask(0o022)

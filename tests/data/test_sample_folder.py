@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -173,6 +174,33 @@ def test_a_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.Monkey
         assert not folder.put("b", "", _sample(1))
     assert not folder.put("c", "", _sample(1))
     assert _value(folder.get("a", "", _empty)) == 1
+
+
+def test_a_folder_that_is_deleted_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sample is not stored; the folder is created again for the next one."""
+    folder = SampleFolder(str(tmp_path / "cache"), DIGEST, MOST)
+    try_lock = sample_folder.try_lock
+
+    def deleting(descriptor: int) -> bool:
+        shutil.rmtree(tmp_path / "cache")
+        return try_lock(descriptor)
+
+    monkeypatch.setattr(sample_folder, "try_lock", deleting)
+    assert not folder.put("a", "", _sample(1))
+    monkeypatch.undo()
+    assert folder.put("b", "", _sample(2))
+    assert _value(folder.get("b", "", _empty)) == 2
+
+
+def test_an_unreadable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    folder = SampleFolder(str(tmp_path), DIGEST, MOST)
+    assert folder.put("a", "", _sample(1))
+    for name in ("stat", "lstat"):
+        monkeypatch.setattr(Path, name, refuse)
+    assert not folder.has("a", "")
 
 
 # -- several processes

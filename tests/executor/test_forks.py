@@ -325,6 +325,22 @@ def test_a_fork_in_the_middle_of_an_epoch_with_worker_processes() -> None:
     pipe.close()
 
 
+def test_a_child_that_drops_its_batches_takes_none_of_the_parent() -> None:
+    """It has the memory in which the parent tells its workers which tasks to skip."""
+    pipe = Pipeline(batch_size=4, num_threads=1, py_num_workers=2)
+    with pipe:
+        pipe.set_outputs(fn.external_source(_slow_sample, batch=False, parallel=True, prefetch_queue_depth=3))
+    for batch in range(4):
+        assert pipe.run()[0].as_array()[:, 0].tolist() == list(range(4 * batch, 4 * batch + 4))
+        assert in_child(pipe.reset) == 0
+    pipe.close()
+
+
+def _slow_sample(info: Any) -> np.ndarray:
+    time.sleep(0.05)
+    return np.full(1, info.idx_in_epoch)
+
+
 def test_a_forked_child_with_processes_of_a_dataset_starts_its_own() -> None:
     pipe = Pipeline(batch_size=2, num_threads=1)
     with pipe:

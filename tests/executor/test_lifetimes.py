@@ -250,6 +250,15 @@ def test_a_daemon_thread_that_runs_a_pipeline_ends_silently() -> None:
     print("done")
     """
     assert finished(program(text)) == (0, "done\n", "")
+    parallel = """
+    import numpy as np
+    from dalify.pipeline import Pipeline
+
+    pipe = Pipeline(batch_size=4, num_threads=1, py_num_workers=1)
+    with pipe:
+        pipe.set_outputs(fn.external_source(source=lambda info: np.zeros(3), parallel=True, batch=False))
+    """
+    assert finished(program(textwrap.dedent(parallel) + textwrap.dedent(text))) == (0, "done\n", "")
 
 
 @pytest.mark.parametrize(

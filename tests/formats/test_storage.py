@@ -23,7 +23,7 @@ import dalify
 from dalify import fn, pipeline_def
 from dalify.base import limits
 from dalify.base.errors import ArgumentValueError, LimitError, ReaderError
-from dalify.formats.files import storage
+from dalify.formats.files import disk_cache, storage
 from dalify.formats.files.file_list import files_in_class_folders
 from dalify.formats.records.webdataset import write_index
 from tests.helpers.platforms import needs_posix
@@ -585,3 +585,20 @@ def test_other_storages_have_the_same_limit() -> None:
             storage.read("memory://limited/numbers")
     finally:
         system.rm("/limited", recursive=True)
+
+
+def test_a_cache_whose_folder_is_deleted_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deleting(path: Path, *_: object, **__: object) -> None:
+        path.parent.rmdir()
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    cache = disk_cache.DiskCache(str(tmp_path / "cache"), 1 << 20)
+    path = cache.entry_path("key")
+    with monkeypatch.context() as patched:
+        patched.setattr(disk_cache, "write_whole", deleting)
+        cache.write_entry(path, b"one")
+    assert cache.is_writable
+    cache.write_entry(path, b"two")
+    found = cache.read(path)
+    assert found is not None
+    assert found.tobytes() == b"two"

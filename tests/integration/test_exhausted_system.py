@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pkgutil
 import sys
@@ -17,9 +18,10 @@ import psutil
 import pytest
 
 from dalify import fn, pipeline_def
-from dalify.base.errors import WorkerError
+from dalify.base.errors import ReaderError, WorkerError
 from dalify.base.threads import HelperThreads, ThreadPool
 from dalify.executor import read_ahead
+from dalify.formats.files import positions
 from tests.helpers.platforms import needs_posix
 
 resource = pytest.importorskip("resource")
@@ -297,3 +299,50 @@ def test_closed_pipelines_have_no_open_files(kind: str) -> None:
     kept: list[Any] = []
     first = run()
     assert run() == run() == first
+
+
+@pytest.mark.parametrize("error", [MemoryError("none"), OSError(errno.EMFILE, "Too many"), OSError(errno.EIO, "other")])
+@pytest.mark.parametrize("on_error", ["skip", "replace"])
+@pytest.mark.parametrize("processes", [0, 2])
+def test_what_the_system_lacks_is_no_bad_sample(error: Exception, on_error: str, processes: int) -> None:
+    class Failing(Items):
+        def __getitem__(self, number: int) -> np.ndarray:
+            if number == BATCH_SIZE:
+                raise type(error)(*error.args)
+            return super().__getitem__(number)
+
+    @pipeline_def(**OPTIONS, on_error=on_error, processes=processes)
+    def reading() -> Any:
+        return fn.readers.dataset(dataset=Failing(), num_outputs=1) + 0
+
+    with closing(reading()) as pipe:
+        assert _numbers(pipe) == _batch(0)
+        if error.args[0] == errno.EIO:  # of the file
+            pipe.run()
+        else:
+            with pytest.raises(type(error), match=error.args[-1]):
+                pipe.run()
+        assert _numbers(pipe) == _batch(2)
+        assert pipe.bad_count == (error.args[0] == errno.EIO)
+
+
+@pytest.mark.parametrize("on_error", ["skip", "replace"])
+def test_files_that_cannot_be_opened_now_are_no_bad_samples(
+    on_error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str | bytes) -> int:
+        raise OSError(errno.EMFILE, "Too many open files", path)
+
+    @pipeline_def(**OPTIONS, on_error=on_error, prefetch_queue_depth=1)
+    def reading() -> Any:
+        return fn.readers.file(files=[str(tmp_path / str(number)) for number in range(BATCH_SIZE)])[0]
+
+    for number in range(BATCH_SIZE):
+        (tmp_path / str(number)).write_bytes(bytes([number]))
+    with closing(reading()) as pipe:
+        with monkeypatch.context() as patched:
+            patched.setattr(positions, "open_regular", refuse)
+            with pytest.raises(ReaderError, match="Too many open files"):
+                pipe.run()
+        assert _numbers(pipe) == list(range(BATCH_SIZE))
+        assert not pipe.bad_count

@@ -64,6 +64,38 @@ def _epoch(pipe: Pipeline, batches: int = COUNT // 4) -> list[tuple[list[int], l
     return found
 
 
+@pytest.mark.parametrize("on_error", ["skip", "replace", "raise"])
+def test_an_exception_object_that_is_raised_several_times(on_error: str) -> None:
+    """Each time it belongs to another sample."""
+    same = ValueError("always the same object")
+
+    class Items:
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, number: int) -> np.ndarray:
+            if number in (1, 2, 7):
+                raise same
+            return np.full(1, number)
+
+    @pipeline_def(batch_size=2, num_threads=1, on_error=on_error, prefetch_queue_depth=1)
+    def reading() -> Any:
+        return fn.readers.dataset(dataset=Items(), num_outputs=1)
+
+    pipe = reading()
+    for batch, bad in enumerate([1, 0, None, 1]):
+        if on_error == "raise" and bad is not None:
+            with pytest.raises(ValueError, match="same object") as caught:
+                pipe.run()
+            (note,) = caught.value.__notes__
+            assert f"sample {bad} of the batch" in note
+        else:
+            values = pipe.run()[0].as_array()[:, 0].tolist()
+            assert bad is None or values[1 - bad] == 2 * batch + 1 - bad
+    found = {(each.batch, each.sample) for each in pipe.bad_samples()}
+    assert found == (set() if on_error == "raise" else {(0, 1), (1, 0), (3, 1)})
+
+
 def test_skip_fills_the_batch_with_other_samples(folder: Path) -> None:
     pipe = image_pipeline(folder, on_error="skip")
     found = _epoch(pipe)

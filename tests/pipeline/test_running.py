@@ -456,6 +456,27 @@ def test_one_pipeline_in_two_threads_gives_each_batch_once() -> None:
     assert results[0] == sorted(results[0])
 
 
+@pytest.mark.parametrize("use", ["run", "reset", "state_dict", "schedule_run"])
+def test_a_function_must_not_use_its_own_pipeline(use: str) -> None:
+    """It would wait for itself."""
+
+    def function(x: np.ndarray) -> np.ndarray:
+        if x[0] == 10:
+            getattr(pipe, use)()
+        return x
+
+    @pipeline_def(batch_size=3, num_threads=1)
+    def calling() -> Any:
+        batches = fn.external_source(lambda number: np.full((3, 1), number * 10, np.int32))
+        return fn.python_function(batches, function=function)
+
+    pipe = calling()
+    assert first(pipe.run()) == 0
+    with pytest.raises(PipelineStateError, match="the function uses the pipeline that is calling it"):
+        pipe.run()
+    assert first(pipe.run()) == 20
+
+
 def test_definitions_in_two_threads_are_independent() -> None:
     def define() -> int:
         return len({id(Pipeline.current()) for _ in range(20) if isinstance(counted(), Pipeline)})

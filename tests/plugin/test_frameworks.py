@@ -9,6 +9,8 @@ import importlib
 import json
 import math
 import sys
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -109,6 +111,30 @@ def test_size(framework: Framework) -> None:
     loader = framework.loader(counted(), ["x"], size=6)
     assert len(loader) == 2
     assert given(framework, loader) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_threads_share_an_epoch(framework: Framework, files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each batch is returned to one thread, and the epoch ends for all."""
+
+    def slowly() -> Any:
+        time.sleep(0.01)
+        return next_outputs()
+
+    def read() -> None:
+        while len(found) < 10 and (batch := next(loader, None)) is not None:
+            found.append(framework.parts(batch, ["x"])[0]["x"].ravel().tolist())
+
+    pipe = numbers(files, 9, 3)
+    next_outputs = pipe.next_outputs
+    loader = framework.loader(pipe, ["x"], reader_name="Reader")
+    monkeypatch.setattr(pipe, "next_outputs", slowly)
+    found: list[list[int]] = []
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(found) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
 def test_until_the_source_ends(framework: Framework) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -225,3 +226,16 @@ def test_sampler_of_another_length_than_it_says() -> None:
 
     with pytest.raises(ArgumentValueError, match="has length 5 but yielded 2 items in epoch 0"):
         epoch_of(Short(), Index([0] * 6))
+
+
+@pytest.mark.timeout(60)
+def test_a_sampler_that_never_ends() -> None:
+    class Endless:
+        def __iter__(self):
+            return itertools.repeat(1)
+
+        def __len__(self):
+            return 5
+
+    with pytest.raises(ArgumentValueError, match="has length 5 but yielded more items in epoch 0"):
+        epoch_of(Endless(), Index([0] * 6))

@@ -114,6 +114,8 @@ class DiskCache:
             return
         try:
             self._write(path, [_header(contents), contents])
+        except FileNotFoundError:  # the folder is being deleted; the next file creates it again
+            return
         except OSError as error:
             self.stop_writing(error)
             return

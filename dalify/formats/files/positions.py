@@ -168,7 +168,10 @@ def open_file(path: str, name: str | None = None) -> tuple[int, int]:
     except NotRegularError as error:
         raise ReaderError(f"cannot read {name!r}: {error.strerror}.") from None
     except OSError as error:
-        raise ReaderError(f"cannot open the file {name!r}: {error.strerror}.", hint=opening_hint(path, error)) from None
+        text = f"cannot open the file {name!r}: {error.strerror}."
+        # With its reason, this is not a bad sample.
+        reason = error if error.errno in _TOO_MANY else None
+        raise ReaderError(text, hint=opening_hint(path, error)) from reason
     except ValueError as error:  # a null character in the path
         raise ReaderError(f"cannot open the file {name!r}: {error}.") from None
     return descriptor, os.fstat(descriptor).st_size

@@ -234,7 +234,7 @@ class ThreadIterator(_BaseDataLoaderIter):
             )
         if not task.is_sent:  # an error interrupted `_send_next` after the batch was numbered
             self._put(task)
-        if not task.worker.has_ended and not task.is_computed.wait(self._timeout or None):
+        if not task.worker.has_ended and not task.is_computed.wait(self._timeout if self._timeout > 0 else None):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         data: Any = task.data
         if task.failure is not None or data is _NOT_COMPUTED:
