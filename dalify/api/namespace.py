@@ -59,10 +59,6 @@ class Namespace(ModuleType):
             return _add_namespace(self, name)
         old = self._find(name)
         modern = catalog.resolve(old)
-        if modern not in catalog.names():
-            raise UnknownOperatorError(
-                f"{self._public}.{name} is an old name of fn.{modern}, which does not exist in this version."
-            )
         operator = catalog.find(modern)
         member = self._make(operator, f"{self._public}.{name}")
         defaults = LEGACY_DEFAULTS.get(old.rpartition(".")[2])

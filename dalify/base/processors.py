@@ -65,17 +65,12 @@ class UsingDevice(AbstractContextManager[None]):
         self._device_id = device_id
 
     def __enter__(self) -> None:
-        """Set the index that `used_device_id` returns."""
+        """Set the index for this thread."""
         self._token = _device_id.set(self._device_id)
 
     def __exit__(self, *_: object) -> None:
         """Restore the previous index."""
         _device_id.reset(self._token)
-
-
-def used_device_id() -> int | None:
-    """Return the index of the accelerator of the pipeline that this thread builds or runs; None if it has none."""
-    return _device_id.get()
 
 
 def device_of_build() -> str | None:
@@ -97,7 +92,7 @@ def video_hardware() -> str | None:
     value = os.environ.get(VIDEO_VARIABLE, "").lower()
     if value in ("", HOST_DECODER):
         return None
-    number = used_device_id()
+    number = _device_id.get()
     return f"{value}:{number}" if value == "cuda" and number is not None else value
 
 

@@ -251,9 +251,6 @@ class SampleFolder:
                 self._own.mkdir(mode=0o700, parents=True, exist_ok=True)
                 (self._own / _USED_NAME).touch(0o600)
 
-    def __repr__(self) -> str:
-        return f"SampleFolder({str(self._root)!r})"
-
 
 def _number_in(text: bytes) -> int | None:
     """Return the number in a lock file; None if it is invalid."""

@@ -216,9 +216,6 @@ class SampleMemory:
             self._sizes = [(size, key) for key, (_, _, size) in self._entries.items()] if self._keeps_largest else []
             heapq.heapify(self._sizes)
 
-    def __repr__(self) -> str:
-        return f"SampleMemory({len(self._entries)} samples, {self._size_bytes} of {self._max_bytes} bytes)"
-
 
 class ChunkMemory:
     """The samples of one chunk in a cache on a device.

@@ -49,10 +49,6 @@ class Origins(Sequence[str | None]):
         """Pickle as a list of strings, without the index."""
         return list, (list(self),)
 
-    def __repr__(self) -> str:
-        """Return the number of samples as text."""
-        return f"Origins({len(self)} samples)"
-
 
 def joined_origins(parts: Sequence[tuple[int, Sequence[str | None] | None]]) -> Sequence[str | None] | None:
     """Return the concatenated origins of chunks.

@@ -177,18 +177,18 @@ class _Runner(PipelineEngine):
         return edges if dtype is None else narrow(Graph(edges), Report(), dtype, len(edges)).outputs
 
     def _batches_of(self, node: Node, label: str) -> list[Batch]:
+        source = self.sources.get(label)
+        if source is None:
+            source = self.sources[label] = self._new_source(node, label)
+        elif source.node.operator is not node.operator:
+            raise GraphError(
+                f"{label!r} was {source.node.operator.public_name} in the previous run and is "
+                f"{node.operator.public_name} now.",
+                line=node.line,
+                hint="Readers and external sources must be the same in every run.",
+            )
         found = self._current.get(label)
         if found is None:
-            source = self.sources.get(label)
-            if source is None:
-                source = self.sources[label] = self._new_source(node, label)
-            elif source.node.operator is not node.operator:
-                raise GraphError(
-                    f"{label!r} was {source.node.operator.public_name} in the previous run and is "
-                    f"{node.operator.public_name} now.",
-                    line=node.line,
-                    hint="Readers and external sources must be the same in every run.",
-                )
             found = self._current[label] = source.next_batches()
         return found
 

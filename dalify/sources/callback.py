@@ -207,9 +207,6 @@ class Callback:
         """Return a new iterator over an iterable or generator function."""
         return iter(self.source() if self.kind is SourceKind.GENERATOR_FUNCTION else self.source)
 
-    def __repr__(self) -> str:
-        return f"Callback({self.kind.value} {self.location})"
-
 
 class ItemIterator:
     """Takes items from an iterable or generator function and restarts it according to ``cycle``.

@@ -67,8 +67,6 @@ def _foreign_array(value: Any) -> Any:
         raise SourceError("None cannot be used as data.", hint="Raise StopIteration to end an epoch.")
     if is_loaded("torch") and isinstance(value, torch.Tensor):
         return _from_torch(value)
-    if isinstance(value, np.ndarray):
-        return np.asarray(value)
     if hasattr(value, "__cuda_array_interface__"):
         return cuda_tensor(value)
     if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):

@@ -86,9 +86,6 @@ class UserSource:
         """
         return {"epoch": self.epoch, "iteration": self.iteration, "items": items, "ended": int(self._ended)}
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.callback.location}, epoch {self.epoch}, iteration {self.iteration})"
-
 
 class ExternalSource(UserSource):
     """Requests batches from a user's source, in this process.

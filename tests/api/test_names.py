@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 from dalify import backend, eager, fn, ops, pipeline_def, plugin_manager, types
+from dalify.api import registration
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, DTypeError
 from dalify.external_source import ExternalSource
 from dalify.registry import Source, catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
+
+_MODULES = ("backend", "internal", "ops", "types")
 
 # All names that DALI 2.4 calls deprecated and that have a modern one.
 OLD_NAMES = {
@@ -219,3 +222,37 @@ def test_modern_names_do_not_warn():
         warnings.simplefilter("error")
         for name in ("resize", "decoders.image", "random.uniform", "shapes"):
             attrgetter(name)(fn)
+
+
+def _answers(root):
+    """Return what functions that few programs call return."""
+    backend, internal, ops, types = (importlib.import_module(f"{root}.{name}") for name in _MODULES)
+    dlpack = importlib.import_module(f"{root}.python_function_plugin")
+    schemas = [backend.GetSchema(name) for name in ("Resize", "ImageDecoder", "random__CoinFlip")]
+    return [
+        backend.RestrictPinnedMemUsage(),
+        backend.GetCUDADeviceCount(),
+        backend.IsDriverInitialized(),
+        backend.LoadDirectory("/missing", allow_fail=True),
+        ["Resize" in registered() for registered in (backend.RegisteredCPUOps, backend.RegisteredGPUOps)],
+        "ImageDecoder" in backend.RegisteredMixedOps(),
+        ["Resize" in registered() for registered in (ops.cpu_ops, ops.gpu_ops, ops.mixed_ops)],
+        [(schema.AliasFor(), schema.IsDocHidden(), schema.IsInternal(), schema.IsStateful()) for schema in schemas],
+        [(bool(schema.DeprecationMessage()), schema.IsDeprecatedArg("resize_x")) for schema in schemas],
+        internal.get_submodule(root, ["ops", "made", "below"]) is ops.made.below,
+        dlpack.DLTensorToArray(dlpack.ArrayToDLTensor(np.arange(6).reshape(2, 3))).tolist(),
+        dlpack.current_dali_stream(),
+        [int(types.to_dali_type(each)) for each in ("torch.float32", "torch.bool", "uint16", np.int16)],
+        types.CUDAStream(5).ptr,
+    ]
+
+
+def test_functions_that_few_programs_call(oracle):
+    assert _answers("dalify") == _answers("nvidia.dali")
+
+
+def test_registered_names_are_listed(monkeypatch):
+    monkeypatch.setattr(registration, "_registered", {"cpu": set(), "gpu": set()})
+    ops.register_cpu_op("OnCpu")
+    ops.register_gpu_op("OnGpu")
+    assert [(name in ops.cpu_ops(), name in ops.gpu_ops()) for name in ("OnCpu", "OnGpu")] == [(1, 0), (0, 1)]

@@ -16,6 +16,7 @@ from dalify.base.errors import (
     DalifyError,
     DTypeError,
     GraphError,
+    LayoutError,
     PipelineStateError,
     ReaderError,
     ShapeError,
@@ -25,8 +26,12 @@ from dalify.base.errors import (
 )
 from dalify.mediapipe import MediaPipe, fn
 from dalify.mediapipe.media_types import dtype as dt
-from dalify.mediapipe.media_types import ftype, imgtype
+from dalify.mediapipe.media_types import ftype, imgtype, readerOutType
 from dalify.mediapipe.operators.cpu_nodes.cpu_nodes import media_function
+from dalify.mediapipe.operators.reader_nodes.reader_nodes import (
+    media_ext_reader_op_impl,
+    media_ext_reader_op_tensor_info,
+)
 from tests.helpers.messages import own_text
 from tests.mediapipe.graphs import BATCH, FLOATS, IMAGES, PLANES, SCALES, Graph, given, run
 
@@ -43,6 +48,29 @@ def part(axes: list[int], starts: list[int], ends: list[int]) -> Any:
 class TooShort(media_function):
     def __call__(self, *inputs: np.ndarray) -> np.ndarray:
         return np.zeros(BATCH - 1)
+
+
+class Files(media_ext_reader_op_impl):
+    def __iter__(self) -> Files:
+        self.batches = iter([([b"content"] * BATCH, np.zeros(BATCH))])
+        return self
+
+    def __next__(self) -> Any:
+        return next(self.batches)
+
+    def __len__(self) -> int:
+        return 1
+
+    def get_media_output_type(self) -> int:
+        return readerOutType.BUFFER_LIST
+
+    def gen_output_info(self) -> Any:
+        return [media_ext_reader_op_tensor_info(kind, [BATCH]) for kind in (dt.UINT8, dt.FLOAT32)]
+
+
+class Unknown(Files):
+    def get_media_output_type(self) -> int:
+        return 7
 
 
 IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
@@ -104,6 +132,59 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: part([0, 1], [0], [1]), ArgumentValueError, "must have the same length; got 2, 1 and 1"),
         (lambda: fn.Gather()(given(IMAGES, "CWHN"), given(SCALES)), DTypeError, "needs integer indices; got float32"),
         (lambda: fn.GatherND()(given(IMAGES, "CWHN"), given(FLOATS)), DTypeError, "needs integer indices; got float32"),
+        (
+            lambda: fn.GatherND()(given(IMAGES, "CWHN"), given(np.zeros((BATCH, 2, 9), np.int32))),
+            ShapeError,
+            r"tuples of 1 to 3 integers; got shape \(2, 9\)",
+        ),
+        (lambda: fn.Cast(dtype=dt.INT8, round_mode=1)(given(FLOATS)), ArgumentValueError, "use 0"),
+        (
+            lambda: fn.Slice(axes=[0], starts=[0], ends=[2], steps=[2])(given(IMAGES, "CWHN")),
+            ArgumentValueError,
+            "must be 1",
+        ),
+        (lambda: fn.ColorSpaceConversion()(given(FLOATS)), LayoutError, "needs images"),
+        (lambda: fn.CropWindowGen(type=3)(given(FLOATS)), ArgumentValueError, "RANDOMIZED_ASPECT_RATIO_CROP; got 3"),
+        (lambda: fn.Resize(scaleDim3=2.0)(given(IMAGES, "CWHN")), ArgumentValueError, "use fn.Zoom"),
+        (lambda: fn.Normalize(batch=True)(given(IMAGES, "CWHN")), ArgumentValueError, "normalized separately"),
+        (lambda: fn.Normalize(axis=9)(given(IMAGES, "CWHN")), ArgumentValueError, "of the 3 dimensions; got 0b1001"),
+        (lambda: fn.Pad(pads=[1] * 6, mode=9)(given(IMAGES, "CWHN")), ArgumentValueError, "symmetric.; got 9"),
+        (lambda: fn.MediaConst(data=[1], shape=[1], batch_broadcast=False)(), ShapeError, "end with the batch size 3"),
+        (lambda: fn.RandomUniform(shape=[2, 2])(), ShapeError, "end with the batch size 3"),
+        (lambda: fn.BasicCrop(patch_size=[1, 1, 1])(given(IMAGES, "CWHN")), LayoutError, "CDHW are required; got lay"),
+        (lambda: fn.ReadImageDatasetFromDir(file_list=["a"])(), ArgumentValueError, "needs file_classes"),
+        (
+            lambda: fn.ReadImageDatasetFromDir(file_list=["a"], file_classes=["x"], class_list=["y"])(),
+            ArgumentValueError,
+            "'x' of file_classes is not in class_list",
+        ),
+        (
+            lambda: fn.ReadImageDatasetFromDir(file_list=["a"], file_classes=["x"], drop_remainder=True)(),
+            ReaderError,
+            "1 items, fewer than a batch of 3",
+        ),
+        (
+            lambda: fn.ReadNumpyDatasetFromDir(file_list=["a.npy"], dtype=["int8", "int8"])(),
+            ArgumentValueError,
+            "2 entries for 1 output",
+        ),
+        (lambda: fn.ReadNumpyDatasetFromDir()(), ArgumentValueError, "specify dir and pattern"),
+        (
+            lambda: fn.ReadNumpyDatasetFromDir(num_outputs=2, file_list=["a.npy"])(),
+            ArgumentValueError,
+            "need 2 lists or patterns of files; got 1",
+        ),
+        (
+            lambda: fn.ReadNumpyDatasetFromDir(num_outputs=2, file_list=[["a.npy"], ["b.npy", "c.npy"]])(),
+            ReaderError,
+            r"same positive number of files; found \[1, 2\]",
+        ),
+        (
+            lambda: fn.MediaExtReaderOp(impl=Files, num_outputs=3)(),
+            ArgumentValueError,
+            "returns 2 results, but num_outp",
+        ),
+        (lambda: fn.MediaExtReaderOp(impl=Unknown)(), ArgumentValueError, "BUFFER_LIST; got 7"),
         (lambda: 3, ArgumentTypeError, "must return a node"),
         (lambda: (), ArgumentTypeError, "got tuple of nothing"),
         (lambda: (given(FLOATS), (given(FLOATS),)), ArgumentTypeError, "got tuple of Node, tuple"),

@@ -13,6 +13,7 @@ from dalify.base.errors import (
     CheckpointError,
     DecodeError,
     DivergentBranchesError,
+    GraphError,
     PipelineStateError,
     UnknownArgumentError,
 )
@@ -230,6 +231,58 @@ def test_iterator(photo_folder):
         epochs.append([[batch[0]["label"].flatten().tolist() for batch in iterator] for _ in range(2)])
         pipe.close()
     assert epochs[0] == epochs[1]
+
+
+def test_epochs_of_an_iterator_are_selected(photo_folder):
+    def function():
+        return fn.readers.file(file_root=str(photo_folder), random_shuffle=True, name="r")[1]
+
+    orders = []
+    for pipe in both(function):
+        loader = DALIGenericIterator(pipe, ["label"], reader_name="r")
+        orders.append([[int(label) for data in loader for label in data[0]["label"]] for _ in range(2)])
+        loader.set_epoch(1)
+        orders[-1].append([int(label) for data in loader for label in data[0]["label"]])
+    assert orders[0] == orders[1]
+    assert orders[0][1] == orders[0][2]
+
+
+def test_another_reader_of_the_same_name_is_refused(photo_folder, tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(3))
+    runs = []
+
+    @pipeline_def(debug=True, **OPTIONS)
+    def made():
+        runs.append(None)
+        if len(runs) > 1:
+            return fn.readers.file(file_root=str(photo_folder), name="r")[0]
+        return fn.readers.numpy(file_root=str(tmp_path), name="r")
+
+    pipe = made()
+    pipe.run()
+    with pytest.raises(
+        GraphError, match=r"'r' was fn\.readers\.numpy in the previous run and is fn\.readers\.file now"
+    ):
+        pipe.run()
+
+
+def test_readers_have_no_graph_values_as_arguments(tmp_path):
+    @pipeline_def(debug=True, **OPTIONS)
+    def made():
+        start = fn.random.uniform(range=(0, 2), shape=1)
+        return fn.readers.numpy(file_root=str(tmp_path), rel_roi_start=start)
+
+    with pytest.raises(GraphError, match="debug mode cannot run a reader whose arguments are graph values"):
+        made().run()
+
+
+def test_sources_are_fed_by_name():
+    @pipeline_def(debug=True, **OPTIONS)
+    def made():
+        return fn.external_source(name="images")
+
+    with pytest.raises(PipelineStateError, match="in debug mode sources are fed by name"):
+        made().feed_input(fn.external_source(), images_of(0))
 
 
 def test_own_argument_called_debug():

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,6 +195,38 @@ def test_properties_without_effect() -> None:
     run(pipe)
     assert pipe.executor_statistics() == {}
     assert pipe.external_source_shm_statistics() == {"capacities": [], "per_sample_capacities": []}
+
+
+def test_drawings_are_written(tmp_path: Path) -> None:
+    pipe = branching()
+    pipe.save_graph_to_svg_file(tmp_path / "graph.svg")
+    assert (tmp_path / "graph.svg").read_text() == pipe._repr_svg_()
+    with pytest.warns(DeprecationWarning, match="show_ids"):
+        pipe.save_graph_to_dot_file(str(tmp_path / "graph.dot"), show_ids=True)
+    assert (tmp_path / "graph.dot").read_text().startswith("digraph")
+
+
+def test_old_names_of_methods() -> None:
+    pipe = branching()
+    pipe.feed_input("data", np.zeros((3, 2, 2), np.float32))
+    pipe.feed_input("flip", np.array([True, False, True]))
+    with pytest.warns(DeprecationWarning, match=r"schedule_run\(\)"):
+        pipe._run()
+    with pytest.warns(DeprecationWarning, match=r"share_outputs\(\)"):
+        assert len(pipe._share_outputs()) == 2
+    with pytest.warns(DeprecationWarning, match=r"release_outputs\(\)"):
+        pipe._release_outputs()
+
+
+def test_values_of_a_graph_say_what_is_known() -> None:
+    value = fn.external_source(name="data", layout="HW", dtype=types.FLOAT)
+    assert (value.ndim, value.layout, value.dtype, value.source) == (2, "HW", types.FLOAT, value.edge.node.operator)
+    assert value.source_info().edge.node.operator.public_name == "fn.get_property"
+
+
+def test_no_pipeline_to_pop() -> None:
+    with pytest.raises(PipelineStateError, match="no current pipeline"):
+        Pipeline.pop_current()
 
 
 def _one(_: Any) -> np.ndarray[Any, Any]:

@@ -126,7 +126,7 @@ def test_shards_give_the_samples_of_dali(
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @pytest.mark.parametrize("pad", [False, True])
-@pytest.mark.parametrize(("size", "batch_size", "pipes"), [(7, 2, 1), (8, 2, 1), (7, 2, 2)])
+@pytest.mark.parametrize(("size", "batch_size", "pipes"), [(7, 2, 1), (8, 2, 1), (7, 2, 2), (5, 2, 2)])
 def test_size_gives_the_samples_of_dali(
     rival: Any, numbered_files: list[str], policy: LastBatchPolicy, pad: bool, size: int, batch_size: int, pipes: int
 ) -> None:

@@ -364,6 +364,21 @@ def test_names_must_fit(files: list[str]) -> None:
         DALIGenericIterator(pipe, ["a", "a"])
     with pytest.raises(OutputMapError, match="list of names"):
         DALIGenericIterator(pipe, "ab")
+    for names in (3, [["a"], "b"]):
+        with pytest.raises(ArgumentTypeError, match="list of names"):
+            DALIGenericIterator(pipe, names)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="reader_name must be a name or None; got 3"):
+        DALIGenericIterator(pipe, ["a", "b"], reader_name=3)  # type: ignore[arg-type]
+
+
+def test_kinds_of_ragged_outputs_must_fit() -> None:
+    with pytest.raises(ValueError, match="one of dense, sparse_list, sparse_coo; got 'list'"):
+        DALIRaggedIterator(from_source(ragged_source, 2), ["a", "b"], output_types=["list", "dense"])
+    with pytest.raises(OutputMapError, match="1 entry for 2 outputs"):
+        DALIRaggedIterator(from_source(ragged_source, 2), ["a", "b"], output_types=["dense"])
+    numbers_only = from_source(lambda: ([np.float32(1)] * 2,))
+    with pytest.raises(ShapeError, match="'x' are single values"):
+        next(DALIRaggedIterator(numbers_only, ["x"], output_types=["sparse_coo"]))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import time
 from typing import Any, NamedTuple
 
@@ -131,6 +132,39 @@ def test_references_in_other_structures():
             assert tensor.tolist() == [[0], [2], [4]]
 
 
+def collated_backwards(samples: Any) -> Any:
+    return torch.utils.data.default_collate([image for image, _ in samples][::-1])
+
+
+def collated_in_a_holder(samples: Any) -> Any:
+    return Holder(torch.utils.data.default_collate([image for image, _ in samples]))
+
+
+def test_collate_functions():
+    with proxy.DALIServer(doubled()) as server:
+        data = Numbers(server.proxy)
+        holders = list(proxy.DataLoader(server, data, batch_size=4, collate_fn=collated_in_a_holder))
+        assert [holder.value[0, 0, 0].item() for holder in holders] == [0, 8, 16]
+        with pytest.raises(ValueError, match="not in the order"):
+            list(proxy.DataLoader(server, data, batch_size=4, collate_fn=collated_backwards))
+
+
+def test_a_loader_runs_a_server_that_is_not_running():
+    server = proxy.DALIServer(doubled())
+    loader = proxy.DataLoader(server, Numbers(server.proxy), batch_size=4)
+    assert [labels.tolist() for _, labels in loader] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    assert server.is_running
+    del loader
+    assert not server.is_running
+
+
+def test_samples_that_do_not_fit_fail_their_batch():
+    with proxy.DALIServer(doubled()) as server:
+        samples = [server.proxy(np.zeros(shape, np.int32)) for shape in ((2,), (2, 2))]
+        with pytest.raises(ValueError, match="sample 1 has 2 dimensions"):
+            server.produce_data(torch.utils.data.default_collate(samples))
+
+
 def test_errors_reach_the_batch_and_the_next_one_is_served():
     @pipeline_def(batch_size=4, num_threads=2, device_id=None)
     def decoding():
@@ -197,6 +231,8 @@ def test_mistakes():
     with pytest.raises(PipelineStateError, match="no inputs"):
         proxy.DALIServer(without_inputs())
     server = proxy.DALIServer(sum_and_difference())
+    with pytest.raises(PipelineStateError, match=r"Pass server\.proxy"):
+        pickle.dumps(server)
     with pytest.raises(ValueError, match=r"proxy\(a=..., b=...\)"):
         server.proxy(1, 2)
     with pytest.raises(ArgumentValueError, match=r"proxy\(x\)"):
@@ -222,6 +258,10 @@ def test_evaluated_loaders(tmp_path, capsys):
         assert metrics["min_batch_time"] <= metrics["avg_batch_time"] <= metrics["max_batch_time"]
         assert metrics["cache_ready"] == (mode == "replay")
     assert "mode replay" in capsys.readouterr().out
+    LoaderEvaluator(data).save_metrics()
+    assert "no file name" in capsys.readouterr().out
+    with pytest.raises(PipelineStateError, match="no cached batches"):
+        iter(LoaderEvaluator(torch.utils.data.DataLoader(Numbers(lambda x: x, 0)), "replay"))
 
 
 def test_functions_on_tensors():

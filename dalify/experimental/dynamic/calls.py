@@ -171,8 +171,6 @@ def _converted_arguments(
 
 
 def _device(operator: Operator, inputs: Sequence[Any], value: Any) -> str:
-    if value == "mixed":
-        return value
     target = device(value)
     assert target is not None, "dalify bug: no device"
     takes_host_data = not any(isinstance(item, TensorOrBatch) and item.batch.device == "gpu" for item in inputs)
@@ -253,16 +251,13 @@ def to_value(item: Any) -> Value:
     if isinstance(item, TensorOrBatch):
         return Value(item.batch, item.kind)
     if isinstance(item, (list, tuple)) and (is_batch(item) or any(isinstance(part, TensorOrBatch) for part in item)):
-        try:
-            array = constant_array([np.asarray(part) for part in item])
-        except ValueError as error:
-            if isinstance(error, DalifyError):
-                raise
+        parts = [np.asarray(part) for part in item]
+        if len({part.shape for part in parts}) > 1:
             raise ShapeError(
                 "the arrays have different shapes and cannot form one tensor.",
                 hint="Use a batch: ndd.as_batch([...]).",
-            ) from None
-        return Value(Batch(array[None]), "tensor")
+            )
+        return Value(Batch(constant_array(parts)[None]), "tensor")
     return value_of(item)
 
 

@@ -69,7 +69,7 @@ class DType:
         self.exponent_bits = exponent_bits
         self.significand_bits = significand_bits
         self.type_id = type_id
-        self.name = name or f"{kind.name[0]}{bits}"
+        self.name = name or ("i" if kind is Kind.signed else kind.name[0]) + str(bits)
 
     @staticmethod
     def parse(name: str) -> DType:
@@ -146,10 +146,10 @@ uint8 = DType(Kind.unsigned, 8, type_id=DALIDataType.UINT8)
 uint16 = DType(Kind.unsigned, 16, type_id=DALIDataType.UINT16)
 uint32 = DType(Kind.unsigned, 32, type_id=DALIDataType.UINT32)
 uint64 = DType(Kind.unsigned, 64, type_id=DALIDataType.UINT64)
-int8 = DType(Kind.signed, 8, type_id=DALIDataType.INT8, name="i8")
-int16 = DType(Kind.signed, 16, type_id=DALIDataType.INT16, name="i16")
-int32 = DType(Kind.signed, 32, type_id=DALIDataType.INT32, name="i32")
-int64 = DType(Kind.signed, 64, type_id=DALIDataType.INT64, name="i64")
+int8 = DType(Kind.signed, 8, type_id=DALIDataType.INT8)
+int16 = DType(Kind.signed, 16, type_id=DALIDataType.INT16)
+int32 = DType(Kind.signed, 32, type_id=DALIDataType.INT32)
+int64 = DType(Kind.signed, 64, type_id=DALIDataType.INT64)
 float16 = _float(16, 5, DALIDataType.FLOAT16)
 float32 = _float(32, 8, DALIDataType.FLOAT)
 float64 = _float(64, 11, DALIDataType.FLOAT64)

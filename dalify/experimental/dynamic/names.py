@@ -10,7 +10,7 @@ from dalify.base.errors import UnknownOperatorError
 from dalify.experimental.dynamic.calls import make_dynamic
 from dalify.experimental.dynamic.reader import make_reader
 from dalify.experimental.dynamic.rng import RNG, get_default_rng, set_seed
-from dalify.registry import FedSource, Operator, Reader, catalog, pascal_case
+from dalify.registry import Operator, Source, catalog, pascal_case
 
 
 def install_names(root: str) -> Namespace:
@@ -29,8 +29,7 @@ def install_names(root: str) -> Namespace:
 
 
 def _member(operator: Operator, public_name: str) -> Any:
-    if isinstance(operator, Reader):
-        return make_reader(operator, public_name)
-    if isinstance(operator, FedSource):
-        raise UnknownOperatorError(f"{public_name} is a data source of pipelines.", hint="Use ndd.ExternalSource.")
+    if isinstance(operator, Source):
+        hint = "Use ndd.ExternalSource, or a reader of ndd.readers."
+        raise UnknownOperatorError(f"{public_name} is a data source of pipelines.", hint=hint)
     return make_dynamic(operator, public_name)

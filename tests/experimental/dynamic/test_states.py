@@ -249,8 +249,38 @@ def test_what_checkpoints_refuse(folder, tmp_path):
     other.deserialize(checkpoint.serialize())
     with pytest.raises(CheckpointError, match="RNG"):
         other.register(ndd.readers.File(file_root=folder), "rng")
+    with pytest.raises(CheckpointError, match="no state 'gen'"):
+        other.register(ndd.random.RNG(5), "gen")
+    with pytest.raises(CheckpointError, match="not a serialized checkpoint"):  # of another version
+        other.deserialize(checkpoint.serialize().replace('"version": 1', '"version": 2'))
     with pytest.raises(CheckpointError, match="without a registered object"):
         _with_stranger().collect()
+
+
+def test_what_registrations_refuse(folder):
+    checkpoint = ndd.checkpoint.Checkpoint()
+    checkpoint.restore()  # nothing
+    rng = ndd.random.RNG(5)
+    checkpoint.register(rng, "rng")
+    for wrong, error in (
+        (lambda: checkpoint.register(rng, ""), ArgumentValueError),
+        (lambda: checkpoint.register(rng, "again"), CheckpointError),
+        (lambda: checkpoint.register(ndd.readers.File(file_root=folder), "rng"), CheckpointError),
+    ):
+        with pytest.raises(error):
+            wrong()
+    checkpoint.set_state("rng", ndd.random.RNG(6).state, ndd.random.RNG)
+    checkpoint.register(ndd.random.RNG(7), "other")
+    with pytest.raises(CheckpointError, match="missing states: other"):
+        checkpoint.restore()
+    checkpoint.collect()
+    with pytest.raises(CheckpointError, match="after the states have been collected"):
+        checkpoint.register(ndd.random.RNG(8), "late")
+    assert checkpoint.get_state("rng") == str(rng.state) == rng.state
+    assert len({rng.state, str(rng.state)}) == 1
+    assert repr(rng.state) == f"RNGState('{rng.state}')"
+    drawn, rng.state = rng(), checkpoint.get_state("rng")
+    assert rng() == drawn
 
 
 def _with_stranger():

@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import dalify.experimental.dynamic as ndd
+from dalify import tensors, types
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     BatchSizeError,
+    DTypeError,
     IndexingError,
     IntegerRangeError,
     LayoutError,
     ShapeError,
+    UnknownOperatorError,
 )
 
 _OPERATORS = (operator.add, operator.sub, operator.mul, operator.lt, operator.ge, operator.eq, operator.ne)
@@ -140,6 +143,33 @@ def test_types_make_tensors():
     assert len({ndd.float32, ndd.dtype("float32"), ndd.int8}) == 2
     assert ndd.type_id(int).name == "INT32"
     assert ndd.dtype(torch.bfloat16) is ndd.bfloat16
+    assert ndd.dtype(torch.int64) == ndd.int64
+    assert ndd.float32 != "no type"
+    assert ndd.dtype(ndd.DType.Kind.signed, 16).name == "i16"  # as in DALI
+
+
+def test_integers_without_a_type():
+    for value, name in ((1, "i32"), (2**32 - 1, "u32"), ([1, 2**32 - 1], "u32")):
+        assert str(ndd.tensor(value).dtype) == name
+
+
+def test_devices():
+    cpu = ndd.Device("cpu")
+    assert cpu == "cpu" == ndd.device(torch.device("cpu"))
+    assert cpu not in ("no device", 3)
+    assert {cpu: 1}[ndd.Device.from_dlpack(np.zeros(3))] == 1
+    assert ndd.Device.default_device_id("cpu") is None
+
+
+def test_lists_of_pipelines_and_samples_of_batches_make_tensors():
+    found = tensors.TensorListCPU(np.arange(6).reshape(2, 3))
+    assert ndd.tensor(found).torch().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert [sample.torch().tolist() for sample in ndd.batch(found)] == [[0, 1, 2], [3, 4, 5]]
+    assert ndd.Tensor(batch=ndd.batch([[1, 2], [3, 4]]), index_in_batch=1).torch().tolist() == [3, 4]
+    fixed = np.arange(3)
+    fixed.flags.writeable = False
+    assert torch.from_dlpack(ndd.as_tensor(fixed)).tolist() == [0, 1, 2]
+    assert repr(ndd.batch([np.zeros(count) for count in range(9)])).endswith("shape=[(0,), (1,), ..., (7,), (8,)])")
 
 
 def test_arrays_and_batches_make_batches():
@@ -162,6 +192,15 @@ def test_what_is_refused():
         (lambda: ndd.tensor([1, 2]) == None, ArgumentTypeError),  # noqa: E711
         (lambda: ndd.tensor([1, 2]) + ndd.tensor([1, 2, 3]), ShapeError),
         (lambda: hash(ndd.tensor(1)), TypeError),
+        (lambda: ndd.flip([ndd.tensor([1, 2]), ndd.tensor([1, 2, 3])]), ShapeError),
+        (lambda: ndd.Tensor(batch=ndd.batch([1, 2])), ArgumentTypeError),
+        (lambda: ndd.tensor(2**40), IntegerRangeError),
+        (lambda: ndd.flip(np.zeros((2, 2, 1)), device="mixed"), ArgumentValueError),
+        (lambda: ndd.device(ndd.Device("cpu"), 0), ArgumentValueError),
+        (lambda: ndd.Device.type_from_dlpack(7), ArgumentValueError),
+        (lambda: ndd.dtype(types.FEATURE), DTypeError),
+        (lambda: ndd.math.sqrt(1, 2), TypeError),
+        (lambda: ndd.file_reader, UnknownOperatorError),
     ):
         with pytest.raises(error):
             wrong()

@@ -26,6 +26,7 @@ CHAINS: dict[str, tuple[Make, float]] = {
     "center-crop": (lambda t: [t.CenterCrop((20, 31))], 0),
     "center-crop-larger": (lambda t: [t.CenterCrop((50, 31))], 0),
     "pad": (lambda t: [t.Pad((3, 4, 5, 6), 7)], 0),
+    "pad-none": (lambda t: [t.Pad(2, None)], 0),
     "pad-reflect": (lambda t: [t.Pad(5, padding_mode="reflect")], 0),
     "pad-edge": (lambda t: [t.Pad((1, 2), padding_mode="edge")], 0),
     "pad-symmetric": (lambda t: [t.Pad((1, 2), padding_mode="symmetric")], 0),
@@ -227,6 +228,13 @@ def test_on_a_device(emulated_gpu, kind):
     assert difference(Compose(chain("gpu"), device_id=0)(image(kind)), Compose(chain("cpu"))(image(kind))) <= 1
 
 
+def test_fill_by_type(reference):
+    """DALI accepts only numbers."""
+    pads = [module.Pad(2, {torch.Tensor: 7, "others": 9}) for module in (reference, ours)]
+    wanted, found = (module.Compose([pad])(image("u8-3")) for module, pad in zip((reference, ours), pads, strict=True))
+    assert torch.equal(found, wanted)
+
+
 class Rows(torch.utils.data.Dataset[Any]):
     """One image, a row of different values, as often as one likes."""
 
@@ -271,6 +279,7 @@ WRONG: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
     "resize-three": (ValueError, lambda t: t.Resize((1, 2, 3))),
     "resize-none": (ValueError, lambda t: t.Resize(None)),
     "resize-max": (ValueError, lambda t: t.Resize((3, 4), max_size=9)),
+    "resize-max-zero": (ValueError, lambda t: t.Resize(3, max_size=0)),
     "resize-filter": (ValueError, lambda t: t.Resize(3, interpolation=9)),
     "resize-box": (NotImplementedError, lambda t: t.Resize(3, interpolation=t.InterpolationMode.BOX)),
     "crop-size": (ValueError, lambda t: t.RandomCrop((2.5, 3))),
@@ -288,9 +297,11 @@ WRONG: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
     "pad-mode": (ValueError, lambda t: t.Pad(1, padding_mode="mirror")),
     "pad-count": (TypeError, lambda t: t.Pad((1, 2, 3))),
     "jitter": (ValueError, lambda t: t.ColorJitter(brightness=-1)),
+    "jitter-negative": (ValueError, lambda t: t.ColorJitter(brightness=(-1.0, 1.0))),
     "jitter-none": (ValueError, lambda t: t.ColorJitter(contrast=None)),
     "jitter-order": (ValueError, lambda t: t.ColorJitter(saturation=(2.0, 1.0))),
     "hue": (ValueError, lambda t: t.ColorJitter(hue=0.7)),
+    "hue-none": (ValueError, lambda t: t.ColorJitter(hue=None)),
     "hue-bounds": (ValueError, lambda t: t.ColorJitter(hue=(-0.7, 0.1))),
     "hue-negative": (ValueError, lambda t: t.ColorJitter(hue=-0.1)),
     "gray": (ValueError, lambda t: t.Grayscale(2)),

@@ -162,6 +162,14 @@ def test_modes_of_pillow(reference, mode):
         assert (back.mode, back.tobytes()) == (mode, picture.tobytes())
 
 
+@pytest.mark.parametrize(
+    "array", [np.full((2, 3, 1), 51, np.uint8), np.ones((2, 3), np.float32)], ids=["bytes", "rows"]
+)
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+def test_arrays_are_images(reference, array):
+    assert torch.equal(functional.to_tensor(array), reference.functional.to_tensor(array))
+
+
 def test_images_of_one_bit_are_bytes(theirs):
     picture = Image.fromarray(np.eye(4, dtype=np.uint8) * 255).convert("1")
     assert torch.equal(functional.pil_to_tensor(picture), theirs.v2.functional.pil_to_tensor(picture))
@@ -185,6 +193,10 @@ def test_inputs_are_unchanged():
 WRONG: dict[str, tuple[type[Exception], Call]] = {
     "array": (TypeError, lambda f, x, _: f.horizontal_flip(np.zeros((3, 4, 5), np.uint8))),
     "matrix": (TypeError, lambda f, x, _: f.horizontal_flip(torch.zeros(4, 5))),
+    "vector": (ValueError, lambda f, x, _: f.to_tensor(np.ones(3))),
+    "integers": (TypeError, lambda f, x, _: f.to_pil_image(torch.zeros(1, 2, 2, dtype=torch.int64))),
+    "colors": (TypeError, lambda f, x, _: f.to_pil_image(torch.zeros(3, 2, 2, dtype=torch.int16))),
+    "text": (TypeError, lambda f, x, _: f.crop(Image.new("RGB", (5, 4)), "a", 0, 1, 1)),
     "mode": (ValueError, lambda f, x, _: f.horizontal_flip(Image.new("P", (4, 4)))),
     "channels": (ValueError, lambda f, x, _: f.to_grayscale(x, 2)),
     "window": (ValueError, lambda f, x, _: f.gaussian_blur(x, 4)),

@@ -243,9 +243,17 @@ class NotConverted(Photos):
         return self.transform(Image.open(self.paths[index])), self.labels[index]
 
 
+class Returns(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        if self.shift or self.transform is not None:
+            return self.transform(image), self.labels[index]
+        return image, 0
+
+
 FULL = [
     Usual, InOneLine, Table, TableByPosition, Pairs, InBlock, Loaded, LoadedByFunction, Modes, SeveralTransforms,
-    Filled, Branches, Loops, Records, InMemory, FromArray, FromGrayArray, NotConverted,
+    Filled, Branches, Loops, Records, InMemory, FromArray, FromGrayArray, NotConverted, Returns,
 ]  # fmt: skip
 
 
@@ -508,9 +516,29 @@ class WithLabelTwice(Photos):
         return self.transform(self.folders[index][0]), self.folders[index][1]
 
 
+class CallsLambda(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        return self.transform(image), (lambda label: label + 1)(self.labels[index])
+
+
+class OpensForWriting(Photos):
+    def __getitem__(self, index: int) -> Any:
+        with open(self.paths[index], "r+b") as file:  # noqa: PTH123
+            image = Image.open(file).convert("RGB")
+        return self.transform(image), self.labels[index]
+
+
+class Overwrites(Photos):
+    def __getitem__(self, index: int) -> Any:
+        sample = [Image.open(self.paths[index]).convert("RGB"), self.labels[index]]
+        sample[0] = self.transform(sample[0])
+        return sample
+
+
 TORCH = [
     Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
-    Private, Inherited, WithoutSuper, Itself, WithLabelTwice, WithLabelTwice,
+    Private, Inherited, WithoutSuper, Itself, WithLabelTwice, CallsLambda, OpensForWriting, Overwrites,
 ]  # fmt: skip
 
 

@@ -121,6 +121,13 @@ class TokenizedByTransformers(InMemory):
         return {name: torch.tensor(each[idx]) for name, each in self.tokens.items()}
 
 
+class Returns(InMemory):
+    def __getitem__(self, i: int) -> Any:
+        if self.transform is None:
+            return torch.as_tensor(self.tensor[i]), torch.as_tensor(self.tensor[i], dtype=torch.float64)
+        return self.names[i]
+
+
 def tensors() -> TensorDataset:
     return TensorDataset(torch.arange(COUNT * 6.0).reshape(COUNT, 2, 3), torch.arange(COUNT), torch.arange(COUNT) > 4)
 
@@ -131,7 +138,7 @@ SELECTED: dict[str, Callable[[], Any]] = {
     "not contiguous": lambda: TensorDataset(torch.arange(COUNT * 6).reshape(6, COUNT).T),
     **{
         kind.__name__: kind
-        for kind in (Pairs, OneValue, Usual, Computed, Converted, Tokenized, TokenizedByTransformers)
+        for kind in (Pairs, OneValue, Usual, Computed, Converted, Tokenized, TokenizedByTransformers, Returns)
     },
     "a tensor": lambda: torch.arange(COUNT * 2).reshape(COUNT, 2),
     "an array": lambda: np.arange(COUNT),
@@ -238,12 +245,42 @@ class Decorated(InMemory):
         return self.tensor[index]
 
 
+class Compared(InMemory):
+    def __getitem__(self, index: int) -> Any:
+        return self.names[index] if self.names is self.labels else self.tensor[index]
+
+
+class ByName(InMemory):
+    def __getitem__(self, index: int) -> Any:
+        return {name: self.encodings[name][index] for name in self.encodings}
+
+
+class Numbered(InMemory):
+    def __getitem__(self, index: int) -> Any:
+        return {1: self.tensor[index]}
+
+
+class WithKeyword(InMemory):
+    def __getitem__(self, index: int) -> Any:
+        return self.tensor[index].flip(dims=(0,))
+
+
+class AsText(InMemory):
+    def __getitem__(self, index: int) -> Any:
+        return self.scalars[index].astype("U5")
+
+
+class ByBoolean(InMemory):
+    def __getitem__(self, index: int) -> Any:
+        return self.tensor[index] * True
+
+
 NOT_SELECTED: dict[str, Callable[[], Any]] = {
     **{
         kind.__name__: kind
         for kind in (
             Noise, Draws, Branches, Counts, Shifted, Transformed, ByProperty, Shadowed, ByGlobal, Scalars, Inherited,
-            Many, Decorated,
+            Many, Decorated, Compared, ByName, Numbered, WithKeyword, AsText, ByBoolean,
         )
     },
     "needs a gradient": lambda: TensorDataset(torch.arange(float(COUNT), requires_grad=True)),

@@ -33,6 +33,13 @@ TRAINING = transforms.Compose(
 )
 MIXED = transforms.Compose([Brighten(), transforms.RandomResizedCrop(20), Brighten(), *TRAINING.transforms[1:]])
 STAYING = transforms.Compose([transforms.Resize(20), transforms.CenterCrop(18)])
+# Of images with `info`, which some transforms keep.
+CHANGING = [
+    transforms.ColorJitter(0.4, 0.4, 0.4, 0.2),
+    transforms.ColorJitter(hue=0.2),
+    transforms.RandomRotation(20),
+    transforms.Compose([transforms.Resize(20), transforms.RandomVerticalFlip(1.0), transforms.RandomCrop(10)]),
+]
 
 
 @pytest.fixture
@@ -53,7 +60,7 @@ def images() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "palette", "CMYK"])
-@pytest.mark.parametrize("transform", [TRAINING, MIXED, STAYING, transforms.ToTensor()])
+@pytest.mark.parametrize("transform", [TRAINING, MIXED, STAYING, *CHANGING, transforms.ToTensor()])
 def test_results_equal_the_transform(transform, mode):
     image = images()[mode]
     found = []

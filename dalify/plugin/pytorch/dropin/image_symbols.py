@@ -127,10 +127,6 @@ class Container:
     kind: type
     parts: dict[Any, Any] = field(default_factory=dict)
 
-    def has_image(self) -> bool:
-        """Return whether the image is in it."""
-        return any(isinstance(each, OpenedImage) for each in self.leaves())
-
     def leaves(self) -> Iterator[Any]:
         """Yield images and names, in order."""
         for part in self.parts.values():

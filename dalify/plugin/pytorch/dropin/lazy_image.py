@@ -223,11 +223,9 @@ class Windows:
         self._is_cropped = False
 
     def crop(self, top: Any, left: Any, height: int, width: int) -> None:
-        """Crop the windows; NoWindowError if the crop exceeds a window."""
+        """Crop the windows; the crop is inside of each."""
         size = self.height, self.width
         for axis, (start, extent) in enumerate(((top, height), (left, width))):
-            if np.min(start) < 0 or np.max(start) + extent > size[axis]:
-                raise NoWindowError
             self.corners[:, axis] += np.where(self.flips[:, axis], size[axis] - start - extent, start)
         self._is_cropped = self._is_cropped or (height, width) != size
         self.height, self.width = height, width

@@ -372,7 +372,9 @@ class ColorJitter:
             if factor is not None:
                 _change(pixels.reshape(-1, pixels.shape[2]), number, factor)
         image.replace(pixels)
-        if image.info is not None and any(factors[number] is not None for number in (_BRIGHTNESS, _CONTRAST, _HUE)):
+        # torchvision returns a gray image itself for any hue.
+        creating = (_BRIGHTNESS, _CONTRAST, _HUE) if pixels.shape[2] > 1 else (_BRIGHTNESS, _CONTRAST)
+        if image.info is not None and any(factors[number] is not None for number in creating):
             image.info = {}
 
 
