@@ -17,6 +17,7 @@ from dalify.base.errors import ArgumentValueError, UnknownOperatorError
 from dalify.base.optional import LazyModule, torch
 from dalify.data.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from dalify.plugin_manager import load_directory, load_library
+from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema, get_schema, registered
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "LoadDirectory",
     "LoadLibrary",
     "OpSchema",
+    "OpSpec",
     "PreallocateDeviceMemory",
     "PreallocatePinnedMemory",
     "RegisteredCPUOps",

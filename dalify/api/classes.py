@@ -11,6 +11,7 @@ from dalify.base.errors import ArgumentTypeError, ArgumentValueError, locating
 from dalify.base.narrow import is_list
 from dalify.base.source_line import SourceLine
 from dalify.registry import Operator
+from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema, schema_name
 
 
@@ -74,6 +75,11 @@ class OperatorInstance:
     def schema(self) -> OpSchema:
         """The schema of the operator."""
         return OpSchema(self.operator, self.operator.name)
+
+    @property
+    def spec(self) -> OpSpec:
+        """The arguments of the constructor."""
+        return OpSpec(self.schema_name, {"device": self.device, **self.arguments})
 
     def __repr__(self) -> str:
         """Return the class and the names of the arguments, no data."""

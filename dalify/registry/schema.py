@@ -156,6 +156,10 @@ class OpSchema:
         """Return the description of an input."""
         return self._description(self.GetInputName(index))
 
+    def CalculateOutputs(self, spec: Any) -> int:
+        """Return the number of outputs for the arguments of an ``OpSpec``."""
+        return self.operator.output_count({**spec.arguments, "input_count": spec.NumRegularInput()})
+
     def GetSupportedBackends(self) -> list[str]:
         """Return the devices: ``cpu``, ``gpu``, ``mixed``."""
         kinds = self.operator.devices or ("cpu",)

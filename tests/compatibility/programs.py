@@ -306,7 +306,7 @@ def typed_constants(dali):
 @program
 def operator_instances(dali):
     resize = dali.ops.Resize(size=[2, 2], device="cpu")
-    facts = (resize.device, resize.schema_name, resize.preserve, resize.schema.Name())
+    facts = (resize.device, resize.schema_name, resize.preserve, resize.schema.Name(), hasattr(resize, "spec"))
     return [facts, type(resize).__name__]
 
 
