@@ -49,19 +49,22 @@ _EXPRESSIONS = (
 
 @dataclass(frozen=True)
 class InnerImages:
-    """The images of another dataset whose samples are tuples of image and label.
+    """The images of another dataset whose samples are tuples of image and label, or dictionaries.
 
     Attributes:
         lookup: returns path and label of a sample; see `SeparatedImage.lookup`.
         is_rgb: see `SeparatedImage`.
         opens_files: see `SeparatedImage`.
         transform: transform of that dataset; None for none.
+        columns: the keys of samples that are dictionaries, and which of them is the image; None for tuples. The label
+            in `lookup` is then such a dictionary.
     """
 
     lookup: Callable[[Any], tuple[Any, Any]]
     is_rgb: bool
     opens_files: bool
     transform: Any
+    columns: dict[str, bool] | None = None
 
 
 FindImages = Callable[[Any, FunctionType | None], InnerImages | None]
@@ -356,7 +359,7 @@ class _Separation:
         match expression:
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr=attribute), slice=index):
                 other = attribute_of(self._dataset, attribute) if name == self._self else MISSING
-                if isinstance(other, torch.utils.data.Dataset):
+                if isinstance(other, torch.utils.data.Dataset) or hasattr(other, "__getitems__"):
                     return other, None, index
             case ast.Call(
                 func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__getitem__"), args=[index]
@@ -390,7 +393,14 @@ class _Separation:
         self._statements.append(ast.copy_location(ast.Assign([targets], call), expression))
         transforms = () if images.transform is None else (images.transform,)
         self._note_transforms(len(transforms))
-        return Container(tuple, {0: OpenedImage(images.is_rgb, transforms), 1: label})
+        image = OpenedImage(images.is_rgb, transforms)
+        if images.columns is None:
+            return Container(tuple, {0: image, 1: label})
+        values = {
+            name: ast.Subscript(ast.Name(label, ast.Load()), ast.Constant(name), ast.Load()) for name in images.columns
+        }
+        parts = {name: image if images.columns[name] else self._stored(values[name], expression) for name in values}
+        return Container(dict, parts)
 
     def _image(self, call: ast.Call) -> OpenedImage | None:
         """Return the image that a call opens, converts or transforms; None for other calls."""
