@@ -240,6 +240,7 @@ for name, dataset in (("training", training), ("validation", validation), ("in m
 | a known dataset and known transforms | dalify's threads execute everything; the same batches |
 | a custom transform in the `Compose` | transforms before it in dalify's kernels, the rest in torch's workers |
 | a `worker_init_fn` | torch's workers with the faster kernels |
+| a dataset of Hugging Face with `set_transform` | like known datasets; the function may contain other code |
 | a dataset whose `__getitem__` only returns rows of arrays | whole batches selected by dalify |
 | another custom dataset | torch's loader; `lower(transform)` or `register_dataset` make it faster |
 | a loader that other code creates | `dalify.plugin.pytorch.accelerate(loader)` |

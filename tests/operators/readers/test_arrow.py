@@ -220,12 +220,12 @@ def test_a_dataset_of_hugging_face() -> None:
     shuffled = dataset.shuffle(seed=3)
     _, batches, _ = run_reader(dalify, "readers.arrow", 1, 12, source=shuffled, columns=["label"])
     assert [int(sample) for sample in batches[0][0]] == shuffled["label"][:]
-    index = dalify.registry.catalog.find("readers.arrow").index_function(shuffled, ["label"], 1 << 20)
+    index = dalify.registry.catalog.find("readers.arrow").index_function(shuffled, ["label"], 1 << 20, False, False)
     assert index.labels.tolist() == shuffled["label"][:]
     assert [int(row.read()[0]) for row in pickle.loads(pickle.dumps(index))] == shuffled["label"][:]
     with pytest.raises(ArgumentValueError, match="transform"):
         reading(source=dataset.with_transform(lambda row: row)).build()
-    with pytest.raises(ArgumentTypeError, match="Choose one of its parts: source\\['train'\\]"):
+    with pytest.raises(ArgumentTypeError, match="Select one of its splits: source\\['train'\\]"):
         reading(source=datasets.DatasetDict({"train": dataset})).build()
     with pytest.raises(ArgumentTypeError, match=r"fn\.external_source"):
         reading(source=dataset.to_iterable_dataset()).build()

@@ -25,6 +25,8 @@ SAMPLES: dict[str, list[Any]] = {
     "tensors": [FLOATS, FLOATS],
     "numbers first": [(1, FLOATS), (2, FLOATS)],
     "empty": [(FLOATS[:0], 1), (FLOATS[:0], 1)],
+    "dictionaries": [{"a": FLOATS, "b": 1, "c": "x", "d": [1, 2]}, {"a": FLOATS + 1, "b": 2, "c": "y", "d": [3, 4]}],
+    "other keys": [{"a": FLOATS}, {"b": 1, "a": FLOATS}],
 }
 
 
@@ -44,6 +46,8 @@ def test_same_as_torch(name):
         [(FLOATS, 1), (FLOATS, 2, 3)],
         [(FLOATS, 1), (FLOATS, object())],
         [(FLOATS, 1), (FLOATS.clone().requires_grad_(), 1)],
+        [{"a": FLOATS}, {"b": FLOATS}],
+        [{"a": FLOATS}, {"a": FLOATS[:1]}],
     ],
 )
 def test_same_errors(samples):

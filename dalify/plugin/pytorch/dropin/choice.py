@@ -89,10 +89,11 @@ def _reasons_for_processes(loader: Any, sources: Mapping[int, Source]) -> list[R
         found.append(Reason("the dataset has a target_transform", hint, "TF02"))
     if any(source.slow_labels for source in sources.values()):
         found.append(Reason("Python reads the dataset's labels from files", code="DS07"))
-    user_code = next((source.user_code for source in sources.values() if source.user_code), "")
-    if user_code:
+    source = next((source for source in sources.values() if source.user_code), None)
+    if source is not None:
         hint = "Read labels and paths from lists, arrays or tables that are attributes of the dataset."
-        text = f"__getitem__ uses {user_code}, which several threads may not be able to use at the same time"
+        name, code = source.user_function, source.user_code
+        text = f"{name} uses {code}, which several threads may not be able to use at the same time"
         found.append(Reason(text, hint, "DS08"))
     if loader.num_workers and loader.worker_init_fn is not None:
         hint = "Omit worker_init_fn to compute the batches in threads; torch.manual_seed or generator= sets the seeds."

@@ -26,7 +26,7 @@ def collates_as_torch(loader: Any) -> bool:
         and table.get(torch.Tensor) is collating_of_torch.collate_tensor_fn
         and table.get(int) is collating_of_torch.collate_int_fn
         and not any(
-            issubclass(kind, tuple | torch.Tensor)
+            issubclass(kind, dict | tuple | torch.Tensor)
             for kind in table
             if isinstance(kind, type) and kind is not torch.Tensor
         )
@@ -35,12 +35,20 @@ def collates_as_torch(loader: Any) -> bool:
 
 def default_collate(samples: list[Any]) -> Any:
     """Return the result of ``torch.utils.data.default_collate``."""
+    first = samples[0] if samples else None
+    if type(first) is dict and all(type(each) is dict and each.keys() == first.keys() for each in samples):
+        return {name: _stacked([sample[name] for sample in samples]) for name in first}
     images = [sample[0] for sample in samples if type(sample) is tuple and len(sample) == 2]
     if len(images) < len(samples) or not _are_alike(images):
         return torch.utils.data.default_collate(samples)
-    batch = torch.from_numpy(image_pool.empty((len(images), *images[0].shape), _NUMPY[images[0].dtype]))
-    torch.stack(images, out=batch)
-    return [batch, collate_labels([sample[1] for sample in samples])]
+    return [_stacked(images), collate_labels([sample[1] for sample in samples])]
+
+
+def _stacked(values: list[Any]) -> Any:
+    if not _are_alike(values):
+        return torch.utils.data.default_collate(values)
+    batch = torch.from_numpy(image_pool.empty((len(values), *values[0].shape), _NUMPY[values[0].dtype]))
+    return torch.stack(values, out=batch)
 
 
 def collate_labels(labels: list[Any]) -> Any:

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from dalify.plugin.pytorch.dropin.hugging_face import hugging_face_images, is_hugging_face
 from dalify.plugin.pytorch.dropin.image_symbols import InnerImages
 from dalify.plugin.pytorch.dropin.known import known_source, source_of
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
-from dalify.plugin.pytorch.dropin.sources import Source
+from dalify.plugin.pytorch.dropin.sources import ImageSource, Source
 
 _WATCHED = ("transform", "target_transform", "transforms", "data", "targets", "labels", "loader")
+_WATCHED_OF_HUGGING_FACE = ("_data", "_indices", "_format_type", "_format_kwargs", "_format_columns")
 _TRANSFORM_MODULES = "torchvision.transforms", "torch.nn"
 Located = tuple[Source, Any]
 
@@ -46,18 +48,23 @@ def _find_images(dataset: Any, reads: Any) -> InnerImages | None:
         reads: a ``__getitem__`` of a superclass that reads the samples; None for that of the dataset.
     """
     try:
+        if reads is None and is_hugging_face(dataset):
+            return hugging_face_images(dataset)
         source = None if reads is None else known_source(dataset, reads)
         sources = find_sources(dataset) if reads is None else {} if source is None else {id(dataset): source}
     except NotRecognizedError:
         return None
     source = next(iter(sources.values()), None)
-    if len(sources) != 1 or source is None or source.form is not None or source.target_transform is not None:
+    if len(sources) != 1 or not isinstance(source, ImageSource):
+        return None
+    if source.form is not None or source.target_transform is not None:
         return None
     if source.slow_labels or source.user_code or source.inner is not None or source.is_joint:
         return None
 
     def lookup(index: Any) -> tuple[Any, Any]:
         found, position = locate(sources, dataset, index)
+        assert isinstance(found, ImageSource)
         return found.path_and_label(position)
 
     return InnerImages(lookup, source.is_rgb, source.opens_files, source.decode, source.transform)
@@ -65,7 +72,7 @@ def _find_images(dataset: Any, reads: Any) -> InnerImages | None:
 
 def _parts(dataset: Any) -> list[Any] | None:
     """Return the datasets that a dataset consists of; None if it has its own samples."""
-    if type(dataset) in DATASETS:
+    if type(dataset) in DATASETS or is_hugging_face(dataset):
         return None
     reads = type(dataset).__getitem__ if hasattr(type(dataset), "__getitem__") else None
     if reads is torch.utils.data.Subset.__getitem__:
@@ -112,7 +119,7 @@ def copied_lists(dataset: Any, sources: Mapping[int, Source]) -> tuple[Any, dict
         if id(part) in sources:
             inner = sources[id(part)].inner
             for name, value in vars(part).items():
-                if value is inner is not None:
+                if value is inner is not None and not is_hugging_face(inner):  # whose source has a copy
                     vars(copy)[name] = copied_lists(inner, find_sources(inner))[0]
             found[id(copy)] = source_of(copy, _find_images)
         elif isinstance(part, torch.utils.data.Subset):
@@ -143,7 +150,7 @@ class ChangeMonitor:
         others: Collection[Any] = (),
     ) -> None:
         self._watches_all = watches_all
-        self._names = (*_WATCHED, *names)
+        self._names = (*_WATCHED, *_WATCHED_OF_HUGGING_FACE, *names)
         self._attributes: list[tuple[dict[str, Any], str, Any]] = []
         self._collections: list[tuple[Collection[Any], tuple[Any, ...]]] = []
         for each in (dataset, *others):

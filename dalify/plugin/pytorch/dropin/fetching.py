@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from dalify.plugin.pytorch.dropin.collating import collate_labels, image_pool
+from dalify.plugin.pytorch.dropin.collating import collate_labels, default_collate, image_pool
 from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor, locate
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_sample
+from dalify.plugin.pytorch.dropin.hugging_face import HuggingFaceSource
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_windows
-from dalify.plugin.pytorch.dropin.sources import ArraySource, Source
+from dalify.plugin.pytorch.dropin.sources import ArraySource, ImageSource, Source
 
 _Array = np.ndarray[Any, Any]
 Samples = list[tuple[Any, Any]]
 _default_collate = NotedCollate(torch.utils.data.default_collate)
+_pooled_collate = NotedCollate(default_collate)
 
 
 class Fetcher:
@@ -35,12 +37,14 @@ class Fetcher:
         self.collate = collate
         names = {name for source in sources.values() for name in source.watched}
         others = [source.inner for source in sources.values() if source.inner is not None]
+        others += [source for source in sources.values() if isinstance(source, HuggingFaceSource)]
         self.change_monitor = ChangeMonitor(dataset, names=names, others=others)
         self.is_random = any(source.plan.is_random for source in sources.values())
         self._is_complete = all(source.is_complete for source in sources.values())
         forms = [source.form for source in sources.values()]
         self._form = forms[0] if forms else None
         self._have_one_form = all(form == self._form for form in forms)
+        self._calls_batch_functions = any(isinstance(source, HuggingFaceSource) for source in sources.values())
         only = next(iter(sources.values())) if len(sources) == 1 else None
         self._array_source = only if isinstance(only, ArraySource) and only.draws_per_sample is not None else None
 
@@ -60,6 +64,8 @@ class Fetcher:
         """
         if self.collate is not None:
             return self.samples(indices, draws)
+        if self._calls_batch_functions:
+            return _pooled_collate(self.samples(indices, draws))
         if not self._have_one_form:
             return _default_collate(self.samples(indices, draws))
         indices = list(indices)
@@ -72,6 +78,10 @@ class Fetcher:
 
     def samples(self, indices: Sequence[Any], draws: TorchDraws) -> list[Any]:
         """Compute the samples of a batch, with the types of torchvision; see `fetch`."""
+        if self._calls_batch_functions:
+            found = self._call_batch_function(list(indices), draws)
+            if found is not None:
+                return found
         if not self._is_complete:  # the user's code draws from the same generators, so no number is computed in advance
             return [self.sample(index, draws) for index in indices]
         indices = list(indices)
@@ -91,6 +101,24 @@ class Fetcher:
             return source.sample(position, draws)
         except Exception as error:
             note_failed_sample(error, index, self.dataset)
+            raise
+
+    def _call_batch_function(self, indices: list[Any], draws: TorchDraws) -> list[Any] | None:
+        """Compute all samples at once if they are of one dataset with such a function; otherwise return None."""
+        dataset = self.dataset
+        while isinstance(dataset, torch.utils.data.Subset):
+            dataset = dataset.dataset
+        source = self.sources.get(id(dataset))
+        if not isinstance(source, HuggingFaceSource):
+            return None
+        positions = [locate(self.sources, self.dataset, index)[1] for index in indices]
+        try:
+            with draws.precomputed(len(indices) if self._is_complete and self.is_random else 0):
+                return source.samples(positions, draws)
+        except Exception as error:
+            place = source.note_unreadable(error, positions)
+            if place is not None:
+                note_failed_sample(error, indices[place], self.dataset)
             raise
 
     def _fetch_windows(self, indices: list[Any], draws: TorchDraws) -> tuple[_Array, list[Any]] | None:
@@ -147,6 +175,7 @@ class Fetcher:
             for index in indices:
                 try:
                     source, position = locate(self.sources, self.dataset, index)
+                    assert isinstance(source, ImageSource)
                     image, label = source.read(position, draws)
                     source.plan.write(image, draws, allocate)
                 except Exception as error:

@@ -88,11 +88,17 @@ def samples_of_getitem(dataset: Any) -> Any:
         return None
 
 
-@lru_cache(256)  # loaders need it for each epoch
 def definition_of(function: FunctionType) -> ast.FunctionDef | None:
     """Return the syntax tree of a method with an index; None without source code, and for other forms."""
+    definition = syntax_of(function) if function.__code__.co_freevars in ((), ("__class__",)) else None
+    return definition if definition is not None and len(definition.args.args) == 2 else None
+
+
+@lru_cache(256)  # loaders need it for each epoch
+def syntax_of(function: FunctionType) -> ast.FunctionDef | None:
+    """Return the syntax tree of a function of positional arguments; None without source code, and for other forms."""
     code = function.__code__
-    if hasattr(function, "__wrapped__") or code.co_freevars not in ((), ("__class__",)):
+    if hasattr(function, "__wrapped__"):
         return None
     try:
         source = "".join(inspect.findsource(function)[0])
@@ -105,7 +111,7 @@ def definition_of(function: FunctionType) -> ast.FunctionDef | None:
         return None
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef) and (node.name, node.lineno) == (code.co_name, code.co_firstlineno):
-            return None if node.decorator_list or _is_long(node.args) else node
+            return None if node.decorator_list or _has_options(node.args) else node
     return None
 
 
@@ -127,10 +133,10 @@ def _is_same(first: CodeType, second: CodeType) -> bool:
     return all(getattr(first, name) == getattr(second, name) for name in names)
 
 
-def _is_long(arguments: ast.arguments) -> bool:
-    """Return whether a method has other parameters than itself and the index."""
+def _has_options(arguments: ast.arguments) -> bool:
+    """Return whether a function has other parameters than positional arguments without defaults."""
     others = arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg or arguments.defaults
-    return bool(others) or len(arguments.args) != 2
+    return bool(others)
 
 
 def attribute_of(dataset: Any, name: str) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -14,6 +15,17 @@ from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.plan import AnyImage, NotRecognizedError
 from dalify.plugin.pytorch.dropin.sample_form import IMAGE
 from dalify.plugin.pytorch.dropin.sources import FileSource
+
+
+@contextmanager
+def _copied_notes(error: Exception) -> Iterator[None]:
+    """Add the notes of an error to another one that is raised in the context."""
+    try:
+        yield
+    except Exception as other:
+        for note in getattr(error, "__notes__", ()):
+            other.add_note(note)
+        raise
 
 
 class GetitemSource(FileSource):
@@ -44,9 +56,9 @@ class GetitemSource(FileSource):
         """Return path and label of a sample; see `Source.path_and_label`."""
         try:
             path, values = super().path_and_label(index)
-        except Exception:
+        except Exception as error:
             if not self.user_code:  # which must not run twice
-                with nullcontext() if draws is None else draws.as_default():
+                with nullcontext() if draws is None else draws.as_default(), _copied_notes(error):
                     self.dataset[index]  # raises the error with the frames of the user
             raise
         return path, values if self._has_late_code or self.is_joint else self._label(values)

@@ -353,7 +353,7 @@ class _Separation:
         match expression:
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr=attribute), slice=index):
                 other = attribute_of(self._dataset, attribute) if name == self._self else MISSING
-                if isinstance(other, torch.utils.data.Dataset):
+                if isinstance(other, torch.utils.data.Dataset) or hasattr(other, "__getitems__"):
                     return other, None, index
             case ast.Call(
                 func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__getitem__"), args=[index]
@@ -387,7 +387,14 @@ class _Separation:
         self._statements.append(ast.copy_location(ast.Assign([targets], call), expression))
         transforms = () if images.transform is None else (images.transform,)
         self._note_transforms(len(transforms))
-        return Container(tuple, {0: OpenedImage(images.is_rgb, images.decode, transforms), 1: label})
+        image = OpenedImage(images.is_rgb, images.decode, transforms)
+        if images.columns is None:
+            return Container(tuple, {0: image, 1: label})
+        values = {
+            name: ast.Subscript(ast.Name(label, ast.Load()), ast.Constant(name), ast.Load()) for name in images.columns
+        }
+        parts = {name: image if images.columns[name] else self._stored(values[name], expression) for name in values}
+        return Container(dict, parts)
 
     def _image(self, call: ast.Call) -> OpenedImage | None:
         """Return the image that a call opens, converts or transforms; None for other calls."""

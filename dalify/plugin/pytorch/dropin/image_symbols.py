@@ -14,7 +14,7 @@ from dalify.plugin.pytorch.dropin.sample_form import IMAGE, SampleForm
 
 @dataclass(frozen=True)
 class InnerImages:
-    """The images of another dataset whose samples are tuples of image and label.
+    """The images of another dataset whose samples are tuples of image and label, or dictionaries.
 
     Attributes:
         lookup: returns path and label of a sample; see `SeparatedImage.lookup`.
@@ -22,6 +22,8 @@ class InnerImages:
         opens_files: see `SeparatedImage`.
         decode: see `SeparatedImage`.
         transform: transform of that dataset; None for none.
+        columns: the keys of samples that are dictionaries, and which of them is the image; None for tuples. The label
+            in `lookup` is then such a dictionary.
     """
 
     lookup: Callable[[Any], tuple[Any, Any]]
@@ -29,6 +31,7 @@ class InnerImages:
     opens_files: bool
     decode: Callable[[Any], Any] | None
     transform: Any
+    columns: dict[str, bool] | None = None
 
 
 FindImages = Callable[[Any, FunctionType | None], InnerImages | None]

@@ -25,6 +25,7 @@ from PIL import Image
 from dalify.base.wording import counted
 from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError
 from dalify.plugin.pytorch.dropin.getitem_source import GetitemSource
+from dalify.plugin.pytorch.dropin.hugging_face import HuggingFaceSource, is_hugging_face
 from dalify.plugin.pytorch.dropin.image_getitem import separate_image
 from dalify.plugin.pytorch.dropin.image_symbols import FindImages
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
@@ -224,6 +225,8 @@ def source_of(dataset: Any, find_images: FindImages) -> Source:
     """
     if type(dataset) in DATASETS:
         return _registered(dataset)
+    if is_hugging_face(dataset):
+        return HuggingFaceSource(dataset)
     source = known_source(dataset, getattr(type(dataset), "__getitem__", None))
     if source is not None:
         return source

@@ -177,11 +177,12 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
     Supported are thirty of torchvision's datasets, from ImageFolder to Cityscapes (listed in the module
     ``dropin.known``), Subset and ConcatDataset of them, and nearly all transforms of ``torchvision.transforms`` and
     ``torchvision.transforms.v2`` from one image to one image (``dropin.lowering`` and ``dropin.torchvision_steps``).
-    Your own classes are supported if ``__getitem__`` opens an image with Pillow, or decodes it with ``torchvision.io``,
-    and passes it to ``self.transform``, alone or with a mask (``dropin.image_getitem``); `register_dataset` and
-    `register_transform` add others. Batches of torch's TensorDataset, StackDataset, ConcatDataset and Subset, and of
-    classes whose ``__getitem__`` only returns rows of tensors, arrays and lists (``dropin.getitem``), are selected at
-    once; their tensors and arrays must not be changed while threads read them.
+    Datasets of Hugging Face are supported if a function set by ``set_transform`` transforms the images
+    (``dropin.hugging_face``). Your own classes are supported if ``__getitem__`` opens an image with Pillow, or decodes
+    it with ``torchvision.io``, and passes it to ``self.transform``, alone or with a mask (``dropin.image_getitem``);
+    `register_dataset` and `register_transform` add others. Batches of torch's TensorDataset, StackDataset,
+    ConcatDataset and Subset, and of classes whose ``__getitem__`` only returns rows of tensors, arrays and lists
+    (``dropin.getitem``), are selected at once; their tensors and arrays must not be changed while threads read them.
     Batches are identical to torch's, byte for byte: the sampler returns the indices, random numbers are those of
     torch's workers, and pixels are those of Pillow. There are three modes; `explain` returns the mode of a loader and
     the reason:

@@ -354,10 +354,15 @@ class Lowered:
             mode = _MODES.get(image.shape[2])
         if mode is not None and not self._is_other_image(mode):
             image = image_of(image)
-        channels = channels_of(image)
+        channels, draws = channels_of(image), self.draws()
         if not channels:
-            return self.transform(image)
-        return self._plan(channels, mode is not None).convert(image, TorchDraws(torch.default_generator))
+            with draws.as_default():
+                return self.transform(image)
+        return self._plan(channels, mode is not None).convert(image, draws)
+
+    def draws(self) -> TorchDraws:
+        """Return the random numbers of this thread."""
+        return TorchDraws(torch.default_generator)
 
     def _is_other_image(self, mode: str) -> bool:
         """Return whether the transform's ToPILImage converts arrays to images of another mode."""

@@ -15,6 +15,7 @@ import torch
 from PIL import Image
 
 from dalify.plugin.pytorch.dropin.draws import BatchDraws, TorchDraws, predicts_torch
+from dalify.plugin.pytorch.dropin.encoded_image import EncodedImage
 from dalify.plugin.pytorch.dropin.hints import note_failed_transform
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_image
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, NoWindowError, Windows, image_of, pixels_of
@@ -144,7 +145,10 @@ class TransformPlan:
     def convert(self, value: Any, draws: TorchDraws) -> Any:
         """Apply all transforms to an image of Pillow; to any value if no transform is supported."""
         if self.names:
-            value = LazyImage(pixels_of(value), info=value.info if self.table is None else None)
+            info = value.info if self.table is None else None
+            is_encoded = isinstance(value, EncodedImage) and value.mode == "RGB"
+            pixels: Any = value.decode if is_encoded else pixels_of(value)
+            value = LazyImage(pixels, value.height, value.width, info)
         return self(value, draws)
 
     def sample(self, image: AnyImage, draws: TorchDraws) -> Any:

@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import simplejpeg
 import torch
 from PIL import Image
 
-from dalify.base import scratch
-from dalify.base.errors import DecodeError
 from dalify.base.wording import counted
-from dalify.codecs import JpegHeader, decode_first_rows, read_jpeg_header
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
+from dalify.plugin.pytorch.dropin.encoded_image import EncodedImage, contents_of, decode_rows, plain_jpeg_header
 from dalify.plugin.pytorch.dropin.hints import note_failed_file
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
@@ -29,15 +26,11 @@ from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
 _Array = np.ndarray[Any, Any]
 Lookup = Callable[[Any], tuple[Any, Any]]
-_JPEG_START = b"\xff\xd8\xff"
-_JPEG_END = b"\xff\xd9"
-_SPARE_BYTES = 16
 _RGB = 3
-_COMMON_FRAMES = (0xC0, 0xC1, 0xC2)  # baseline, extended, progressive; all with Huffman codes
 
 
 class Source(ABC):
-    """Images with labels, and the computation for each image.
+    """Samples with images, and the computation for each image.
 
     Args:
         dataset: the dataset.
@@ -50,6 +43,7 @@ class Source(ABC):
         slow_labels: True if slow Python code computes the labels.
         user_code: a function or value of the user with which labels are computed, and which threads may not be able to
             use; empty for none.
+        user_function: the name of the function with that code.
         form: the form of the samples, whose labels are tuples of values; None for tuples of image and label.
         watched: attributes of the dataset with which its source changes.
         inner: another dataset that returns the images; None for none.
@@ -63,6 +57,7 @@ class Source(ABC):
 
     slow_labels = False
     user_code = ""
+    user_function = "__getitem__"
     form: SampleForm | None = None
     watched: tuple[str, ...] = ()
     inner: Any = None
@@ -84,6 +79,18 @@ class Source(ABC):
         return self.plan.is_complete and self.target_transform is None and not self.user_code
 
     @abstractmethod
+    def sample(self, index: Any, draws: TorchDraws) -> Any:
+        """Compute one sample: the result of all transforms, and the label, in the form of the samples.
+
+        Raises:
+            Exception: the errors of the user's dataset.
+        """
+
+
+class ImageSource(Source):
+    """Images with labels, which are read before the transforms."""
+
+    @abstractmethod
     def path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
         """Return the path of a sample, or its array or file in memory, and its label.
 
@@ -101,11 +108,7 @@ class Source(ABC):
         """Read one sample for the plan; return image and label."""
 
     def sample(self, index: Any, draws: TorchDraws) -> Any:
-        """Compute one sample: the result of all transforms, and the label, in the form of the samples.
-
-        Raises:
-            Exception: the errors of the user's dataset.
-        """
+        """Compute one sample; see `Source.sample`."""
         result, label = self._transformed(index, draws)
         return result, label if self.target_transform is None else self.target_transform(label)
 
@@ -115,14 +118,15 @@ class Source(ABC):
         return self.plan(image, draws), label
 
 
-class FileSource(Source):
+class FileSource(ImageSource):
     """Image files with labels.
 
     Args:
         dataset: the dataset.
         transforms: transform of the images, and transform of the labels; None for no transform.
         count: number of samples.
-        lookup: returns path and label of a sample. Instead of the path, a file in memory or an array is possible.
+        lookup: returns path and label of a sample. Instead of the path, a file in memory, an array or an image is
+            possible.
         slow_labels: True if slow Python code computes the labels.
         is_rgb: see `Source`.
         opens_files: see `Source`.
@@ -177,7 +181,9 @@ class FileSource(Source):
             if self.decode is not None:
                 return self.decode(path)
             if isinstance(path, np.ndarray):
-                return Image.fromarray(path).convert("RGB") if self.is_rgb else Image.fromarray(path)
+                path = Image.fromarray(path)
+            if isinstance(path, Image.Image):
+                return path.convert("RGB") if self.is_rgb else path
             if not self.is_rgb:
                 return Image.open(path)
             if not (self.opens_files and _is_path(path)):
@@ -193,9 +199,9 @@ class FileSource(Source):
     def _encoded(self, path: Any) -> bytes:
         """Return the contents of a file; nothing if only Pillow or torchvision can open it, or raises an error."""
         if self.decode is None:
-            return _contents(path) if _is_path(path) else path.getvalue() if isinstance(path, io.BytesIO) else b""
+            return _data_of(path)
         with suppress(OSError):
-            return _contents(path) if isinstance(path, str | os.PathLike) else b""
+            return contents_of(path) if isinstance(path, str | os.PathLike) else b""
         return b""
 
     def open(self, index: Any) -> tuple[Image.Image | torch.Tensor, Any]:
@@ -222,7 +228,7 @@ class FileSource(Source):
         if _is_rgb_array(path) and self.decode is None:
             return LazyImage(path, info={}), label
         data = self._encoded(path)
-        header = _plain_jpeg_header(data)
+        header = plain_jpeg_header(data)
         if header is not None and header.components != _RGB and not self.is_rgb:
             header = None
         gives_images = self.plan.table is None
@@ -237,15 +243,8 @@ class FileSource(Source):
         state = draws.get_state() if self.plan.is_random else None
 
         def decode(rows: int) -> _Array:
-            buffer = scratch.borrow("decoded image", (header.height * header.width * 3 + _SPARE_BYTES,))
-            with suppress(ValueError):  # Pillow may be able to decode it
-                # Pillow reads to the end, so it raises an error for a truncated file.
-                is_whole = data.rfind(_JPEG_END, header.frame_position) > 0
-                encoded = np.frombuffer(data, np.uint8)
-                found = decode_first_rows(encoded, header, "RGB", False, buffer, rows) if is_whole else None
-                return simplejpeg.decode_jpeg(data, "RGB", buffer=buffer) if found is None else found
             try:
-                return pixels_of(self._load(path))[:rows]  # for Pillow's warnings and errors
+                return decode_rows(data, header, rows, lambda: self._load(path))
             except Exception:
                 if state is not None:
                     draws.set_state(state)
@@ -253,8 +252,11 @@ class FileSource(Source):
 
         info = None
         if gives_images:
-            with Image.open(path) as image:
-                info = image.info
+            if isinstance(path, Image.Image):
+                info = path.info
+            else:
+                with Image.open(path) as image:
+                    info = image.info
         return LazyImage(decode, header.height, header.width, info), label
 
 
@@ -262,41 +264,18 @@ def _is_path(value: Any) -> bool:
     return isinstance(value, str | bytes | os.PathLike)
 
 
+def _data_of(path: Any) -> bytes:
+    """Return the contents of a file, also of one in memory; empty for an image that is not encoded."""
+    if _is_path(path):
+        return contents_of(path)
+    return path.getvalue() if isinstance(path, io.BytesIO) else path.data if isinstance(path, EncodedImage) else b""
+
+
 def _is_rgb_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.shape[2:] == (_RGB,) and value.size > 0
 
 
-def _contents(path: Any) -> bytes:
-    """Return the bytes of a file; pathlib takes twice as long, which is 1 % of the time per photograph."""
-    file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    try:
-        size_bytes = os.fstat(file).st_size
-        data = os.read(file, size_bytes + 1)
-        while len(data) < size_bytes and (more := os.read(file, size_bytes + 1 - len(data))):
-            data += more
-        return data
-    except OSError as error:  # a folder, for instance
-        error.filename = path
-        raise
-    finally:
-        os.close(file)
-
-
-def _plain_jpeg_header(data: bytes) -> JpegHeader | None:
-    """Return the header if Pillow decodes the same pixels, otherwise None."""
-    if not data.startswith(_JPEG_START):
-        return None
-    try:
-        header = read_jpeg_header(np.frombuffer(data, np.uint8))
-    except DecodeError:
-        return None
-    limit = Image.MAX_IMAGE_PIXELS  # above, Pillow warns or raises an error; None for no limit
-    is_large = limit is not None and header.height * header.width > limit
-    is_plain = header.components in (1, 3) and header.bits == 8 and header.frame in _COMMON_FRAMES
-    return header if is_plain and not is_large else None
-
-
-class ArraySource(Source):
+class ArraySource(ImageSource):
     """Images in memory with labels.
 
     Args:
