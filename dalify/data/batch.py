@@ -409,7 +409,7 @@ def _views(ragged: Ragged, dtype: Any, item_bytes: int) -> list[Array]:
 
 
 def stack_samples(samples: list[Array], out: Array | None = None) -> Array:
-    """Stack samples of equal shape into one dense array, on the CPU into ``out`` if specified."""
+    """Stack samples of equal shape into one dense array, into ``out`` if specified."""
     if is_array(samples[0]):
         if out is None:
             out = np.empty((len(samples), *samples[0].shape), samples[0].dtype)
@@ -417,7 +417,7 @@ def stack_samples(samples: list[Array], out: Array | None = None) -> Array:
         for row, sample in enumerate(samples):
             out[row] = sample
         return out
-    return stacked_torch(samples)
+    return stacked_torch(samples, out)
 
 
 def joined_on_device(batch: Batch) -> Ragged:

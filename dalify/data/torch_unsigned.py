@@ -32,9 +32,12 @@ def joined_torch(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     return torch.cat(_all_movable(tensors), axis).view(tensors[0].dtype)
 
 
-def stacked_torch(tensors: Sequence[Tensor]) -> Tensor:
+def stacked_torch(tensors: Sequence[Tensor], out: Tensor | None = None) -> Tensor:
     """``torch.stack`` for tensors of one dtype, which may be any."""
-    return torch.stack(_all_movable(tensors)).view(tensors[0].dtype)
+    if out is None:
+        return torch.stack(_all_movable(tensors)).view(tensors[0].dtype)
+    torch.stack(_all_movable(tensors), out=movable_torch(out))
+    return out
 
 
 def _all_movable(tensors: Sequence[Tensor]) -> list[Tensor]:

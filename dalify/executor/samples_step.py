@@ -255,7 +255,7 @@ class SamplesStep(KernelStep):
             self._check_size(shape, specs[0], 0)
             return specs, [() if spec.ndim == 0 else shape for spec in specs], None
         is_uniform = is_dense or all(x is None or _table_of(x).is_uniform for x in xs)
-        if is_uniform and not self._varying:
+        if is_uniform and not self._varying and not is_list(shapes):
             specs = self._specs_of_sample(call, 0, shape, layout)
             return specs, [spec.shape for spec in specs], None
         tables = [None if x is None else _table_of(x) for x in xs]
@@ -275,6 +275,8 @@ class SamplesStep(KernelStep):
         uniform = tuple(table.extents for table in tables if table is not None and table.is_uniform)
         found: list[tuple[Spec, ...]] = []
         for sample, row in enumerate(zip(*columns, strict=True) if columns else [()] * count):
+            if is_list(shapes):
+                shape = tuple(map(int, shapes[sample]))
             key = (kinds, uniform, str(row), shape, layout)
             specs = self._known_results.get(key)
             if specs is None:

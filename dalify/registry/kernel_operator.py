@@ -274,8 +274,8 @@ class KernelOperator(Operator):
 
         It receives the inputs of the chunk as Batches and the named parameters (per-sample ones as arrays), and returns
         further per-sample arrays for the kernel, for instance random crop windows. The key ``out_shapes`` (int64
-        ``[N, ndim]``, or a tuple: one shape for all) replaces the shapes from the rule, except for outputs that are
-        scalars. The key ``out_layout`` (a string) replaces the layout.
+        ``[N, ndim]``, a list of N shapes, or a tuple: one shape for all) replaces the shapes from the rule, except for
+        outputs that are scalars. The key ``out_layout`` (a string) replaces the layout.
         """
         return self._attach_prepare(function, None)
 
