@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import dalify.experimental.dynamic  # otherwise imported while names are missing
 import dalify.math
 from dalify import types
 from dalify.backend import GetSchema, TryGetSchema
