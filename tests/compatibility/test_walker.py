@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-import dalify.experimental.dynamic  # otherwise imported while names are missing
+import dalify.backend_impl.types  # these modules must not be imported first while names are missing
+import dalify.experimental.dynamic
 import dalify.math
 from dalify import types
 from dalify.backend import GetSchema, TryGetSchema
