@@ -10,7 +10,7 @@ from dalify.base.not_iterable import NotIterable
 from dalify.base.source_line import SourceLine
 from dalify.data.dtypes import DALIDataType
 from dalify.graph.branch import current_branch, entered
-from dalify.graph.evaluator import current_evaluator
+from dalify.graph.evaluator import Tracing, current_evaluator
 from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import Branch, Edge, new_edge
 from dalify.graph.specs import edge_spec
@@ -23,7 +23,7 @@ from dalify.graph.trace import (
     on_one_device,
     transferred_edge,
 )
-from dalify.registry import Operator, Role, catalog
+from dalify.registry import KernelOperator, Operator, Role, catalog
 
 
 class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
@@ -131,6 +131,11 @@ class DataNode(TracedValue["DataNode"], metaclass=NotIterable):
         )
 
     def _reject(self, use: str, hint: str) -> NoReturn:
+        operator = self.edge.node.operator
+        name = operator.public_name
+        is_outside = not isinstance(current_evaluator(), Tracing)  # of a pipeline, so the user may expect a result
+        if is_outside and isinstance(operator, KernelOperator) and name.startswith("fn."):
+            hint = f"{name} adds a node to a pipeline. Call eager{name[2:]} to compute at once."
         raise ConditionError.here(
             f"a graph value cannot be {use}: it has no value while the pipeline is defined.", hint=hint
         )

@@ -631,6 +631,14 @@ def test_a_graph_value_as_an_array(convert: Callable[[Any], Any]) -> None:
     check_text(caught.value)
 
 
+def test_a_graph_value_outside_of_a_pipeline() -> None:
+    with pytest.raises(ConditionError, match=r"Call eager\.flip to compute at once\.") as caught:
+        np.asarray(fn.flip(np.zeros((4, 5, 3), np.uint8)))
+    check_text(caught.value)
+    with pytest.raises(ConditionError, match=r"Call eager\.noise\.gaussian to compute at once\."), dalify.lazy():
+        len(fn.noise.gaussian(np.zeros((4, 5, 3), np.uint8)))
+
+
 OPTIONS: list[tuple[dict[str, Any], type[DalifyError], str]] = [
     ({"batch_size": 0}, ArgumentValueError, "batch_size must be at least 1; got 0"),
     ({"batch_size": "a"}, ArgumentTypeError, "batch_size must be an integer; got 'a'"),
