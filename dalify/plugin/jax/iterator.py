@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -58,7 +57,6 @@ class DALIGenericIterator(GenericIterator):
         collate: Mapping[str, str | Pad] | str | Pad | None = None,
         valid_name: str | None = None,
     ) -> None:
-        self._lock = threading.RLock()  # the peekable iterator may be called from several threads
         count = 1 if isinstance(pipelines, Pipeline) else max(1, len(pipelines))  # the base class rejects an empty list
         if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
             raise IteratorArgumentError(f"sharding must be a sharding of JAX; got {type(sharding).__name__}.")
