@@ -257,10 +257,13 @@ class Recovery:
 
 
 def _is_exhaustion(error: BaseException) -> bool:
-    """Return whether the process has no memory or files left, so that the sample may be good."""
+    """Return whether the system has no files or memory left, so that the sample may be good.
+
+    A MemoryError is no such sign: libraries raise it for damaged data.
+    """
     found: BaseException | None = error
     while found is not None:
-        if isinstance(found, MemoryError) or (isinstance(found, OSError) and found.errno in _EXHAUSTED):
+        if isinstance(found, OSError) and found.errno in _EXHAUSTED:
             return True
         found = found.__cause__
     return False

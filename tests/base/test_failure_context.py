@@ -13,7 +13,7 @@ from dalify.base.failure_context import failure_context
 @pytest.mark.parametrize("error", [ValueError("a"), DecodeError("a", hint="b"), KeyboardInterrupt()])
 def test_every_exception_has_one_context(error: BaseException) -> None:
     context = failure_context(error)
-    assert (context.sample, context.failure, context.is_noted) == (None, None, False)
+    assert (context.sample, context.failure, context.note) == (None, None, None)
     context.sample = 3
     assert failure_context(error) is context
     assert failure_context(type(error)("other")).sample is None

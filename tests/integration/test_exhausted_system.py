@@ -301,7 +301,9 @@ def test_closed_pipelines_have_no_open_files(kind: str) -> None:
     assert run() == run() == first
 
 
-@pytest.mark.parametrize("error", [MemoryError("none"), OSError(errno.EMFILE, "Too many"), OSError(errno.EIO, "other")])
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOMEM, "none"), OSError(errno.EMFILE, "Too many"), OSError(errno.EIO, "other")]
+)
 @pytest.mark.parametrize("on_error", ["skip", "replace"])
 @pytest.mark.parametrize("processes", [0, 2])
 def test_what_the_system_lacks_is_no_bad_sample(error: Exception, on_error: str, processes: int) -> None:

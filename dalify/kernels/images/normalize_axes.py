@@ -169,18 +169,9 @@ def normalize_samples(
             target, source = out.take(at), x.take(at)
             if places is None:
                 target, source = next(target.arrays())[None], next(source.arrays())[None]
-            rows = [np.stack([values[n] for n in at]) for values in (mirror, mean, std)]
-            normalize_axes(
-                target,
-                source,
-                layout,
-                output_layout,
-                start[at],
-                mirror=mirror[at],
-                mean=rows[0],
-                std=rows[1],
-                **options,
-            )
+            means, deviations = (np.stack([values[n] for n in at]) for values in (mean, std))
+            own = {"mirror": mirror[at], "mean": means, "std": deviations}
+            normalize_axes(target, source, layout, output_layout, start[at], **own, **options)
         return
     count, flags = int(channels[0]), mirror
     means, multipliers = channel_values(mean, std, options["scale"], (channels.size, count))
