@@ -30,6 +30,7 @@ import psutil
 import dalify
 from dalify import eager, fn, types
 from dalify.base.errors import BadSampleWarning, WorkerError
+from dalify.codecs.decode_batch import jpeg_decoder
 from tests.helpers.photos import drawn_photo, write_photo_folder
 
 _BATCH = 4
@@ -345,6 +346,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     assert threading.current_thread() is threading.main_thread(), "signals are for the main thread"
+    jpeg_decoder.compile()  # otherwise after 4,096 images, and its 60 MiB would be growth
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", BadSampleWarning)
         failures = Soak(Path(folder), given.seed).run(given.minutes, lambda line: print(line, flush=True))
