@@ -58,13 +58,14 @@ def main() -> None:
         if hasattr(module, "launch"):
             module.launch = compile_launch
     zeros, ones, size = np.zeros((2, 2)), np.ones((2, 2)), np.full((2, 2), 6.0)
+    start = np.zeros((2, 3), np.int64)
     filters = {"min_filter": int(types.INTERP_TRIANGULAR), "mag_filter": int(types.INTERP_CUBIC)}
     modules["windows"].normalize_samples(
-        samples("float32", (3, 8, 6)), samples("uint8"), "HWC", "CHW", np.zeros((2, 3), np.int64), zeros[0], zeros[:, :1], ones[:, :1],
+        samples("float32", (3, 8, 6)), samples("uint8"), "HWC", "CHW", start, zeros[0], zeros[:, :1], ones[:, :1],
         {"scale": 1.0, "shift": 0.0, "fill_values": [0.0]},
     )  # fmt: skip
     modules["windows"].normalize_samples(
-        samples("float16"), samples("uint8"), "HWC", "HWC", np.zeros((2, 3), np.int64), zeros[0], zeros[:, :1], ones[:, :1],
+        samples("float16"), samples("uint8"), "HWC", "HWC", start, zeros[0], zeros[:, :1], ones[:, :1],
         {"scale": 1.0, "shift": 0.0, "fill_values": [0.0]},
     )  # fmt: skip
     modules["windows"].copy_windows(samples("int32"), samples("int32"), np.zeros((2, 3), np.int64))
