@@ -2,7 +2,7 @@
 
 Only the chunks that describe pixels are passed to libraries, after their lengths were checked against the file: a chunk
 may declare up to 4 GB, and compressed metadata can be a decompression bomb. Images with palettes and images of less
-than 8 bits are decoded by Pillow. The others are decoded here, because Pillow reduces 16 bits to 8 and takes twice as
+than 8 bits are decoded by Pillow. The others are decoded here, because Pillow reduces 16 bits to 8, and takes twice as
 long.
 """
 

@@ -137,10 +137,11 @@ def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
     if tiff.strips is not None:
         header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
         return header, decode_strips(data, tiff.strips, tiff.height, tiff.width, tiff.samples)
+    contents = tiff.rewritten()
     try:
-        image = open_by_pillow(tiff.data, kind)
+        image = open_by_pillow(contents, kind)
     except (SyntaxError, TypeError):  # not representable in Pillow, for example float colors
-        return _open_unusual_tiff(data, tiff)
+        return _open_unusual_tiff(data, tiff, np.frombuffer(contents, np.uint8))
     if _channels_of(image) < tiff.samples and tiff.as_gray is not None:
         return _open_tiff_of_channels(data, tiff, tiff.as_gray())
     bits = 32 if image.mode == "F" else 16 if image.mode.startswith("I;16") else max(8, tiff.bits)
@@ -149,7 +150,7 @@ def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
         header = header._replace(is_cmyk=True)
         return header, _mixed(_strips_of_pillow(image, data, kind, header, "CMYK"))
     if bits > 8:
-        return header, _strips_of_opencv(np.frombuffer(tiff.data, np.uint8), data, kind, header)
+        return header, _strips_of_opencv(np.frombuffer(contents, np.uint8), data, kind, header)
     return header, _strips_of_pillow(image, data, kind, header)
 
 
@@ -161,8 +162,7 @@ def _mixed(strips: Iterator[Strip]) -> Iterator[Strip]:
         yield top, colors
 
 
-def _open_unusual_tiff(data: Bytes, tiff: TiffFile) -> tuple[RasterHeader, Iterator[Strip]]:
-    contents = np.frombuffer(tiff.data, np.uint8)
+def _open_unusual_tiff(data: Bytes, tiff: TiffFile, contents: Bytes) -> tuple[RasterHeader, Iterator[Strip]]:
     if tiff.is_rgb and tiff.samples in (3, 4) and tiff.bits in (16, 32):
         header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
         return header, _strips_of_opencv(contents, data, "TIFF", header)

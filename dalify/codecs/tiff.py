@@ -41,7 +41,7 @@ class TiffFile(NamedTuple):
     """The first image of a TIFF file.
 
     Attributes:
-        data: the file with its directory rewritten, without the orientation.
+        rewritten: creates the file with its directory rewritten, without the orientation.
         height: rows as stored.
         width: columns as stored.
         bits: bits of the largest sample of a pixel.
@@ -54,7 +54,7 @@ class TiffFile(NamedTuple):
         strips: the place of the pixels, if they are stored as `decode_strips` reads them.
     """
 
-    data: bytes
+    rewritten: Callable[[], bytes]
     height: int
     width: int
     bits: int
@@ -192,18 +192,17 @@ class _Directory:
             and compression in (NONE, *DEFLATE)
             and (predictor == 1 or (predictor == 2 and compression != NONE))
             and _TILE_WIDTH not in values
+            and values.get(_STRIP_ROWS) != 0
         )
         if not is_usual:
             return None
-        rows = min(values.get(_STRIP_ROWS, height), height) or height
+        rows = min(values.get(_STRIP_ROWS, height), height)
         offsets, sizes = self.numbers(_STRIP_OFFSETS), self.numbers(_STRIP_SIZES)
         if not len(offsets) == len(sizes) == -(-height // rows):
             return None
         for number, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
-            least = 2
-            if compression == NONE:
-                least = min(rows, height - number * rows) * width * samples * bits // 8
-            if size < least or offset + size > len(self._view):
+            needed = min(rows, height - number * rows) * width * samples * bits // 8 if compression == NONE else 0
+            if size < needed or offset + size > len(self._view):
                 return None
         dtype = np.dtype(f"{self._layout.order}u{bits // 8}")
         return TiffStrips(offsets, sizes, rows, compression, predictor == 2, dtype)
@@ -263,8 +262,9 @@ def read_tiff(data: Bytes) -> TiffFile:
             f"TIFF with {counted(samples, 'sample')} per pixel and {bits} bits per sample is not supported."
         )
     check_shape((height, width, samples), (bits + 7) // 8, "the TIFF")
-    file, is_rgb = directory.rewritten(directory.entries), values.get(_PHOTOMETRIC) == _RGB
-    found = TiffFile(file, height, width, bits, samples, is_rgb, directory.orientation, strips=directory.strips())
+    rewritten, is_rgb = partial(directory.rewritten, directory.entries), values.get(_PHOTOMETRIC) == _RGB
+    strips = directory.strips()
+    found = TiffFile(rewritten, height, width, bits, samples, is_rgb, directory.orientation, strips=strips)
     if not directory.can_be_gray:
         return found
     columns = values.get(_TILE_WIDTH, width) if values.get(_PREDICTOR, 1) == 2 else 0

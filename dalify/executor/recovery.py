@@ -259,7 +259,7 @@ class Recovery:
 def _is_exhaustion(error: BaseException) -> bool:
     """Return whether the system has no files or memory left, so that the sample may be good.
 
-    A MemoryError is no such sign: libraries raise it for damaged data.
+    A MemoryError does not count, because libraries also raise it for damaged data.
     """
     found: BaseException | None = error
     while found is not None:

@@ -22,7 +22,18 @@ from torch.utils.data import ConcatDataset, Dataset, Subset, random_split
 
 from dalify.plugin.pytorch import DataLoader
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.torch_reference import Brighten, TorchLoader, cifar, events, photos, same, seed, until_the_end
+from tests.plugin.dropin.torch_reference import (
+    Brighten,
+    TorchLoader,
+    check_processes,
+    check_threads,
+    cifar,
+    events,
+    photos,
+    same,
+    seed,
+    until_the_end,
+)
 
 transforms = import_torchvision("torchvision.transforms")
 datasets = import_torchvision("torchvision.datasets")
@@ -545,20 +556,13 @@ TORCH = [
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("kind", FULL)
 def test_batches_of_threads(kind, workers, root):
-    dataset = kind(root)
-    loader = DataLoader(dataset, batch_size=3, num_workers=workers, on_fallback="raise")
-    assert loader.explain().mode == "full", loader.explain()
-    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+    check_threads(kind(root), workers)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("kind", HYBRID)
 def test_functions_of_the_user_run_in_workers(kind, workers, root):
-    dataset = kind(root)
-    report = DataLoader(dataset, num_workers=workers).explain()
-    assert (report.mode, report.code) == ("hybrid", "DS08")
-    assert f"__getitem__ uses {HYBRID[kind]}, which several threads" in report.reason
-    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+    check_processes(kind(root), workers, HYBRID[kind])
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -14,7 +14,17 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from dalify.plugin.pytorch import DataLoader
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.torch_reference import TorchLoader, events, photos, same, seed, transforms, until_the_end
+from tests.plugin.dropin.torch_reference import (
+    TorchLoader,
+    check_processes,
+    check_threads,
+    events,
+    photos,
+    same,
+    seed,
+    transforms,
+    until_the_end,
+)
 
 v2 = import_torchvision("torchvision.transforms.v2")
 tv_tensors = import_torchvision("torchvision.tv_tensors")
@@ -209,20 +219,13 @@ TORCH: list[Any] = [
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("kind", FULL)
 def test_batches_of_threads(kind, workers, root):
-    dataset = kind(root)
-    loader = DataLoader(dataset, batch_size=3, num_workers=workers, on_fallback="raise")
-    assert loader.explain().mode == "full", loader.explain()
-    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+    check_threads(kind(root), workers)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", HYBRID)
 def test_functions_of_the_user_run_in_workers(name, workers, root):
-    dataset = HYBRID[name](root)
-    report = DataLoader(dataset, num_workers=workers).explain()
-    assert (report.mode, report.code) == ("hybrid", "DS08")
-    assert f"__getitem__ uses {name}, which several threads" in report.reason
-    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+    check_processes(HYBRID[name](root), workers, name)
 
 
 @pytest.mark.parametrize("kind", TORCH)

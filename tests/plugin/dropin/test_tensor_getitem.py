@@ -17,7 +17,16 @@ from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin import opening
 from tests.helpers.torchvision_decoder import import_decoder
 from tests.helpers.torchvision_import import import_torchvision
-from tests.plugin.dropin.torch_reference import TorchLoader, events, photos, same, seed, transforms, until_the_end
+from tests.plugin.dropin.torch_reference import (
+    TorchLoader,
+    check_threads,
+    events,
+    photos,
+    same,
+    seed,
+    transforms,
+    until_the_end,
+)
 
 torchvision_io: Any = import_decoder()
 v2 = import_torchvision("torchvision.transforms.v2")
@@ -143,10 +152,7 @@ class Scaled(Tutorial):
     [*((Tutorial, name) for name in TRANSFORMS), (WithMask, "crop"), (Colors, "crop"), (ByPosition, "version 2")],
 )
 def test_batches_of_threads(kind, name, workers, root):
-    dataset = kind(root, TRANSFORMS[name])
-    loader = DataLoader(dataset, batch_size=3, num_workers=workers, on_fallback="raise")
-    assert loader.explain().mode == "full", loader.explain()
-    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+    check_threads(kind(root, TRANSFORMS[name]), workers)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from dalify.plugin.pytorch import DataLoader
 from tests.helpers.torchvision_import import import_torchvision
 
 transforms = import_torchvision("torchvision.transforms")
@@ -99,3 +100,18 @@ def same(left: Any, right: Any) -> None:
             same(left[key], right[key])
     else:
         assert left == right
+
+
+def check_threads(dataset: Any, workers: int) -> None:
+    """Assert that dalify's threads compute the batches, and that they are equal to torch's."""
+    report = DataLoader(dataset, batch_size=3, num_workers=workers, on_fallback="raise").explain()
+    assert report.mode == "full", report
+    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
+
+
+def check_processes(dataset: Any, workers: int, code: str) -> None:
+    """Assert that torch's processes compute the batches because of this code, and that they are equal to torch's."""
+    report = DataLoader(dataset, num_workers=workers).explain()
+    assert (report.mode, report.code) == ("hybrid", "DS08")
+    assert f"__getitem__ uses {code}, which several threads" in report.reason
+    same(events(DataLoader, dataset, num_workers=workers), events(TorchLoader, dataset, num_workers=workers))
