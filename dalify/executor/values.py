@@ -128,7 +128,7 @@ def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> N
         wrong = ~((values >= -(2**31)) & (values < 2**31))
         if wrong.any():
             raise ArgumentValueError(
-                f"{parameter.name} must fit in 32 bits; got {values[wrong].flat[0]}.",
+                f"{parameter.name} must be at least -2**31 and less than 2**31; got {values[wrong].flat[0]}.",
                 sample=first if batch.dense is None else int(np.argwhere(wrong)[0][0]),
             )
 

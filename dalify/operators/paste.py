@@ -8,11 +8,13 @@ import numpy as np
 
 from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.base.wording import counted
-from dalify.data import DALIDataType, Samples
+from dalify.data import Batch, DALIDataType, Samples
 from dalify.kernels.arrays.gather import channel_fill, copy_windows
 from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.registry import AnySamples, PerSample, Shaping, Spec, operator
+
+_MAX_EXTENT = np.float32(2**40)  # more than any sample can have
 
 
 @operator
@@ -57,16 +59,40 @@ def paste(
         )
     if x.shape is None:
         return x
-    if x.shape[2] != n_channels:
+    canvas = _canvases(np.array([x.shape]), np.array([ratio]), np.array([min_canvas_size]), n_channels)
+    return x.replace(shape=tuple(canvas[0].tolist()))
+
+
+def _canvases(shapes: np.ndarray, ratio: np.ndarray, min_canvas_size: np.ndarray, n_channels: int) -> np.ndarray:
+    """Return the shapes of the results, int64 [N, 3].
+
+    Raises:
+        ArgumentValueError: a ratio below 1; with the sample.
+        ShapeError: wrong number of channels; with the sample.
+    """
+    wrong = shapes[:, 2] != n_channels
+    if wrong.any():
+        sample = int(wrong.argmax())
+        found = int(shapes[sample, 2])
         raise ShapeError(
-            f"the image has {counted(x.shape[2], 'channel')}; n_channels is {n_channels}.",
-            hint=f"Pass n_channels={x.shape[2]}.",
+            f"the image has {counted(found, 'channel')}; n_channels is {n_channels}.",
+            hint=f"Pass n_channels={found}.",
+            sample=sample,
         )
-    if not ratio >= 1:
-        raise ArgumentValueError(f"ratio must be at least 1; got {float(ratio):g}.")
-    minimum = int(min_canvas_size)
-    height, width = (max(minimum, int(np.float32(ratio) * np.float32(extent))) for extent in x.shape[:2])
-    return x.replace(shape=(height, width, n_channels))
+    wrong = ~(ratio >= 1)
+    if wrong.any():
+        sample = int(wrong.argmax())
+        raise ArgumentValueError(f"ratio must be at least 1; got {float(ratio[sample]):g}.", sample=sample)
+    canvases = shapes.copy()
+    scaled = ratio.astype(np.float32)[:, None] * shapes[:, :2].astype(np.float32)
+    scaled = np.minimum(scaled, _MAX_EXTENT)  # also of an infinite ratio, which int64 cannot represent
+    canvases[:, :2] = np.maximum(scaled.astype(np.int64), min_canvas_size.astype(np.int64)[:, None])
+    return canvases
+
+
+@paste.geometry
+def _(x: Batch, *, ratio: np.ndarray, min_canvas_size: np.ndarray, n_channels: int) -> dict[str, Any]:
+    return {"out_shapes": _canvases(x.shape_array(), ratio, min_canvas_size, n_channels)}
 
 
 @paste.cpu_samples

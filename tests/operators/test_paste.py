@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
+from dalify.base.errors import ArgumentValueError, DTypeError, LimitError, ShapeError
 from tests.helpers.one_operator import assert_equals_dali, run_dalify
 from tests.helpers.real_dali import Each
 
@@ -37,6 +37,15 @@ def test_gray(device):
 def test_mistakes():
     with pytest.raises(ArgumentValueError, match=r"ratio must be at least 1; got 0\.5"):
         run_dalify("paste", IMAGES, layouts="HWC", ratio=0.5, fill_value=0)
+    with pytest.raises(ArgumentValueError, match=r"(?s)ratio must be at least 1; got 0\.9\..*sample 1 of the batch"):
+        run_dalify("paste", IMAGES, layouts="HWC", ratio=Each(np.float32([1.5, 0.9])), fill_value=0)
+    with pytest.raises(
+        ArgumentValueError, match=r"(?s)ratio must be at least -2\*\*31 .*got nan.*sample 1 of the batch"
+    ):
+        run_dalify("paste", IMAGES, layouts="HWC", ratio=Each(np.float32([1.5, np.nan])), fill_value=0)
+    for ratio in (1e9, float("inf")):
+        with pytest.raises(LimitError, match="max_sample_bytes"):
+            run_dalify("paste", IMAGES, layouts="HWC", ratio=ratio, fill_value=0)
     with pytest.raises(ArgumentValueError, match="one for each of the 3 channels; got 2"):
         run_dalify("paste", IMAGES, layouts="HWC", ratio=2.0, fill_value=[1, 2])
     with pytest.raises(ShapeError, match="has 3 channels; n_channels is 4"):
