@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, ShapeError
+from dalify.base.errors import ArgumentRangeError, ArgumentTypeError, DalifyError, ShapeError
 from dalify.base.recent import Recent
 from dalify.data import Batch, DALIDataType
 from dalify.executor.frame import Frame
@@ -48,7 +48,7 @@ def argument_array(parameter: Parameter, batch: Batch) -> np.ndarray[Any, Any] |
 
     Raises:
         ArgumentTypeError: the conversion of the elements would lose information (fractions for an integer).
-        ArgumentValueError: an integer that does not fit into 32 bits, or an extent that is not finite.
+        ArgumentRangeError: an integer that does not fit into 32 bits, or an extent that is not finite.
         ShapeError: the entries have more elements or axes than the argument takes.
     """
     wanted = element_dtype(parameter)
@@ -127,8 +127,8 @@ def _check_range(parameter: Parameter, batch: Batch, wanted: np.dtype[Any]) -> N
     for first, values in enumerate(batch.arrays):
         wrong = ~((values >= -(2**31)) & (values < 2**31))
         if wrong.any():
-            raise ArgumentValueError(
-                f"{parameter.name} must be at least -2**31 and less than 2**31; got {values[wrong].flat[0]}.",
+            raise ArgumentRangeError(
+                f"{parameter.name} must be in the range of 32-bit integers; got {values[wrong].flat[0]}.",
                 sample=first if batch.dense is None else int(np.argwhere(wrong)[0][0]),
             )
 

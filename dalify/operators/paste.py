@@ -14,8 +14,6 @@ from dalify.kernels.arrays.windows_torch import window_samples_torch
 from dalify.kernels.images.frames import visual_layout
 from dalify.registry import AnySamples, PerSample, Shaping, Spec, operator
 
-_MAX_EXTENT = np.float32(2**40)  # more than any sample can have
-
 
 @operator
 def paste(
@@ -85,7 +83,6 @@ def _canvases(shapes: np.ndarray, ratio: np.ndarray, min_canvas_size: np.ndarray
         raise ArgumentValueError(f"ratio must be at least 1; got {float(ratio[sample]):g}.", sample=sample)
     canvases = shapes.copy()
     scaled = ratio.astype(np.float32)[:, None] * shapes[:, :2].astype(np.float32)
-    scaled = np.minimum(scaled, _MAX_EXTENT)  # also of an infinite ratio, which int64 cannot represent
     canvases[:, :2] = np.maximum(scaled.astype(np.int64), min_canvas_size.astype(np.int64)[:, None])
     return canvases
 

@@ -43,9 +43,8 @@ def test_mistakes():
         ArgumentValueError, match=r"(?s)ratio must be at least -2\*\*31 .*got nan.*sample 1 of the batch"
     ):
         run_dalify("paste", IMAGES, layouts="HWC", ratio=Each(np.float32([1.5, np.nan])), fill_value=0)
-    for ratio in (1e9, float("inf")):
-        with pytest.raises(LimitError, match="max_sample_bytes"):
-            run_dalify("paste", IMAGES, layouts="HWC", ratio=ratio, fill_value=0)
+    with pytest.raises(LimitError, match="max_sample_bytes"):
+        run_dalify("paste", IMAGES, layouts="HWC", ratio=1e9, fill_value=0)
     with pytest.raises(ArgumentValueError, match="one for each of the 3 channels; got 2"):
         run_dalify("paste", IMAGES, layouts="HWC", ratio=2.0, fill_value=[1, 2])
     with pytest.raises(ShapeError, match="has 3 channels; n_channels is 4"):
