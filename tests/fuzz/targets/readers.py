@@ -222,11 +222,14 @@ class ReaderTarget(Target):
         kinds = {tuple((output[0].dtype.str, output[0].ndim) for output in item) for item in good}
         if len(kinds) != 1:  # no sample can be read, or they cannot form a batch, so that some are bad
             return ""
-        if failed:
+        # Replacements are drawn: if most samples are bad, all that are tried may be bad.
+        if failed and 2 * len(good) >= len(single):
             return (
                 f"on_error='{policy}' raises an error although {len(good)} of {len(single)} samples can be read: "
                 f"{type(failed[0]).__name__}: {failed[0]}"
             )
+        if failed:
+            return ""
         is_in_order = not any("shuffle" in name for name in self._ways[given[":way"].decode()])
         for place in range(_BATCH_SIZE * len(found)):
             number = place % len(single)
