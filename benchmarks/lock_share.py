@@ -22,6 +22,7 @@ from typing import Any
 
 from benchmarks.common import OURS, Options, library
 from benchmarks.scaling_pipelines import make_workload
+from dalify.codecs.decode_batch import jpeg_decoder
 
 SAMPLES_PER_SECOND = 200
 WORKER = "dalify-"  # name of the worker threads
@@ -91,6 +92,7 @@ def _samples_of_workers(stacks: str) -> int:
 def _run_until_input_ends(name: str, options: Options) -> None:
     pipeline: Any = make_workload(name, options).define(library(OURS), num_threads=1)
     pipeline.build()
+    jpeg_decoder.compile()  # otherwise after many images, during the measurement
     for _ in range(3):
         pipeline.run()
     print("ready", flush=True)
