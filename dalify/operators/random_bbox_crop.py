@@ -173,9 +173,9 @@ def random_bbox_crop(
             f"there must be one label per box; got {counted(boxes.shape[0], 'box')} and labels of shape {labels.shape}."
         )
     vector = Spec(DALIDataType.FLOAT, 1, "")
-    result = [vector, vector, Spec(DALIDataType.FLOAT, 2, boxes.layout)]
+    result = [vector, vector, Spec(DALIDataType.FLOAT, 2, "")]
     if labels is not None:
-        result.append(labels.replace(shape=None))
+        result.append(labels.replace(shape=None, layout=""))
     if output_bbox_indices:
         result.append(Spec(DALIDataType.INT32, 1, ""))
     return tuple(result)

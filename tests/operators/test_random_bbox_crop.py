@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentValueError, DTypeError, ShapeError
 from tests.helpers.one_operator import run_dalify
 from tests.helpers.real_dali import run_dali
@@ -144,6 +145,19 @@ def test_layouts_of_boxes_agree():
         np.testing.assert_allclose(np.stack(other[0]), np.stack(corners[0]), atol=1e-6)
         for one, two in zip(corners[2], other[2], strict=True):
             np.testing.assert_allclose(two[:, 2:], one[:, 2:] - one[:, :2], atol=1e-5)
+
+
+def test_results_have_no_layout():
+    """As in DALI, also if the inputs have layouts."""
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def graph():
+        boxes = fn.external_source(source=lambda: [TWO], layout="AB")
+        labels = fn.external_source(source=lambda: [np.int32([1, 2])], layout="A")
+        return fn.random_bbox_crop(boxes, labels, thresholds=[0.0], output_bbox_indices=True)
+
+    with graph() as pipe:
+        assert [output.layout() for output in pipe.run()] == [""] * 5
 
 
 def test_volumes_and_empty_samples():
