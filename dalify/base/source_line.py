@@ -73,7 +73,10 @@ class SourceLine:
     @property
     def text(self) -> str:
         """The source text of the line without indentation, or "" if there is no source."""
-        return linecache.getline(self.filename, self.line).strip()
+        try:
+            return linecache.getline(self.filename, self.line).strip()
+        except ValueError:  # not a file name, in a damaged serialized graph
+            return ""
 
     def __str__(self) -> str:
         """Return ``file.py:31 in function``, the file name without folders."""

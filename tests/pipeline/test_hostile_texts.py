@@ -113,6 +113,16 @@ def test_invalid_index(items: Any) -> None:
         Pipeline.deserialize(json.dumps(data)).build()
 
 
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", ""])
+def test_lines_of_nodes_that_are_not_in_a_file(name: str) -> None:
+    with Pipeline(batch_size=1, num_threads=1, seed=3) as pipe:
+        pipe.set_outputs(fn.random.normal(stddev=2.0))
+    data = json.loads(pipe.serialize())
+    data["nodes"][-1] |= {"operator": "constant", "arguments": {}, "line": {"line": [name, 56, "make"]}}
+    with pytest.raises(ArgumentValueError, match=r"(?s)either fdata or idata.*:56 in make\(\)"):
+        Pipeline.deserialize(json.dumps(data)).build()
+
+
 @pytest.mark.parametrize("state", [5, None, True, [5], [None], [[]], "5", b"null", "[" * 100_000])
 def test_objects_that_are_not_states(files: list[str], state: Any) -> None:
     with pytest.raises(CheckpointError):

@@ -159,7 +159,9 @@ class ReaderTarget(Target):
             if not name.startswith(":"):
                 path = folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data.replace(_HERE, bytes(folder)))
+                # Data that a mutation copied into another file must not depend on the folder.
+                names_files = _HERE in self._good.get(name, b"")
+                path.write_bytes(data.replace(_HERE, bytes(folder)) if names_files else data)
         pipe = dalify.Pipeline(
             batch_size=1 if is_single else _BATCH_SIZE,
             num_threads=1,
