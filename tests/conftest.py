@@ -57,14 +57,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-def pytest_collection() -> None:
-    """Collect no garbage until `pytest_collection_finish`: it would traverse the growing number of tests many times."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collect no garbage meanwhile: it would traverse the growing number of tests many times."""
     gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
     """Exclude the collected tests from garbage collection: `gc.collect` would traverse them in hundreds of tests."""
-    gc.enable()
     gc.collect()
     gc.freeze()
 
