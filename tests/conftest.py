@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,17 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 PROJECT = Path(__file__).parent.parent
 
 
+@pytest.hookimpl(trylast=True)  # after that of `pytest-rerunfailures`
+def pytest_configure(config: pytest.Config) -> None:
+    """Send each message of `pytest-rerunfailures` to the main process without delay; there are two per test.
+
+    Otherwise the system delays the second message until the first one is acknowledged, which takes 40 ms.
+    """
+    connection = getattr(getattr(config, "failures_db", None), "sock", None)
+    if connection is not None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 def pytest_sessionstart() -> None:
     """End all programs of tests also if this process is killed."""
     end_programs_with_this_process()
@@ -45,8 +57,19 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collect no garbage meanwhile: it would traverse the growing number of tests many times."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Exclude the collected tests from garbage collection: `gc.collect` would traverse them in hundreds of tests."""
+    gc.collect()
     gc.freeze()
 
 

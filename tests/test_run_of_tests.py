@@ -1,13 +1,15 @@
-"""What `conftest.py` does around the tests: programs end with the run, and fixtures are freed after their module."""
+"""What `conftest.py` does around the tests: programs end with the run, fixtures are freed, messages are not delayed."""
 
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,3 +110,10 @@ def test_fixtures_are_freed_after_their_module(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == pytest.ExitCode.OK, done.stdout
     assert "2 passed" in done.stdout
+
+
+def test_messages_between_processes_are_not_delayed(pytestconfig: pytest.Config) -> None:
+    if not hasattr(pytestconfig, "workerinput"):
+        pytest.skip("pytest runs in one process")
+    config: Any = pytestconfig
+    assert config.failures_db.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

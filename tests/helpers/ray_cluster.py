@@ -16,6 +16,18 @@ from ray.cluster_utils import Cluster
 NODES = 3
 STORE_BYTES = 80_000_000
 LIMIT_S = 90.0
+SETTINGS = {
+    # No usage statistics, and no output of the processes.
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS": "0",
+    # The default niceness of workers is 15, so they are slow while other programs run.
+    "RAY_worker_niceness": "0",
+    # A killed node, whose port is closed, is dead after 2 s, by default after 15 s. A busy node is dead after ten
+    # checks without an answer within 10 s, by default after five.
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "200",
+    "RAY_health_check_failure_threshold": "10",
+}
 
 
 def eventually(condition: Callable[[], Any], what: str) -> Any:
@@ -63,9 +75,10 @@ class RayCluster:
     """A head node without CPUs, where the tests run, and nodes with one CPU each."""
 
     def __init__(self) -> None:
-        # Disable usage statistics and the output of the processes.
-        # The default niceness of workers is 15, so they are slow while other programs run.
-        os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0", RAY_worker_niceness="0")
+        os.environ.update(SETTINGS)
+        self._start()
+
+    def _start(self) -> None:
         head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "include_dashboard": False}
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.nodes: list[Any] = []
@@ -89,7 +102,14 @@ class RayCluster:
         self.cluster.remove_node(node, allow_graceful=False)
 
     def fill_up(self) -> None:
-        """Start nodes until there are three with free CPUs; workers of a failed test and dead nodes are removed."""
+        """Start nodes until there are three with free CPUs; workers of a failed test and dead nodes are removed.
+
+        If a process of the head has died, all nodes are replaced.
+        """
+        if self.cluster.head_node.dead_processes():
+            self.close()
+            self._start()
+            return
         for process in worker_processes():
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)

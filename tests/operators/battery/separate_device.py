@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -39,7 +39,7 @@ from tests.operators.battery.run_case import built, nodes_of
 from tests.operators.battery.variants import EVERYTHING, Variant, variants_of
 
 DEVICE = "remote"
-PROJECT = Path(__file__).parents[3]
+_ROOT = f"{Path(__file__).parents[3] / 'dalify'}/"
 # On CUDA, torch implements only these functions, and views, for all types.
 _OF_ALL_TYPES = ("device", "empty", "empty_strided", "new_empty", "fill_", "zero_", "copy_", "_to_copy", "clone")
 _WIDE_UNSIGNED = ("torch.uint16", "torch.uint32", "torch.uint64")
@@ -95,10 +95,12 @@ class Watch(TorchDispatchMode):
 
 def _place() -> str:
     """Return file and function of dalify that called torch."""
-    root = f"{PROJECT / 'dalify'}/"
-    for frame in reversed(traceback.extract_stack()):
-        if frame.filename.startswith(root):
-            return f"{frame.filename.removeprefix(root)}:{frame.name}"
+    frame: FrameType | None = sys._getframe(1)  # `traceback.extract_stack` also reads the source lines of all frames
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(_ROOT):
+            return f"{code.co_filename.removeprefix(_ROOT)}:{code.co_name}"
+        frame = frame.f_back
     return ""
 
 
