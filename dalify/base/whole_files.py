@@ -13,6 +13,21 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for nam
 _NAME_CHARACTERS = 100  # maximum number of characters of the file name in the name of the unfinished file
 
 
+def write_file(path: str | os.PathLike[str], contents: bytes) -> None:
+    """Write a file whose path a user named: atomically if it is a regular file or does not exist.
+
+    Pipes and devices, such as /dev/stdout, and the targets of symbolic links are written directly.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    target = Path(path)
+    if target.is_symlink() or (target.exists() and not target.is_file()):
+        target.write_bytes(contents)
+    else:
+        write_whole(target, [contents])
+
+
 def write_whole(
     path: str | os.PathLike[str], parts: Iterable[bytes], *, mode: int = 0o666, is_durable: bool = False
 ) -> None:

@@ -124,7 +124,7 @@ class GenericIterator(PrivateFields):
             pipeline.build()
         self._policy = _checked_policy(fill_last_batch, last_batch_policy)
         self._is_padded = as_switch("last_batch_padded", last_batch_padded)
-        self._lock = ForkLock()
+        self._free_lock = ForkLock()
         self._run = EpochRun(
             self._pipelines,
             self._counted(int(size), reader_name, self._policy, self._is_padded),
@@ -165,6 +165,17 @@ class GenericIterator(PrivateFields):
                 UserWarning,
             )
         return OpenEpochs(self.batch_size)
+
+    @property
+    def _lock(self) -> ForkLock:
+        """The lock that is held while batches are requested.
+
+        Raises:
+            PipelineStateError: a pipeline calls this function, and the thread that holds the lock waits for it.
+        """
+        for pipeline in self._pipelines:
+            pipeline.check_caller()
+        return self._free_lock
 
     # -- iteration -----------------------------------------------------------------------------------------------------
 

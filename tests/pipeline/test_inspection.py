@@ -206,6 +206,35 @@ def test_drawings_are_written(tmp_path: Path) -> None:
     assert (tmp_path / "graph.dot").read_text().startswith("digraph")
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        Pipeline.save_graph_to_svg_file,
+        Pipeline.save_graph_to_dot_file,
+        lambda pipe, path: pipe.serialize(filename=path),
+    ],
+    ids=["svg", "dot", "serialize"],
+)
+def test_written_files_are_complete(
+    write: Callable[[Pipeline, Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error, such as a full disk, leaves the previous file."""
+    path = tmp_path / "graph"
+    path.write_bytes(b"before")
+
+    def fail(*_: object) -> None:
+        assert path.read_bytes() == b"before"
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fail)
+        with pytest.raises(OSError, match="the disk is full"):
+            write(branching(), path)
+    assert [found.read_bytes() for found in tmp_path.iterdir()] == [b"before"]
+    write(branching(), path)
+    assert len(path.read_bytes()) > 100
+
+
 def test_old_names_of_methods() -> None:
     pipe = branching()
     pipe.feed_input("data", np.zeros((3, 2, 2), np.float32))
