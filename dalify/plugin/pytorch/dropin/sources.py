@@ -186,7 +186,7 @@ class FileSource(ImageSource):
                 return path.convert("RGB") if self.is_rgb else path
             if not self.is_rgb:
                 return Image.open(path)
-            if not (self.opens_files and _is_path(path)):
+            if not self.opens_files or hasattr(path, "read"):
                 with Image.open(path) as image:
                     return image.convert("RGB")
             with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
