@@ -43,14 +43,19 @@ def write_whole(
         is_durable: flush the contents to the disk before the file is renamed.
 
     Raises:
-        OSError: the file cannot be written, and is removed; or there is a folder, pipe or device of this name.
+        OSError: the file cannot be written, and is removed; or there is a folder, pipe or device of this name. It names
+            `path`, not the unfinished file.
         Exception: an exception of `parts`; the file is removed.
     """
     target = Path(path)
     if target.exists() and not target.is_file():  # replacing a device such as /dev/null would remove it
         raise OSError(errno.EINVAL, "Not a regular file", str(target))
     unfinished = target.with_name(f"{target.name[:_NAME_CHARACTERS]}.{secrets.token_hex(8)}.part")
-    descriptor = os.open(unfinished, _FLAGS, mode)
+    try:
+        descriptor = os.open(unfinished, _FLAGS, mode)
+    except OSError as error:
+        error.filename = str(target)
+        raise
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 -- a descriptor, not a path
             file.writelines(parts)
@@ -58,6 +63,8 @@ def write_whole(
                 file.flush()
                 os.fsync(file.fileno())
         unfinished.replace(target)
-    except BaseException:
+    except BaseException as error:
         unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(unfinished)):
+            error.filename = str(target)  # the disk is full, for instance
         raise

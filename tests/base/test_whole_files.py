@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,21 @@ def test_a_file_that_a_user_named_is_replaced_when_it_is_complete(
     with pytest.raises(OSError, match="the disk is full"):
         write_file(path, b"after")
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        write_file(tmp_path / "missing" / "file", b"x")
+    assert missing.value.filename == str(tmp_path / "missing" / "file")
+
+    def fill() -> Iterator[bytes]:
+        yield b"x"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left") as full:
+        write_whole(tmp_path / "file", fill())
+    assert full.value.filename == str(tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_long_names(tmp_path: Path) -> None:
