@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, StreamPolicy, fn, pipeline_def, types
-from dalify.base.errors import NoDataError, PipelineStateError, SerializationError
+from dalify.base.errors import ArgumentTypeError, NoDataError, PipelineStateError, SerializationError
 from dalify.registry import catalog
 
 
@@ -106,6 +106,12 @@ def test_damaged_strings_are_rejected(damage: Any) -> None:
     with pytest.raises(Exception, match=r".") as caught:
         Pipeline.deserialize(json.dumps(data))
     assert type(caught.value).__module__ == "dalify.base.errors"
+
+
+@pytest.mark.parametrize("text", [5, {}, Path("graph.json")])
+def test_a_serialized_pipeline_is_a_text(text: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"must be bytes or a string; got .*\n  test_inspection"):
+        Pipeline.deserialize(text)
 
 
 def _text(operator: str, outputs: int = 1, **arguments: Any) -> str:
