@@ -13,6 +13,21 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for nam
 _NAME_CHARACTERS = 100  # maximum number of characters of the file name in the name of the unfinished file
 
 
+def write_file(path: str | os.PathLike[str], contents: bytes) -> None:
+    """Write a file whose path a user named: atomically if it is a regular file or does not exist.
+
+    Pipes and devices, such as /dev/stdout, and the targets of symbolic links are written directly.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    target = Path(path)
+    if target.is_symlink() or (target.exists() and not target.is_file()):
+        target.write_bytes(contents)
+    else:
+        write_whole(target, [contents])
+
+
 def write_whole(
     path: str | os.PathLike[str], parts: Iterable[bytes], *, mode: int = 0o666, is_durable: bool = False
 ) -> None:
@@ -28,14 +43,19 @@ def write_whole(
         is_durable: flush the contents to the disk before the file is renamed.
 
     Raises:
-        OSError: the file cannot be written, and is removed; or there is a folder, pipe or device of this name.
+        OSError: the file cannot be written, and is removed; or there is a folder, pipe or device of this name. It names
+            `path`, not the unfinished file.
         Exception: an exception of `parts`; the file is removed.
     """
     target = Path(path)
     if target.exists() and not target.is_file():  # replacing a device such as /dev/null would remove it
         raise OSError(errno.EINVAL, "Not a regular file", str(target))
     unfinished = target.with_name(f"{target.name[:_NAME_CHARACTERS]}.{secrets.token_hex(8)}.part")
-    descriptor = os.open(unfinished, _FLAGS, mode)
+    try:
+        descriptor = os.open(unfinished, _FLAGS, mode)
+    except OSError as error:
+        error.filename = str(target)
+        raise
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 -- a descriptor, not a path
             file.writelines(parts)
@@ -43,6 +63,8 @@ def write_whole(
                 file.flush()
                 os.fsync(file.fileno())
         unfinished.replace(target)
-    except BaseException:
+    except BaseException as error:
         unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(unfinished)):
+            error.filename = str(target)  # the disk is full, for instance
         raise

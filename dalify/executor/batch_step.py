@@ -26,7 +26,9 @@ class BatchStep(KernelStep):
         return self._results(function.function(*call.inputs, **named), specs, call)
 
     def _context(self, name: str, call: StepCall, specs: tuple[Spec, ...]) -> Any:
-        return partial(self._memory, call, specs[0]) if name == "memory" else super()._context(name, call, specs)
+        if name == "memory":
+            return partial(self._memory, call, specs[0])
+        return call.frame.is_discarded if name == "is_discarded" else super()._context(name, call, specs)
 
     def _memory(self, call: StepCall, spec: Spec, start: int, size: int, shape: tuple[int, ...]) -> Array:
         """Return memory for samples of the first output that have one shape, from ``start``."""

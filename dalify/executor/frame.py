@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -184,6 +184,10 @@ def _address(array: np.ndarray[Any, Any]) -> int:
     return array.__array_interface__["data"][0]
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(eq=False, kw_only=True, slots=True)
 class Frame:
     """The values of one chunk during the steps of a stage.
@@ -205,6 +209,7 @@ class Frame:
         drawing: seed, stream and step by the number of a random node, instead of those of plan and batch.
         rows: see ``Iteration.rows``.
         is_timed: True if steps measure the time in which they wait.
+        is_discarded: returns True if nothing needs the results any more.
         waited_s: time in seconds in which readers, caches and user code waited, for instance for a file.
         known_positions: results of ``positions`` that are known, by branch.
     """
@@ -223,6 +228,7 @@ class Frame:
     agreement: Agreement | None = None
     rows: np.ndarray[Any, Any] | None = None
     is_timed: bool = True
+    is_discarded: Callable[[], bool] = _never
     copy_stream: Any = None
     staged: list[Batch] = field(init=False)
     waited_s: float = field(default=0.0, init=False)

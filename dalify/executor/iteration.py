@@ -115,6 +115,10 @@ class Iteration:
         """Whether there is an error, or the iteration was canceled."""
         return self.discarded or self.error.error is not None
 
+    def is_discarded(self) -> bool:
+        """Return whether the iteration was canceled."""
+        return self.discarded
+
     def begin(self, order: int, given: Sequence[tuple[int, Batch]], event: Any) -> None:
         """Begin with known inputs.
 
@@ -178,6 +182,7 @@ class Iteration:
             values=values, start=start, count=stop - start, step=self.number, batch_size=self.size, arena=arena,
             collectors=collectors, entries=self.entries, torch_device=torch_device, substitutes=self.substitutes,
             drawing=self.drawing, agreement=agreement, rows=self.rows, is_timed=self.is_timed,
+            is_discarded=self.is_discarded,
         )  # fmt: skip
         for branch, positions in self.positions.items():
             low, high = (int(bound) for bound in np.searchsorted(positions, (start, stop)))

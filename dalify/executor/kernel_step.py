@@ -38,7 +38,7 @@ _CACHE_LIMIT = 4096
 MAX_DIMENSIONS = 32  # of a sample: the limit of many NumPy functions
 _BYTES = np.dtype(np.uint8)
 # Arguments that kernels may declare in addition to the parameters of the operator.
-_CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory"})
+_CONTEXT = frozenset({"spec", "specs", "out_spec", "out_specs", "count", "draws", "memory", "is_discarded"})
 
 
 class KernelStep(Step):

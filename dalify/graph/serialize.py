@@ -9,11 +9,11 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from dalify.base.errors import DalifyError, SerializationError
+from dalify.base.errors import ArgumentTypeError, DalifyError, SerializationError, short_repr
 from dalify.base.narrow import is_array, is_dictionary, is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
@@ -273,7 +273,10 @@ def loads(text: bytes | str) -> Any:
 
     Raises:
         SerializationError: not JSON.
+        ArgumentTypeError: not a text.
     """
+    if not isinstance(cast("object", text), bytes | bytearray | str):
+        raise ArgumentTypeError.here(f"a serialized pipeline must be bytes or a string; got {short_repr(text)}.")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

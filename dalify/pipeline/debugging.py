@@ -6,6 +6,7 @@ shuffling, epochs and feeding work as in other pipelines.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -74,6 +75,7 @@ class _Runner(PipelineEngine):
         self._scheduled = 0
         self.edges: tuple[Edge, ...] = ()
         self._valid = np.ones(0, np.bool_)
+        self._thread: int | None = None  # that runs the function
 
     @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -142,7 +144,19 @@ class _Runner(PipelineEngine):
         if not self._number and not self._ready:
             self._ready.append(self._run())
 
+    @property
+    def computes_here(self) -> bool:
+        """Whether this thread runs the function."""
+        return self._thread == threading.get_ident()
+
     def _run(self) -> tuple[Batch, ...]:
+        self._thread = threading.get_ident()
+        try:
+            return self._computed()
+        finally:
+            self._thread = None
+
+    def _computed(self) -> tuple[Batch, ...]:
         sizes = {len(batches[0]) for batches in self._current.values() if batches}
         count = sizes.pop() if len(sizes) == 1 else self._options.batch_size
         number, self._number = self._number, self._number + 1
@@ -238,6 +252,10 @@ class _RunnerBuilder(EngineBuilder):
     def graph(self) -> Graph:
         self.find_sources()
         return Graph(self._runner.edges)
+
+    @property
+    def computes_here(self) -> bool:
+        return self._runner.computes_here
 
     def engine(self) -> _Runner:
         if self.is_closed:

@@ -110,12 +110,25 @@ class EngineBuilder:
         Raises:
             PipelineStateError: this thread computes a batch, for which the thread that holds the lock waits.
         """
-        if self.built is not None and self.built.engine.computes_here:
+        self.check_caller()
+        return self._context.lock
+
+    @property
+    def computes_here(self) -> bool:
+        """Whether this thread computes a batch, for which the consumer waits."""
+        return self.built is not None and self.built.engine.computes_here
+
+    def check_caller(self) -> None:
+        """Check that the caller is not a function that the pipeline calls.
+
+        Raises:
+            PipelineStateError: this thread computes a batch.
+        """
+        if self.computes_here:
             raise PipelineStateError(
                 "the function uses the pipeline that is calling it, and would wait for itself.",
                 hint="Use a second pipeline, or call the method between batches.",
             )
-        return self._context.lock
 
     def graph(self) -> Graph:
         """Return the graph as the user defined it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.base.processors import UsingDevice, video_hardware
+from dalify.base.whole_files import write_file
 from dalify.graph import FedSource, Graph, Node, rule_arguments
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from dalify.graph import draw, serialize
 else:
     # Imported at first use, because few programs draw or serialize a graph.
-    pathlib = LazyModule("pathlib", "writing files")
+    pathlib = LazyModule("pathlib", "reading files")
     draw = LazyModule("dalify.graph.draw", "drawing a graph")
     serialize = LazyModule("dalify.graph.serialize", "serializing a graph")
 
@@ -120,7 +121,7 @@ class Inspection:
 
     def write_dot(self, filename: str | PathLike[str]) -> None:
         """Write the graph, as the user defined it, in Graphviz' DOT language."""
-        pathlib.Path(filename).write_text(draw.to_dot(self._builder.graph()))
+        write_file(filename, draw.to_dot(self._builder.graph()).encode())
 
     def svg(self) -> str:
         """Return a drawing of the graph, as the user defined it, as SVG."""
@@ -128,7 +129,7 @@ class Inspection:
 
     def write_svg(self, filename: str | PathLike[str]) -> None:
         """Write the drawing to a file."""
-        pathlib.Path(filename).write_text(self.svg())
+        write_file(filename, self.svg().encode())
 
     def serialized(self, filename: str | PathLike[str] | None) -> bytes:
         """Return the graph and the main options as JSON, and write them to a file if a name is given.
@@ -139,7 +140,7 @@ class Inspection:
         graph = serialize.to_json(self._builder.graph())
         text = serialize.dumps({**graph, "options": self._context.options.as_json()})
         if filename is not None:
-            pathlib.Path(filename).write_bytes(text)
+            write_file(filename, text)
         return text
 
 

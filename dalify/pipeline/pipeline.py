@@ -417,6 +417,14 @@ class Pipeline:
     def next_epoch(self, epoch: int) -> None:
         self._parts.run.next_epoch = epoch
 
+    def check_caller(self) -> None:
+        """Check that the caller is not a function that this pipeline calls, which would wait for itself.
+
+        Raises:
+            PipelineStateError: the pipeline calls the function now.
+        """
+        self._parts.builder.check_caller()
+
     @property
     def has_endless_data(self) -> bool:
         """Whether the data are endless: there is no external source, only readers and random operators."""

@@ -7,6 +7,7 @@ A state consists of the states of the pipelines, which all contain the counters 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -94,6 +95,20 @@ class EpochRun:
     def next_batches(self) -> list[tuple[Outputs, int]]:
         """Return for each pipeline its outputs and the number of their samples that belong to the epoch.
 
+        Pipelines after the end of the epoch are omitted.
+
+        Raises:
+            StopIteration: the epoch is over.
+            Exception: an error in this batch; the next call returns the next batch.
+        """
+        batches = list(zip(*self.next_outputs(), strict=True))
+        if isinstance(self.epochs, SizedEpochs):  # a previous pipeline may have ended the epoch
+            return list(itertools.takewhile(lambda batch: batch[1], batches))
+        return batches
+
+    def next_outputs(self) -> tuple[list[Outputs], list[int]]:
+        """Return the outputs of each pipeline, and for each the number of samples that belong to the epoch.
+
         Raises:
             StopIteration: the epoch is over.
             Exception: an error in this batch; the next call returns the next batch.
@@ -106,13 +121,8 @@ class EpochRun:
         outputs = self._fetch()
         number = self.delivered
         self.delivered += 1
-        batches: list[tuple[Outputs, int]] = []
-        for index, item in enumerate(outputs):
-            count = min(self.epochs.kept(index, number), len(item[0]) if item else 0)
-            if count == 0 and isinstance(self.epochs, SizedEpochs):
-                break  # a previous pipeline ended the epoch
-            batches.append((item, count))
-        return batches
+        sizes = [len(item[0]) if item else 0 for item in outputs]
+        return outputs, [min(self.epochs.kept(index, number), size) for index, size in enumerate(sizes)]
 
     def _fetch(self) -> list[Outputs]:
         try:

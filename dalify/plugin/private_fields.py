@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from dalify.base.errors import NoDataError
 from dalify.pipeline import Pipeline
 from dalify.plugin.epoch_run import EpochRun
 from dalify.plugin.epochs import LastBatchPolicy, OpenEpochs, ReaderEpochs
@@ -24,7 +27,11 @@ def _of_reader(attribute: str) -> property:
 
 
 class PrivateFields:
-    """Mixin with these attributes; only ``_counter`` can be set."""
+    """Mixin with these attributes and methods; only ``_counter`` and attributes without a property can be set.
+
+    A subclass written for DALI defines ``__next__`` with these methods, in this order: ``_get_outputs``,
+    ``_schedule_runs``, ``_advance_and_check_drop_last``, ``_remove_padded``. Here, ``_get_outputs`` does everything.
+    """
 
     batch_size: int
     _pipelines: list[Pipeline]
@@ -32,7 +39,11 @@ class PrivateFields:
     _policy: LastBatchPolicy
     _is_padded: bool
     _counted_by_subclass = 0
-    _first_batch: Any = None  # in DALI, a prefetched batch
+    _first_batch: Any = None  # a batch that the constructor of a subclass has requested
+    _prepare_first_batch: bool
+    _ever_scheduled = False
+    _ever_consumed = False
+    _counts: Sequence[int] = ()  # of samples of the last batch that belong to the epoch, by pipeline
 
     @property
     def _pipes(self) -> Sequence[Pipeline]:
@@ -83,6 +94,32 @@ class PrivateFields:
     def _last_batch_padded(self) -> bool:
         reader = self._run.epochs
         return reader.is_padded if isinstance(reader, ReaderEpochs) else self._is_padded
+
+    def _schedule_runs(self, release_outputs: bool = True) -> None:
+        """Do nothing: batches are scheduled in advance."""
+
+    def _advance_and_check_drop_last(self, dry_run: bool = False, end_iteration: bool = True) -> bool:
+        """Return False: the last batch need not be dropped."""
+        return False
+
+    def _remove_padded(self) -> tuple[Any, Any]:
+        """Return whether and how many samples of the last batch belong to the epoch, by pipeline; (False, -1): all."""
+        if self._last_batch_policy is not LastBatchPolicy.PARTIAL:
+            return False, -1
+        left = np.array(self._counts, np.int64)
+        return left < self.batch_size, left
+
+    def _report_no_data_in_pipeline(self) -> None:
+        """Raise an error if the first batch is missing.
+
+        Raises:
+            NoDataError: the pipelines were not restored from a checkpoint, which may be at the end of an epoch.
+        """
+        if not any(pipeline.is_restored_from_checkpoint for pipeline in self._pipelines):
+            raise NoDataError(
+                "the pipelines have returned no batch.",
+                hint="With LastBatchPolicy.DROP, an epoch may have fewer samples than a batch.",
+            )
 
     _size_no_pad: Any = _of_reader("size")
     _shards_num: Any = _of_reader("shards")

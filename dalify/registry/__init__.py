@@ -53,7 +53,8 @@ How a kernel is called
     ``spec``/``specs`` (of the first input / all inputs), ``out_spec``/``out_specs``,
     ``draws`` (random operators: ``draws.uniform(count) -> float64[N, count]`` in [0, 1), ``draws.bits(count) ->
     uint32[N, count]``), ``count`` (N); batchwise kernels: ``memory(start, count, shape) -> [count, *shape]``, memory
-    for the samples from ``start`` of the only output, which saves a copy.
+    for the samples from ``start`` of the only output, which saves a copy, and ``is_discarded() -> bool``: nothing needs
+    the results any more, because the program ends or the pipeline is closed or reset, so the kernel may raise an error.
     A kernel of an operator without inputs gets the number of samples from ``out`` or ``count``.
 
     A group of arguments (`Parameters`: ``window: CropWindow``) is declared in the signature in place of its fields. A

@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from dalify.base.errors import ArgumentTypeError, DTypeError, LayoutError, NoOutputsError, ShapeError, SourceError
+from dalify.base.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    LayoutError,
+    NoOutputsError,
+    PipelineStateError,
+    ShapeError,
+    SourceError,
+)
 from dalify.base.failure_context import failure_context, forget_location
 from dalify.base.narrow import is_array, is_list_or_tuple
 from dalify.base.optional import torch
@@ -74,9 +82,15 @@ def calls_user_function(device: str, to_argument: Convert, to_result: Convert) -
     """
 
     def kernel(
-        *xs: Batch, function: Any, num_outputs: int, batch_processing: bool, output_layouts: Any, count: int
+        *xs: Batch,
+        function: Any,
+        num_outputs: int,
+        batch_processing: bool,
+        output_layouts: Any,
+        count: int,
+        is_discarded: Callable[[], bool],
     ) -> tuple[Batch, ...]:
-        columns = _called(function, xs, count, num_outputs, batch_processing, to_argument)
+        columns = _called(function, xs, count, num_outputs, batch_processing, to_argument, is_discarded)
         layouts = [layout_of(output_layouts, index) for index in range(num_outputs)]
         origins = next((batch.origins for batch in xs if batch.origins is not None), None)
         return tuple(
@@ -94,10 +108,13 @@ def _called(
     num_outputs: int,
     batch_processing: bool,
     to_argument: Convert,
+    is_discarded: Callable[[], bool],
 ) -> list[list[Any]]:
     """Call a function once per sample, or once with a list of samples per input; return the samples of each output.
 
     Raises:
+        PipelineStateError: nothing needs the batch any more; a slow function could otherwise delay the end of the
+            program by the time of a whole batch.
         SourceError: the result is None, or has another number of values or samples than expected.
         Exception: any exception of the function.
     """
@@ -110,6 +127,8 @@ def _called(
             column.extend(_checked_list(items, count, function))
     else:
         for index in range(count):
+            if is_discarded():
+                raise PipelineStateError("the batch was discarded.")
             try:
                 returned = _output_values(
                     function(*(to_argument(batch.samples[index]) for batch in inputs)), num_outputs, function

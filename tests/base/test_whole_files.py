@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dalify.base import whole_files
-from dalify.base.whole_files import write_whole
+from dalify.base.whole_files import write_file, write_whole
 
 
 def test_written_and_replaced(tmp_path: Path) -> None:
@@ -76,6 +77,47 @@ def test_a_file_with_the_temporary_name_is_not_overwritten(
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "file", [b"new"])
     assert guessed.read_bytes() == (tmp_path / "other").read_bytes() == b"other"
+
+
+def test_links_and_pipes_that_a_user_named_are_written_through(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"longer than before")
+    (tmp_path / "link").symlink_to("other")
+    write_file(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "other").read_bytes() == b"new"
+    write_file(os.devnull, b"nothing")
+    with pytest.raises(OSError, match=r"directory|Permission"):
+        write_file(tmp_path, b"x")
+
+
+def test_a_file_that_a_user_named_is_replaced_when_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write_file(path, b"before")
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        write_file(path, b"after")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        write_file(tmp_path / "missing" / "file", b"x")
+    assert missing.value.filename == str(tmp_path / "missing" / "file")
+
+    def fill() -> Iterator[bytes]:
+        yield b"x"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left") as full:
+        write_whole(tmp_path / "file", fill())
+    assert full.value.filename == str(tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_long_names(tmp_path: Path) -> None:

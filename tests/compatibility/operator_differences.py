@@ -281,6 +281,21 @@ def _(package: Any) -> Any:
     return image(package, lambda x: package.fn.crop_mirror_normalize(x, scale=0.0))[0, 0, 0]
 
 
+@differs("`fn.gaussian_blur` of float16", dali=False, dalify=True)
+def _(package: Any) -> Any:
+    """Whether all values are the exact ones, rounded once; the window 3 of sigma 0.8 has three weights."""
+    x = np.random.default_rng(0).uniform(0, 100, (16, 17, 3)).astype(np.float16)
+    weights = np.exp(-(np.arange(-1.0, 2.0) ** 2) / (2 * 0.8**2))
+    weights /= weights.sum()
+    exact = x.astype(np.float64)
+    for axis in (0, 1):
+        edges = np.pad(exact, [(1, 1) if each == axis else (0, 0) for each in range(3)], "reflect")
+        parts = [np.take(edges, range(start, start + x.shape[axis]), axis) for start in range(3)]
+        exact = sum(weight * part for weight, part in zip(weights, parts, strict=True))
+    blurred = image(package, lambda x: package.fn.gaussian_blur(x, sigma=0.8, window_size=3), x)
+    return np.array_equal(blurred, exact.astype(np.float16))
+
+
 @differs("`fn.noise.shot` with `factor=0`", dali=np.zeros_like(IMAGE), dalify=IMAGE)
 def _(package: Any) -> Any:
     return image(package, lambda x: package.fn.noise.shot(x, factor=0.0))

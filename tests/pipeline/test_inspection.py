@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dalify import Pipeline, StreamPolicy, fn, pipeline_def, types
-from dalify.base.errors import NoDataError, PipelineStateError, SerializationError
+from dalify.base.errors import ArgumentTypeError, NoDataError, PipelineStateError, SerializationError
 from dalify.registry import catalog
 
 
@@ -106,6 +106,12 @@ def test_damaged_strings_are_rejected(damage: Any) -> None:
     with pytest.raises(Exception, match=r".") as caught:
         Pipeline.deserialize(json.dumps(data))
     assert type(caught.value).__module__ == "dalify.base.errors"
+
+
+@pytest.mark.parametrize("text", [5, {}, Path("graph.json")])
+def test_a_serialized_pipeline_is_a_text(text: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"must be bytes or a string; got .*\n  test_inspection"):
+        Pipeline.deserialize(text)
 
 
 def _text(operator: str, outputs: int = 1, **arguments: Any) -> str:
@@ -204,6 +210,35 @@ def test_drawings_are_written(tmp_path: Path) -> None:
     with pytest.warns(DeprecationWarning, match="show_ids"):
         pipe.save_graph_to_dot_file(str(tmp_path / "graph.dot"), show_ids=True)
     assert (tmp_path / "graph.dot").read_text().startswith("digraph")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        Pipeline.save_graph_to_svg_file,
+        Pipeline.save_graph_to_dot_file,
+        lambda pipe, path: pipe.serialize(filename=path),
+    ],
+    ids=["svg", "dot", "serialize"],
+)
+def test_written_files_are_complete(
+    write: Callable[[Pipeline, Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error, such as a full disk, leaves the previous file."""
+    path = tmp_path / "graph"
+    path.write_bytes(b"before")
+
+    def fail(*_: object) -> None:
+        assert path.read_bytes() == b"before"
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fail)
+        with pytest.raises(OSError, match="the disk is full"):
+            write(branching(), path)
+    assert [found.read_bytes() for found in tmp_path.iterdir()] == [b"before"]
+    write(branching(), path)
+    assert len(path.read_bytes()) > 100
 
 
 def test_old_names_of_methods() -> None:

@@ -456,8 +456,10 @@ def test_one_pipeline_in_two_threads_gives_each_batch_once() -> None:
     assert results[0] == sorted(results[0])
 
 
-@pytest.mark.parametrize("use", ["run", "reset", "state_dict", "schedule_run"])
-def test_a_function_must_not_use_its_own_pipeline(use: str) -> None:
+@pytest.mark.parametrize(
+    ("use", "debug"), [("run", False), ("run", True), ("reset", False), ("state_dict", False), ("schedule_run", False)]
+)
+def test_a_function_must_not_use_its_own_pipeline(use: str, debug: bool) -> None:
     """It would wait for itself."""
 
     def function(x: np.ndarray) -> np.ndarray:
@@ -470,11 +472,38 @@ def test_a_function_must_not_use_its_own_pipeline(use: str) -> None:
         batches = fn.external_source(lambda number: np.full((3, 1), number * 10, np.int32))
         return fn.python_function(batches, function=function)
 
-    pipe = calling()
+    pipe = calling(debug=debug)
     assert first(pipe.run()) == 0
     with pytest.raises(PipelineStateError, match="the function uses the pipeline that is calling it"):
         pipe.run()
     assert first(pipe.run()) == 20
+
+
+def test_a_function_is_not_called_for_the_other_samples_of_a_discarded_batch() -> None:
+    """The end of a program, or of a pipeline, waits for the function."""
+    called: list[int] = []
+    is_called, may_end = threading.Event(), threading.Event()
+
+    def function(x: np.ndarray) -> np.ndarray:
+        called.append(int(x[0]))
+        if x[0] == 1:
+            is_called.set()
+            assert may_end.wait(60)
+        return x
+
+    @pipeline_def(batch_size=3, num_threads=1, prefetch_queue_depth=2)
+    def calling() -> Any:
+        numbers = iter(range(100))
+        batches = fn.external_source(lambda: np.full((3, 1), next(numbers), np.int32))
+        return fn.python_function(batches, function=function)
+
+    pipe = calling()
+    assert first(pipe.run()) == 0
+    assert is_called.wait(60)
+    pipe.reset()
+    may_end.set()
+    assert first(pipe.run()) == 2
+    assert called[:7] == [0, 0, 0, 1, 2, 2, 2]
 
 
 def test_definitions_in_two_threads_are_independent() -> None:

@@ -17,7 +17,13 @@ import numpy as np
 import pytest
 
 from dalify import fn, pipeline_def, types
-from dalify.base.errors import ArgumentValueError, MissingPackageError, PartialBatchError, ShapeError
+from dalify.base.errors import (
+    ArgumentValueError,
+    MissingPackageError,
+    PartialBatchError,
+    PipelineStateError,
+    ShapeError,
+)
 from dalify.pipeline import Pipeline
 from tests.helpers.frameworks import FRAMEWORKS, MISSING, Framework
 
@@ -276,6 +282,26 @@ def test_two_pipelines(framework: Framework, files: list[str]) -> None:
     else:
         parts = [[part["x"].ravel().tolist() for part in framework.parts(batch, ["x"])] for batch in batches]
         assert parts == [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
+
+
+def test_a_function_must_not_use_the_iterator_of_its_pipeline(framework: Framework) -> None:
+    """It would wait for itself."""
+
+    def function(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if x == 1:
+            next(loader)
+        return x
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def calling() -> Any:
+        batches = fn.external_source(lambda number: np.full(2, number, np.int32))
+        return fn.python_function(batches, function=function)
+
+    loader = framework.loader(calling(), ["x"])
+    assert framework.parts(next(loader), ["x"])[0]["x"].ravel().tolist() == [0, 0]
+    with pytest.raises(PipelineStateError, match="the function uses the pipeline that is calling it"):
+        next(loader)
+    assert framework.parts(next(loader), ["x"])[0]["x"].ravel().tolist() == [2, 2]
 
 
 def test_mistakes(framework: Framework, files: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalify import fn as dali
-from dalify.base.errors import ArgumentValueError, SourceError, option_error_text
+from dalify.base.errors import ArgumentTypeError, ArgumentValueError, SourceError, option_error_text, short_repr
 from dalify.base.wording import counted
 from dalify.mediapipe.backend.operator_specs import OperatorSpec
 from dalify.mediapipe.media_types import dtype as types
@@ -91,21 +91,35 @@ def _array(value: Any, dtype: Any, what: str) -> np.ndarray[Any, Any]:
         ) from error
 
 
+_Kind = inspect.Parameter
+
+
 def _seed(context: Lowering, seed: int | None) -> int | None:
     return context.seed if seed is None else seed
 
 
-def _create(cls: Any, params: dict[str, Any], framework: FrameworkParams) -> Any:
-    """Create a user's object: older classes take one argument, newer ones two."""
-    if not callable(cls):
-        return cls
-    positional = [
-        item
-        for item in inspect.signature(cls).parameters.values()
-        if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD, item.VAR_POSITIONAL)
-    ]
-    takes_two = len(positional) > 1 or any(item.kind is item.VAR_POSITIONAL for item in positional)
-    return cls(params, framework) if takes_two else cls(params)
+def _create(cls: Any, params: dict[str, Any], framework: FrameworkParams, method: str) -> Any:
+    """Create a user's object: older classes take one argument, newer ones two. Other objects are used as they are.
+
+    Raises:
+        ArgumentTypeError: the object does not have this method.
+    """
+    created = cls
+    if callable(cls):
+        try:
+            parameters = list(inspect.signature(cls).parameters.values())
+        except ValueError:  # a builtin class
+            parameters = []
+        kinds = [item.kind for item in parameters]
+        positional = [kind for kind in kinds if kind in (_Kind.POSITIONAL_ONLY, _Kind.POSITIONAL_OR_KEYWORD)]
+        takes_two = len(positional) > 1 or _Kind.VAR_POSITIONAL in kinds
+        created = cls(params, framework) if takes_two else cls(params)
+    if not hasattr(created, method):
+        raise ArgumentTypeError(
+            f"impl must be a class with the method {method}; got {short_repr(cls)}.",
+            hint="Pass the class itself, not an instance or a function.",
+        )
+    return created
 
 
 @operator(outputs="num_outputs")
@@ -125,7 +139,7 @@ def MediaExtReaderOp(
         `num_outputs` batches.
     """
     params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
-    return _read(context, _create(impl, params, FrameworkParams(context.batch_size)), num_outputs)
+    return _read(context, _create(impl, params, FrameworkParams(context.batch_size), "__iter__"), num_outputs)
 
 
 def _read(context: Lowering, reader: Any, num_outputs: int) -> tuple[Value, ...]:
@@ -269,5 +283,5 @@ def ExtCpuOp(
         priv_params: passed to the class.
     """
     params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
-    function = _create(impl, params, FrameworkParams(context.batch_size))
+    function = _create(impl, params, FrameworkParams(context.batch_size), "__call__")
     return _call_function(context, function, xs, [dtype] * num_outputs, True, "")

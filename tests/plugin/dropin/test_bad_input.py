@@ -62,6 +62,13 @@ def of_own(sample: Any) -> Callable[[Any], Any]:
     return lambda root: [sample]
 
 
+def gray(root: Any) -> Any:
+    dataset = datasets.MNIST.__new__(datasets.MNIST)
+    dataset.data, dataset.targets = torch.zeros(6, 28, 28, dtype=torch.uint8), torch.arange(6)
+    dataset.transform, dataset.target_transform = transforms.ToTensor(), None
+    return dataset
+
+
 FAILING = transforms.Compose([transforms.RandomCrop(24), Failing(), transforms.ToTensor()])
 TOO_LARGE = transforms.Compose([transforms.RandomCrop(99), transforms.ToTensor()])
 RAGGED = transforms.Compose([transforms.ToTensor()])
@@ -78,6 +85,11 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     "a sampler yields arrays": (of(KNOWN), {"sampler": [0, np.array([1, 2])]}, "the sampler yielded array([1, 2])"),
     "a sampler yields tensors": (of(KNOWN), {"sampler": [torch.tensor([1, 2])]}, "the sampler yielded tensor([1, 2])"),
     "a sampler yields tuples": (of(KNOWN), {"batch_sampler": [[(1, 2), (3,)]]}, "the sampler yielded (1, 2)"),
+    "a sampler yields slices, files": (
+        lambda root: datasets.ImageFolder(root, KNOWN), {"sampler": [slice(0, 2)]}, "the sampler yielded slice(0, 2"
+    ),
+    "a sampler yields slices, gray": (gray, {"batch_sampler": [[slice(0, 2)]]}, "the sampler yielded slice(0, 2"),
+    "a sampler yields None, gray": (gray, {"batch_sampler": [[None]]}, "the sampler yielded None"),
     "an index too large": (of(KNOWN), {"sampler": [0, 99]}, "yielded index 99, but the dataset has 40 samples"),
     "collate_fn fails": (of(KNOWN), {"collate_fn": fail_to_collate}, "function fail_to_collate, given 1 sample"),
     "collate_fn fails, hybrid": (of(PARTLY), {"collate_fn": fail_to_collate}, "the collate function fail_to_collate"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import math
+import os
 import random
 import threading
 from pathlib import Path
@@ -162,6 +163,47 @@ def test_relative_paths_belong_to_the_folder_of_the_workers(persistent, tmp_path
         return [*found, *iterator, *loader]
 
     same(epochs(DataLoader), epochs(torch.utils.data.DataLoader))
+
+
+class Masks(torch.utils.data.Dataset):
+    """Images and masks with relative paths; some masks exist only in the first folder."""
+
+    def __init__(self) -> None:
+        self.names = [f"{index:02}.png" for index in range(20)]
+        self.transform = transforms.ToTensor()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, index: int) -> Any:
+        name = self.names[index]
+        image = Image.open("photos/class/" + name).convert("RGB")
+        names = ("masks/" + name, "more/" + name)
+        masks = [np.array(Image.open(each)) for each in names if os.path.exists(each)]  # noqa: PTH110 -- usual
+        return self.transform(image), torch.from_numpy(np.array(masks))
+
+
+def test_masks_with_relative_paths_belong_to_the_folder_of_the_workers(tmp_path, monkeypatch):
+    for number, name in enumerate(("one", "two")):
+        for place in ("photos/class", "masks", "more"):
+            (tmp_path / name / place).mkdir(parents=True)
+        for index in range(20):
+            Image.new("RGB", (4, 5), (number, index, 7)).save(tmp_path / name / "photos/class" / f"{index:02}.png")
+            Image.new("L", (4, 5), 20 * number + index).save(tmp_path / name / "masks" / f"{index:02}.png")
+            if not number:
+                Image.new("L", (4, 5), index).save(tmp_path / name / "more" / f"{index:02}.png")
+
+    def epochs(kind: Any, workers: int) -> list[Any]:
+        monkeypatch.chdir(tmp_path / "one")
+        loader = kind(Masks(), batch_size=2, num_workers=workers)
+        assert kind is not DataLoader or "ToTensor by dalify" in str(loader.explain())
+        iterator = iter(loader)
+        found = [next(iterator)]
+        monkeypatch.chdir(tmp_path / "two")
+        return [*found, *iterator, *loader]
+
+    for workers in (0, 2):
+        same(epochs(DataLoader, workers), epochs(torch.utils.data.DataLoader, workers))
 
 
 def test_stopping_early_with_persistent_workers(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -100,8 +101,24 @@ class Fetcher:
             source, position = locate(self.sources, self.dataset, index)
             return source.sample(position, draws)
         except Exception as error:
-            note_failed_sample(error, index, self.dataset)
+            self._note_failed(error, index)
             raise
+
+    def _note_failed(self, error: Exception, index: Any) -> None:
+        """Add a note with the index of a sample to its error.
+
+        Raises:
+            Exception: the error of the dataset itself for an index that is no integer; a source may raise another one.
+        """
+        try:
+            operator.index(index)
+        except TypeError:
+            try:
+                self.dataset[index]
+            except Exception as own:
+                note_failed_sample(own, index, self.dataset)
+                raise own from None
+        note_failed_sample(error, index, self.dataset)
 
     def _call_batch_function(self, indices: list[Any], draws: TorchDraws) -> list[Any] | None:
         """Compute all samples at once if they are of one dataset with such a function; otherwise return None."""
@@ -179,7 +196,7 @@ class Fetcher:
                     image, label = source.read(position, draws)
                     source.plan.write(image, draws, allocate)
                 except Exception as error:
-                    note_failed_sample(error, index, self.dataset)
+                    self._note_failed(error, index)
                     raise
                 labels.append(label)
         return images if batch is None or not are_alike else batch, labels

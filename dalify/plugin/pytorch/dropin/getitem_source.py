@@ -44,7 +44,7 @@ class GetitemSource(FileSource):
         if len(transforms) > 1:
             transform = sys.modules["torchvision.transforms"].Compose(transforms)
         options = {"is_rgb": separated.is_rgb, "opens_files": separated.opens_files, "decode": separated.decode}
-        super().__init__(dataset, (transform, None), len(dataset), separated.lookup, **options)
+        super().__init__(dataset, (transform, None), len(dataset), separated.lookup, **options, folder=separated.folder)
         self.user_code, self.watched, self.inner = separated.user_code, separated.watched, separated.inner
         self.form = None if separated.form.template == (IMAGE, 0) else separated.form
         self._has_late_code, self.is_joint = separated.has_late_code, separated.is_joint

@@ -48,6 +48,7 @@ from dalify.plugin.pytorch.dropin.lowering import is_deterministic, is_joint
 from dalify.plugin.pytorch.dropin.opening import decodes_tensor, matches_torchvision, opens_image
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
+from dalify.plugin.pytorch.dropin.working_folder import FOLDER, ResolvedPaths, WorkingFolder
 
 _PATH = "dalify_path"
 _VALUE = "dalify_value"
@@ -101,9 +102,9 @@ class _Separation:
         self._function = function
         self._definition = definition
         self._self, self._index = (parameter.arg for parameter in definition.args.args)
-        stored = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and _is_stored(node)}
+        names = (node for node in ast.walk(definition) if isinstance(node, ast.Name))
         self._current: ast.stmt = definition
-        self._locals = stored | {self._self, self._index}
+        self._locals = {name.id for name in names if isinstance(name.ctx, ast.Store)} | {self._self, self._index}
         self._symbols: dict[str, Any] = {}  # variables with the image, or with a container
         self._statements: list[ast.stmt] = []
         self._watched: dict[str, None] = {}
@@ -130,7 +131,8 @@ class _Separation:
         if len(images) != 1 or len(images[0].transforms) != self._calls or (self._is_joint and is_late):
             raise NotEvaluatedError
         names = [leaf for leaf in leaves if isinstance(leaf, str)]
-        lookup = partial(self._compiled(names), self._inner_lookup, self._dataset)
+        folder = WorkingFolder()
+        lookup = partial(self._compiled(names), folder, self._inner_lookup, self._dataset)
         if is_late or self._is_joint:
             lookup = partial(Begun.start, lookup)
         template = template_of(value, iter(range(len(names))))
@@ -146,10 +148,11 @@ class _Separation:
             self._inner,
             is_late,
             self._is_joint,
+            folder,
         )
 
-    def _compiled(self, names: list[str]) -> Callable[[Any, Any, Any], Any]:
-        """Return a function of an inner lookup, dataset and index that returns the path and the values of variables.
+    def _compiled(self, names: list[str]) -> Callable[..., Any]:
+        """Return a function of a folder, an inner lookup, dataset and index that returns the path and other values.
 
         If code of the user follows the transforms, it is a generator function, which yields before that code. If one
         transform gets the image and other values, it yields these values, and receives the transformed ones.
@@ -158,14 +161,15 @@ class _Separation:
         values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         result = ast.Return(ast.Tuple([ast.Name(_PATH, ast.Load()), values], ast.Load()))
         definition = copy(self._definition)
-        statements = list(self._statements)
+        resolved = ResolvedPaths(self._resolved)  # of files that the user's code opens, such as masks
+        statements: list[ast.stmt] = [resolved.visit(deepcopy(statement)) for statement in self._statements]
         if self._has_late_code or self._is_joint:
             result = ast.Return(values)
         if self._has_late_code:
             statements.insert(self._first_call or 0, ast.Expr(_yielded([])))
         definition.body = [*statements, result]
         definition.args = copy(definition.args)
-        definition.args.args = [ast.arg(_SAMPLE), *definition.args.args]
+        definition.args.args = [ast.arg(FOLDER), ast.arg(_SAMPLE), *definition.args.args]
         module = ast.Module([definition], [])
         compiled = compile(ast.fix_missing_locations(module), code.co_filename, "exec", dont_inherit=True)
         found = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
@@ -584,10 +588,6 @@ def _yielded(values: list[ast.expr]) -> ast.Yield:
     """Return an expression that yields the path and a tuple of values."""
     path = ast.Name(_PATH, ast.Load())
     return ast.Yield(ast.Tuple([path, ast.Tuple(values, ast.Load())], ast.Load()))
-
-
-def _is_stored(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Store)
 
 
 def _truth(value: Any) -> bool:

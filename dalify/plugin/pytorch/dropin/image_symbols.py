@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError
 from dalify.plugin.pytorch.dropin.sample_form import IMAGE, SampleForm
+from dalify.plugin.pytorch.dropin.working_folder import WorkingFolder
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class SeparatedImage:
         inner: another dataset that returns the images; None for none.
         has_late_code: whether `lookup` returns a `Begun` in place of the tuple, to be finished after the transforms.
         is_joint: whether it returns a `Begun` with values that the transform gets together with the image.
+        folder: resolves the relative paths of other files that `lookup` opens.
     """
 
     lookup: Callable[[Any], tuple[Any, Any]]
@@ -67,6 +69,7 @@ class SeparatedImage:
     inner: Any
     has_late_code: bool
     is_joint: bool
+    folder: WorkingFolder
 
 
 class Begun(NamedTuple):

@@ -185,7 +185,7 @@ class ThreadIterator(_BaseDataLoaderIter):
             if isinstance(source, ArraySource):
                 source.keep_labels()
             elif isinstance(source, FileSource):
-                source.keep_folder()
+                source.folder.keep()
         self._workers = [
             _Worker(number, self._num_workers, int(self._base_seed), fetcher) for number in range(self._num_workers)
         ]

@@ -7,7 +7,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.plan import AnyImage, NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
+from dalify.plugin.pytorch.dropin.working_folder import WorkingFolder, is_path
 
 _Array = np.ndarray[Any, Any]
 Lookup = Callable[[Any], tuple[Any, Any]]
@@ -131,6 +131,7 @@ class FileSource(ImageSource):
         is_rgb: see `Source`.
         opens_files: see `Source`.
         decode: see `Source`.
+        folder: resolves relative paths; None for one of this source.
 
     Raises:
         NotRecognizedError: images that are not RGB would get other random numbers.
@@ -147,6 +148,7 @@ class FileSource(ImageSource):
         is_rgb: bool = True,
         opens_files: bool = True,
         decode: Callable[[Any], Any] | None = None,
+        folder: WorkingFolder | None = None,
     ) -> None:
         self.decode = decode
         super().__init__(dataset, transforms, 3, counted(count, "file"))
@@ -154,26 +156,16 @@ class FileSource(ImageSource):
         self._lookup = lookup
         self.is_rgb = is_rgb
         self.opens_files = opens_files
-        self._folder: str | None = None
+        self.folder = WorkingFolder() if folder is None else folder
         if not is_rgb and any(isinstance(step, PythonContainer) for step in self.plan.steps):
             raise NotRecognizedError(
                 "images that are not all RGB are combined with transforms that draw from Python's generator"
             )
 
-    def keep_folder(self) -> None:
-        """Resolve relative paths in the current working folder, even if the program changes it later."""
-        self._folder = None
-        with suppress(OSError):  # the folder was deleted
-            self._folder = str(Path.cwd())
-
     def path_and_label(self, index: Any, draws: TorchDraws | None = None) -> tuple[Any, Any]:
         """Return path and label of a sample; see `Source.path_and_label`."""
         path, label = self._lookup(index)
-        # Even if it is the working folder, which may change before the file is opened.
-        if self._folder is not None and _is_path(path):
-            folder: Any = os.fsencode(self._folder) if isinstance(path, bytes) else self._folder
-            path = os.path.join(folder, path)  # noqa: PTH118 -- the path may be bytes
-        return path, label
+        return self.folder(path), label
 
     def _load(self, path: Any) -> Image.Image | torch.Tensor:
         """Open an image as torchvision's datasets do, or the user's."""
@@ -186,13 +178,13 @@ class FileSource(ImageSource):
                 return path.convert("RGB") if self.is_rgb else path
             if not self.is_rgb:
                 return Image.open(path)
-            if not (self.opens_files and _is_path(path)):
+            if not self.opens_files or hasattr(path, "read"):
                 with Image.open(path) as image:
                     return image.convert("RGB")
             with open(path, "rb") as file, Image.open(file) as image:  # noqa: PTH123 -- the path may be bytes
                 return image.convert("RGB")
         except Exception as error:
-            if _is_path(path):
+            if is_path(path):
                 note_failed_file(error, path)
             raise
 
@@ -260,13 +252,9 @@ class FileSource(ImageSource):
         return LazyImage(decode, header.height, header.width, info), label
 
 
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str | bytes | os.PathLike)
-
-
 def _data_of(path: Any) -> bytes:
     """Return the contents of a file, also of one in memory; empty for an image that is not encoded."""
-    if _is_path(path):
+    if is_path(path):
         return contents_of(path)
     return path.getvalue() if isinstance(path, io.BytesIO) else path.data if isinstance(path, EncodedImage) else b""
 

@@ -7,12 +7,12 @@ import json
 import time
 from collections import deque
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from torch.utils.data import DataLoader
 
 from dalify.base.errors import PipelineStateError
+from dalify.base.whole_files import write_file
 from dalify.base.wording import counted
 
 
@@ -114,7 +114,7 @@ class LoaderEvaluator:
         if filename is None:
             print("There is no file name to save the metrics to.")
             return
-        Path(filename).write_text(json.dumps(self.get_metrics(), indent=2))
+        write_file(filename, json.dumps(self.get_metrics(), indent=2).encode())
         print(f"Metrics saved to: {filename}")
 
     def print_summary(self) -> None:
