@@ -116,8 +116,8 @@ class Augmentation:
             "param_device": param_device,
             "name": name,
         }
-        changed = {key: new for key, new in changes.items() if not (isinstance(new, str) and new == _UNCHANGED)}
-        settings = self._settings() | changed
+        settings = self._settings()
+        settings.update((key, new) for key, new in changes.items() if not (isinstance(new, str) and new == _UNCHANGED))
         return (augmentation_cls or type(self))(self._op, **settings)
 
     def __call__(
