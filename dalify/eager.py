@@ -22,26 +22,11 @@ Without it, every call draws new numbers from a generator of this module: ``eage
 *Lazy mode.* In ``with dalify.lazy():`` calls are deferred until a value is needed, and computed together.
 """
 
-from typing import Any
-
-from dalify.api.namespace import install
+from dalify.api import install, module_hooks
 from dalify.immediate.calls import make_eager
 from dalify.immediate.generator import get_state, seed, set_state
 from dalify.immediate.user_data import batch, tensor
-from dalify.registry import catalog
 
 __all__ = ["batch", "get_state", "seed", "set_state", "tensor"]
 
-_operators = install(__name__, "eager", make_eager, lambda name: name)
-
-
-def __getattr__(name: str) -> Any:
-    member = getattr(_operators, name)
-    if name in vars(_operators) and catalog.added(name) is None:
-        # Cached, except old names, which warn each time, and operators of users, which can be removed.
-        globals()[name] = member
-    return member
-
-
-def __dir__() -> list[str]:
-    return sorted({*dir(_operators), *__all__})
+__getattr__, __dir__ = module_hooks(install(__name__, "eager", make_eager, lambda name: name), globals())

@@ -2,7 +2,7 @@
 
 from dalify.api.classes import OperatorInstance
 from dalify.api.functions import apply_operator, keyword_parameters, make_function, to_user_outputs
-from dalify.api.namespace import Namespace, install
+from dalify.api.namespace import Namespace, install, module_hooks
 
 __all__ = [
     "Namespace",
@@ -11,5 +11,6 @@ __all__ = [
     "install",
     "keyword_parameters",
     "make_function",
+    "module_hooks",
     "to_user_outputs",
 ]

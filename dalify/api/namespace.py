@@ -115,6 +115,24 @@ class Namespace(ModuleType):
         return sorted(spelled | own | {name for name in inner if not name.startswith("_")})
 
 
+def module_hooks(space: Namespace, module: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a module with the members of a namespace in addition to its own.
+
+    Args:
+        space: the namespace.
+        module: the names of the module. Members are added to them, except old names, which warn each time, and
+            operators of users, which can be removed.
+    """
+
+    def find(name: str) -> Any:
+        member = getattr(space, name)
+        if name in vars(space) and catalog.added(name) is None:
+            module[name] = member  # Python finds it directly next time
+        return member
+
+    return find, lambda: sorted({*dir(space), *module["__all__"]})
+
+
 def _add_namespace(parent: Namespace, name: str) -> Namespace:
     """Create a namespace inside another one and register it in ``sys.modules``."""
     space = Namespace(

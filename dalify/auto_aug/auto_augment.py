@@ -154,29 +154,15 @@ def apply_auto_augment(policy: Policy, data: DataNode, seed: int | None = None, 
 
 def _step_plan(policy: Policy, step: int) -> tuple[list[Augmentation], tuple[np.ndarray, ...]]:
     """Return the augmentations of one step, and for each sub-policy its number (from 1), probability and bin."""
-    operations: dict[str, Augmentation] = {}
-    numbers, probabilities, levels = [], [], []
-    names = list(policy.augmentations)
-    for sub_policy in policy.sub_policies:
-        if step >= len(sub_policy):
-            row: tuple[int, float, int | None] = (0, 0.0, 0)
-        else:
-            augmentation, probability, level = sub_policy[step]
-            operations.setdefault(augmentation.name, augmentation)
-            row = (names.index(augmentation.name) + 1, probability, level)
-        numbers.append(row[0])
-        probabilities.append(row[1])
-        levels.append(row[2] or 0)
-    used = sorted(set(numbers) - {0})
-    places = {number: place for place, number in enumerate(used, 1)} | {0: 0}
-    return (
-        [operations[names[number - 1]] for number in used],
-        (
-            np.array([places[number] for number in numbers], np.int32),
-            np.array(probabilities, np.float32),
-            np.array(levels, np.int32),
-        ),
-    )
+    rows = [sub_policy[step] if step < len(sub_policy) else None for sub_policy in policy.sub_policies]
+    used = {row[0].name: row[0] for row in rows if row}
+    names = sorted(used)
+    places = {name: place for place, name in enumerate(names, 1)}
+    # A sub-policy without this step gets number 0, the identity.
+    numbers = np.array([places[row[0].name] if row else 0 for row in rows], np.int32)
+    probabilities = np.array([row[1] if row else 0.0 for row in rows], np.float32)
+    levels = np.array([row[2] or 0 if row else 0 for row in rows], np.int32)
+    return [used[name] for name in names], (numbers, probabilities, levels)
 
 
 def _policy(name: str, table: str, *along_axes: Augmentation) -> Policy:

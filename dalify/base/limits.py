@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
 
+from dalify.base.context_stack import Assigned
 from dalify.base.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -86,24 +87,7 @@ _NOTHING = nullcontext()
 
 def applied(limits: Limits | None) -> AbstractContextManager[None]:
     """Apply limits to the current thread inside a ``with`` block; None keeps the current limits."""
-    return _NOTHING if limits is None else _Applied(limits)
-
-
-class _Applied(AbstractContextManager[None]):
-    """Applies limits; a class, because it is entered for each chunk and takes half the calls of a generator."""
-
-    __slots__ = ("_limits", "_token")
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-
-    def __enter__(self) -> None:
-        """Apply the limits."""
-        self._token = _of_context.set(self._limits)
-
-    def __exit__(self, *_: object) -> None:
-        """Restore the previous limits."""
-        _of_context.reset(self._token)
+    return _NOTHING if limits is None else Assigned(_of_context, limits)
 
 
 def within(limits: Limits | None, function: Callable[..., T]) -> Callable[..., T]:

@@ -8,6 +8,7 @@ import time
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
+from dalify.base.context_stack import Assigned
 from dalify.base.optional import torch
 
 _VARIABLE = "DALIFY_DEVICE"
@@ -52,25 +53,13 @@ def default_device() -> str | None:
     return None if found is None else found.type
 
 
-class UsingDevice(AbstractContextManager[None]):
-    """A ``with`` block that builds or runs a pipeline for an accelerator; entered for each chunk.
+def using_device(device_id: int | None) -> AbstractContextManager[None]:
+    """Build or run a pipeline for an accelerator inside a ``with`` block.
 
     Args:
         device_id: index of the accelerator; None for the current one.
     """
-
-    __slots__ = ("_device_id", "_token")
-
-    def __init__(self, device_id: int | None) -> None:
-        self._device_id = device_id
-
-    def __enter__(self) -> None:
-        """Set the index for this thread."""
-        self._token = _device_id.set(self._device_id)
-
-    def __exit__(self, *_: object) -> None:
-        """Restore the previous index."""
-        _device_id.reset(self._token)
+    return Assigned(_device_id, device_id)
 
 
 def device_of_build() -> str | None:

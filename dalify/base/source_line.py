@@ -5,11 +5,12 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType, FrameType
+
+from dalify.base.context_stack import Assigned
 
 # Without pathlib, because its import takes longer than that of this package.
 _PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
@@ -52,18 +53,13 @@ class SourceLine:
         return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
     @classmethod
-    @contextmanager
-    def captured_as(cls, line: SourceLine | None) -> Generator[None]:
+    def captured_as(cls, line: SourceLine | None) -> AbstractContextManager[None]:
         """Make `capture` return a line inside the ``with`` block, for calls that were recorded earlier.
 
         Args:
             line: the line; None has no effect.
         """
-        token = _written.set(line if line is not None else _written.get())
-        try:
-            yield
-        finally:
-            _written.reset(token)
+        return Assigned(_written, line if line is not None else _written.get())
 
     @classmethod
     def of_code(cls, code: CodeType) -> SourceLine:

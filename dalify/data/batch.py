@@ -255,9 +255,7 @@ class Batch:
         if self.ragged is not None:
             return self.ragged[2]
         if self.dense is not None:
-            shapes = np.empty((len(self.dense), self.dense.ndim - 1), np.int64)
-            shapes[:] = tuple(self.dense.shape[1:])
-            return shapes
+            return repeated_shape(len(self.dense), tuple(self.dense.shape[1:]))
         return np.array([sample.shape for sample in self.samples], np.int64).reshape(len(self), -1)
 
     def spec_of(self, index: int) -> Spec:
@@ -348,6 +346,13 @@ class Batch:
 @lru_cache(1024)  # steps need it for each chunk
 def _open_spec(dtype: DALIDataType, ndim: int, layout: str, device: str) -> Spec:
     return Spec(dtype, ndim, layout, None, device)
+
+
+def repeated_shape(count: int, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return one shape for each of several samples, int64 ``[count, ndim]``."""
+    shapes = np.empty((count, len(shape)), np.int64)
+    shapes[:] = shape
+    return shapes
 
 
 def block_offsets(shapes: np.ndarray[Any, Any], item_bytes: int) -> tuple[np.ndarray[Any, Any], int]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalify.base.optional import torch
-from dalify.data.batch import Batch, torch_dtype
+from dalify.data.batch import Batch, repeated_shape, torch_dtype
 from dalify.data.torch_unsigned import joined_torch, stacked_torch
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
@@ -59,9 +59,8 @@ class DeviceSamples:
         """Return the samples of a tensor ``[N, ...]``."""
         dense = dense.contiguous()
         count, shape = len(dense), tuple(dense.shape[1:])
-        shapes = np.empty((count, len(shape)), np.int64)
-        shapes[:] = shape
-        return DeviceSamples(dense.reshape(-1), np.arange(count, dtype=np.int64) * math.prod(shape), shapes, dense)
+        offsets = np.arange(count, dtype=np.int64) * math.prod(shape)
+        return DeviceSamples(dense.reshape(-1), offsets, repeated_shape(count, shape), dense)
 
     @staticmethod
     def empty(shapes: Integers, dtype: Any, device: Any) -> DeviceSamples:

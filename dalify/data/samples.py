@@ -15,7 +15,7 @@ import numpy as np
 
 from dalify.base.optional import LazyModule
 from dalify.base.small_arrays import counting, rows_at, with_column
-from dalify.data.batch import Batch, block_offsets, contiguous_strides
+from dalify.data.batch import Batch, block_offsets, contiguous_strides, repeated_shape
 
 if TYPE_CHECKING:
     from dalify.base import addresses as compiled
@@ -281,11 +281,7 @@ def _multiples(count: int, step: int) -> Integers:
     return counting(count) * step
 
 
-@lru_cache(64)
-def _repeated(count: int, shape: tuple[int, ...]) -> Integers:
-    shapes = np.empty((count, len(shape)), np.int64)
-    shapes[:] = shape
-    return shapes
+_repeated = lru_cache(64)(repeated_shape)
 
 
 @lru_cache(64)

@@ -116,7 +116,7 @@ class CacheStep(Step):
         self._shares = 1
         self._elsewhere: dict[int, int] = {}  # bytes in other processes
         if self._max_bytes and self.steps:
-            digest = digest_of([edge for edge in node.inputs if edge is not None], node)
+            digest = digest_of(node.given_inputs, node)
             if self._folder:
                 self.store = SampleFolder(self._folder, digest, self._max_bytes)
             else:

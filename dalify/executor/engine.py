@@ -49,7 +49,7 @@ from dalify.base.fork_gate import is_clean_fork
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts, is_main_thread
 from dalify.base.limits import applied
-from dalify.base.processors import UsingDevice, available_processors
+from dalify.base.processors import available_processors, using_device
 from dalify.data import Batch
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
@@ -202,7 +202,7 @@ class Engine:
         self._reset_after_fork()
         self._threads.check_open()  # otherwise, ended workers of sources would be interpreted as the end of the data
         before = self._state_before_call = self._sources_state()
-        with applied(self._limits), UsingDevice(self._device_id):
+        with applied(self._limits), using_device(self._device_id):
             fed, failure = self.feeds.next_batches(before["sources"])
         with deferred_interrupts():  # a batch is either scheduled or was never requested
             size = self._batch_size

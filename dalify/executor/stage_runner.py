@@ -9,7 +9,7 @@ import numpy as np
 
 from dalify.base.limits import applied
 from dalify.base.optional import torch
-from dalify.base.processors import UsingDevice, thread_seconds
+from dalify.base.processors import thread_seconds, using_device
 from dalify.data import BufferPool
 from dalify.executor.agreement import NotDecided
 from dalify.executor.arena import NewMemory
@@ -51,7 +51,7 @@ class StageRunner:
         self._plan = plan
         self._recovery = recovery
         # Nonfinite data and arguments give nonfinite results without a warning. User functions keep their warnings.
-        settings = applied(resources.limits), UsingDevice(resources.device_id)
+        settings = applied(resources.limits), using_device(resources.device_id)
         self._context = _context_with(*settings, np.errstate(all="ignore"))
         self._user_context = _context_with(*settings)
         self._pool = resources.pool

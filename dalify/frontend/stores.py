@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from dalify.base.context_stack import Assigned
 from dalify.base.narrow import is_dictionary, is_list
 from dalify.base.source_line import SourceLine
 from dalify.frontend.values import ABSENT, Merger, Unusable, copied
@@ -96,15 +97,13 @@ def active() -> BranchStores | None:
 def traced(branch: Branch, scope: dict[str, Any]) -> Generator[BranchStores]:
     """Trace the ``with`` block as a branch; its stores are undone, also after an exception."""
     stores = BranchStores(_ACTIVE.get(), scope, branch)
-    token = _ACTIVE.set(stores)
-    try:
-        with entered(branch):
-            yield stores
-    except BaseException:
-        stores.close()
-        raise
-    finally:
-        _ACTIVE.reset(token)
+    with Assigned(_ACTIVE, stores):
+        try:
+            with entered(branch):
+                yield stores
+        except BaseException:
+            stores.close()
+            raise
 
 
 def note(owner: Any, key: Any, *, is_item: bool) -> None:

@@ -6,10 +6,10 @@ these records. So code that creates nodes does not depend on conditions.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
+from dalify.base.context_stack import Assigned
 from dalify.graph.node import Branch
 
 _CURRENT: ContextVar[Branch | None] = ContextVar("dalify_branch", default=None)
@@ -20,14 +20,9 @@ def current_branch() -> Branch | None:
     return _CURRENT.get()
 
 
-@contextmanager
-def entered(branch: Branch | None) -> Generator[None]:
+def entered(branch: Branch | None) -> AbstractContextManager[None]:
     """Make a branch the current one; nodes created inside the ``with`` block record it."""
-    token = _CURRENT.set(branch)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return Assigned(_CURRENT, branch)
 
 
 def is_within(inner: Branch | None, outer: Branch | None) -> bool:

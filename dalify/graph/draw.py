@@ -123,7 +123,7 @@ def _constant(value: Any) -> str:
 
 
 def _named_edges(node: Node) -> Iterator[tuple[str, Edge]]:
-    yield from (("", edge) for edge in node.inputs if edge is not None)
+    yield from (("", edge) for edge in node.given_inputs)
     yield from ((name, value) for name, value in node.arguments.items() if isinstance(value, Edge))
 
 

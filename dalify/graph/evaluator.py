@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from dalify.base.context_stack import Assigned
 from dalify.graph.node import Edge, Node
 from dalify.registry import Operator
 
@@ -86,11 +87,8 @@ current_evaluator = _ACTIVE.get
 def evaluating(evaluator: Evaluator) -> Generator[None]:
     """Make an evaluator active inside the ``with`` block. It must not be active already."""
     evaluator.outer = _ACTIVE.get()
-    token = _ACTIVE.set(evaluator)
-    try:
+    with Assigned(_ACTIVE, evaluator):
         yield
-    finally:
-        _ACTIVE.reset(token)
 
 
 def recording(nodes: list[Node]) -> AbstractContextManager[None]:

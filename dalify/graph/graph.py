@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dalify.graph.node import Branch, Edge, Node
@@ -82,7 +82,7 @@ def rewrite(graph: Graph, change: Callable[[Node, Callable[[Edge], Edge]], Node 
             table[Edge(node, output)] = edge
         if node in graph.sinks:
             sinks.extend(kept)
-    return Graph(tuple(table[edge] for edge in graph.outputs), tuple(unique(sinks)))
+    return Graph(tuple(table[edge] for edge in graph.outputs), tuple(dict.fromkeys(sinks)))
 
 
 def branch_mapping(new_edge: Callable[[Edge], Edge]) -> Callable[[Branch | None], Branch | None]:
@@ -99,11 +99,6 @@ def branch_mapping(new_edge: Callable[[Edge], Edge]) -> Callable[[Branch | None]
         return branches[branch]
 
     return new_branch
-
-
-def unique(nodes: Iterable[Node]) -> list[Node]:
-    """Return the nodes without repetitions, in order."""
-    return list(dict.fromkeys(nodes))
 
 
 def node_seeds(graph: Graph, seed: int) -> dict[Node, tuple[int, int]]:

@@ -110,11 +110,21 @@ class Node:
     number: int = field(default_factory=_numbers.__next__)
     calls: tuple[JoinedCall, ...] = ()
 
+    @property
+    def given_inputs(self) -> list[Edge]:
+        """The inputs that were not omitted."""
+        return [edge for edge in self.inputs if edge is not None]
+
+    @property
+    def first_input(self) -> Edge:
+        """The first input, of a node that needs it."""
+        edge = self.inputs[0]
+        assert edge is not None, f"dalify bug: {self!r} has no first input"
+        return edge
+
     def edges(self) -> Iterator[Edge]:
         """Yield all edges that the node reads: inputs, then arguments."""
-        for edge in self.inputs:
-            if edge is not None:
-                yield edge
+        yield from self.given_inputs
         for value in self.arguments.values():
             if isinstance(value, Edge):
                 yield value

@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from dalify.base.context_stack import Assigned
 from dalify.base.deprecation import warn_deprecated
 from dalify.base.errors import (
     ArgumentTypeError,
@@ -80,15 +81,13 @@ def called_as(operator: Operator, name: str) -> Generator[None]:
         operator: the operator.
         name: public name, e.g. ``fn.experimental.filter``.
     """
-    token = _called_as.set((operator, name))
-    try:
-        yield
-    except DalifyError as error:
-        if error.operator == operator.public_name:
-            error.operator = name
-        raise
-    finally:
-        _called_as.reset(token)
+    with Assigned(_called_as, (operator, name)):
+        try:
+            yield
+        except DalifyError as error:
+            if error.operator == operator.public_name:
+                error.operator = name
+            raise
 
 
 def _name_in_program(operator: Operator) -> str | None:

@@ -137,7 +137,7 @@ class Interpreter(Evaluator):
 
     def _merge(self, node: Node) -> None:
         """Merge the two sides of a condition, or the branches of a choice."""
-        predicate, *sides = (edge for edge in node.inputs if edge is not None)
+        predicate, *sides = node.given_inputs
         positions = self._positions_of(node.branch)
         decision = _on_cpu(self._value_in(predicate, node.branch))
         values: list[Batch | None] = [None] * (1 + len(sides))

@@ -95,6 +95,11 @@ class Value:
         return replace(self.with_node(dali.transpose(result, perm=back)), interleaved=result)
 
 
+def with_layout(node: DataNode, layout: str) -> DataNode:
+    """Return a node with names for its dimensions; for "" the same node."""
+    return dali.reinterpret(node, layout=layout) if layout else node
+
+
 @dataclass
 class Lowering:
     """The translation of a graph.

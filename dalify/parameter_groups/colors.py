@@ -28,9 +28,4 @@ class Colors(Parameters):
     @property
     def values(self) -> dict[str, Any]:
         """The arguments of kernels, by name."""
-        return {
-            "brightness": self.brightness,
-            "contrast": self.contrast,
-            "hue": self.hue,
-            "saturation": self.saturation,
-        }
+        return self.named("brightness", "contrast", "hue", "saturation")

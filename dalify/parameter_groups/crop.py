@@ -66,11 +66,7 @@ class CropWindow(Parameters):
         self, shapes: np.ndarray, layout: str, policy: str, *, skips_whole: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return starts and extents of the windows of a chunk; see `chunk_windows`."""
-        position: dict[str, Any] = {
-            "crop_pos_x": self.crop_pos_x,
-            "crop_pos_y": self.crop_pos_y,
-            "crop_pos_z": self.crop_pos_z,
-        }
+        position = self.named("crop_pos_x", "crop_pos_y", "crop_pos_z")
         return chunk_windows(shapes, layout, self.shaping, position, self.rounding, policy, skips_whole=skips_whole)
 
 

@@ -39,13 +39,7 @@ class Normalization(Parameters):
     @property
     def values(self) -> dict[str, Any]:
         """The arguments of kernels, by name."""
-        return {
-            "mirror": self.mirror,
-            "mean": self.mean,
-            "std": self.std,
-            "scale": self.scale,
-            "shift": self.shift,
-        }
+        return self.named("mirror", "mean", "std", "scale", "shift")
 
 
 @dataclass

@@ -145,12 +145,7 @@ class Filters(Parameters):
     @property
     def values(self) -> dict[str, Any]:
         """The arguments of `resample_axes`, by name."""
-        return {
-            "antialias": self.antialias,
-            "interp_type": self.interp_type,
-            "min_filter": self.min_filter,
-            "mag_filter": self.mag_filter,
-        }
+        return self.named("antialias", "interp_type", "min_filter", "mag_filter")
 
     def resample(
         self,

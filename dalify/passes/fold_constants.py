@@ -46,10 +46,10 @@ def _is_literal(edge: Edge | None) -> bool:
 
 
 def _evaluated(node: Node, operator: KernelOperator) -> np.ndarray[Any, Any] | None:
-    values = [edge.node.arguments["value"] for edge in node.inputs if edge is not None]
-    layouts = [edge.node.arguments.get("layout", "") for edge in node.inputs if edge is not None]
-    if any(layouts):
+    literals = [edge.node.arguments for edge in node.given_inputs]
+    if any(literal.get("layout") for literal in literals):
         return None
+    values = [literal["value"] for literal in literals]
     arguments = rule_arguments(node)
     specs = tuple(Spec(array_dtype(value), None, "", value.shape) for value in values)
     out_spec = operator.apply_rule(specs, arguments)[0]

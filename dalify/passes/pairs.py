@@ -36,9 +36,7 @@ def join_pairs(graph: Graph, note: Callable[[Node, Node], None], *, kind: PairKi
             kept = {name: value for name, value in node.arguments.items() if name not in pair.takes}
             return replace(node, arguments=kept)
         if pair is not None and kind == "merges":
-            edge = node.inputs[0]
-            assert edge is not None, "dalify bug: a pair without an edge"
-            return _merged(pair, edge.node, node, note)
+            return _merged(pair, node.first_input.node, node, note)
         pair, second = firsts.get(_key(node), (None, node))
         if pair is None or kind == "merges":
             return node

@@ -30,8 +30,7 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
         found = copies.get((edge, device))
         if found is None:
             if edge.node.role is Role.TRANSFER:
-                source = edge.node.inputs[0]
-                assert source is not None, "dalify bug: a copy of nothing"
+                source = edge.node.first_input
                 if source.device == device:
                     return source
             where = "mixed" if device == "gpu" else "cpu"
@@ -42,9 +41,7 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
 
     def change(node: Node, _new_edge: Callable[[Edge], Edge]) -> Node | tuple[Edge, ...]:
         if node.role is Role.TRANSFER:
-            source = node.inputs[0]
-            assert source is not None, "dalify bug: a copy of nothing"
-            return (moved(source, node.output_device),)
+            return (moved(node.first_input, node.output_device),)
         device, operator = node.device, node.operator
         if isinstance(operator, FedSource):
             return replace(node, device=node.output_device)  # fed data are copied there before the batch starts
@@ -72,12 +69,11 @@ def place(graph: Graph, report: Report, on_error: str = "raise") -> Graph:
 
 def _checked(node: Node, checked_by: str, moved: Callable[[Edge, str], Edge]) -> Node:
     """Return a node for ``mixed`` with a check of its samples on the CPU before it."""
-    first = node.inputs[0]
-    assert first is not None, "dalify bug: a decoder of nothing"
     operator = catalog.find(checked_by)
     arguments = {key: value for key, value in node.arguments.items() if key in operator.parameters}
     given = {**arguments, "on_error": "skip"}
-    check = new_node(operator, (moved(first, "cpu"),), given, branch=node.branch, line=node.line, calls=node.user_calls)
+    first = moved(node.first_input, "cpu")
+    check = new_node(operator, (first,), given, branch=node.branch, line=node.line, calls=node.user_calls)
     arguments = {**node.arguments, "on_error": "raise"}
     return replace(node, inputs=(Edge(check, 0), *node.inputs[1:]), arguments=arguments)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dalify.base.wording import counted
+
 
 @dataclass(slots=True)
 class Report:
@@ -26,6 +28,6 @@ class Report:
         """Return the passes in order, with the number of nodes after each and its notes."""
         lines: list[str] = []
         for verb, count in self.counts.items():
-            lines.append(f"{verb}: {count} node{'' if count == 1 else 's'}")
+            lines.append(f"{verb}: {counted(count, 'node')}")
             lines += [f"  - {text}" for by, text in self.notes if by == verb]
         return "\n".join(lines)

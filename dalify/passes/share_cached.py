@@ -34,7 +34,7 @@ def _shared(graph: Graph, cache: Node, report: Report) -> Graph:
     read_before = {edge for node in before for edge in node.needs()}
     downstream = [node for node in graph.nodes() if node not in before and node is not cache]
     read_downstream = {edge for node in downstream for edge in node.needs()} | set(graph.outputs)
-    inputs = [edge for edge in cache.inputs if edge is not None]
+    inputs = cache.given_inputs
     shared = [
         edge
         for edge in sorted(read_downstream, key=lambda item: (item.node.number, item.output))

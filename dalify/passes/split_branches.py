@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from dalify.base.errors import DivergentBranchesError
 from dalify.base.source_line import SourceLine
+from dalify.base.wording import counted
 from dalify.graph import Branch, Edge, Graph, Node, is_within, new_edge, rewrite
 from dalify.passes.report import Report
 from dalify.registry import Role
@@ -35,7 +36,7 @@ def split_branches(graph: Graph, report: Report) -> Graph:
         if edge.node.branch is not None:
             raise _leak(edge.node, None)
     for line, count in splitter.lines.items():
-        report.note("split_branches", f"the condition at {line} splits {count} value{'' if count == 1 else 's'}")
+        report.note("split_branches", f"the condition at {line} splits {counted(count, 'value')}")
     return changed
 
 
@@ -48,7 +49,7 @@ class _Splitter:
     def change(self, node: Node, _new_edge: Callable[[Edge], Edge]) -> Node:
         branch = self._canonical(node.branch)
         if node.ends_branches:
-            predicate, *values = (edge for edge in node.inputs if edge is not None)
+            predicate, *values = node.given_inputs
             predicate = self._reduced(predicate, branch, node)
             parts = [
                 self._reduced(edge, self._side(predicate, side, branch, node.line), node)

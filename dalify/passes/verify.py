@@ -52,9 +52,7 @@ def _check_branches(node: Node) -> None:
 def _check_devices(node: Node) -> None:
     is_mixed = node.device == "mixed"
     if node.role is Role.TRANSFER:
-        source = node.inputs[0]
-        assert source is not None, "dalify bug: a copy of nothing"
-        assert source.device != node.output_device, f"dalify bug: {node!r} copies to where the data are"
+        assert node.first_input.device != node.output_device, f"dalify bug: {node!r} copies to where the data are"
         return
     for index, edge in enumerate(node.inputs):
         predicate = index == node.selecting_input

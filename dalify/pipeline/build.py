@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dalify.base.limits import applied
-from dalify.base.processors import UsingDevice
+from dalify.base.processors import using_device
 from dalify.executor.assembly import assemble
 from dalify.executor.engine import Engine
 from dalify.executor.options import PRECISIONS, EngineSetup
@@ -44,10 +44,10 @@ def build(graph: Graph, outputs: int, setup: EngineSetup) -> Built:
     gpu_node = next((node for node in graph.nodes() if node.output_device == "gpu"), None)
     # Before the passes, so that random numbers do not depend on them.
     seeds = {node.number: value for node, value in node_seeds(graph, setup.seed).items()}
-    with UsingDevice(options.device_id):
+    with using_device(options.device_id):
         graph, report = optimize(
             graph, PRECISIONS[options.precision], outputs, with_caches=True, on_error=options.on_error
         )
-    with applied(options.limits), UsingDevice(options.device_id):  # readers build their indices here
+    with applied(options.limits), using_device(options.device_id):  # readers build their indices here
         engine = assemble(graph, seeds, setup, gpu_node)
     return Built(graph, report, engine)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from dalify.base.errors import BatchSizeError, CheckpointError, GraphError, PipelineStateError, UnknownInputError
-from dalify.base.narrow import is_list_or_tuple
 from dalify.base.wording import counted
 from dalify.data import Batch, batch_of
 from dalify.executor.engine import Engine
@@ -164,9 +163,7 @@ class _Runner(PipelineEngine):
             interpreter = Interpreter(self._batches_of, count, number, self.seed)
             try:
                 with evaluating(interpreter):
-                    result = self._function()
-                    results = result if is_list_or_tuple(result) else (result,)
-                    edges = tuple(output_edges(results))
+                    edges = tuple(output_edges(self._function()))
                     outputs = tuple(interpreter.output(edge) for edge in self._narrowed(edges))
                 break
             except OtherBatchSize as other:

@@ -85,8 +85,7 @@ class GraphDefinition:
             if self._outputs is None:
                 pipeline = self._context.pipeline()
                 with pipeline:
-                    result = pipeline.define_graph()
-                self._outputs = tuple(output_edges(result if is_list_or_tuple(result) else (result,)))
+                    self._outputs = tuple(output_edges(pipeline.define_graph()))
             sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._nodes if node.preserve)]))
             if not self._outputs and not sinks:
                 without = next((node for node in self._nodes if not node.output_count), None)
@@ -175,13 +174,14 @@ def _check_names(graph: Graph) -> None:
                 )
 
 
-def output_edges(values: Sequence[Any]) -> Iterator[Edge]:
-    """Yield the return values of a pipeline function as edges of the graph.
+def output_edges(result: Any) -> Iterator[Edge]:
+    """Yield the return values of a pipeline function, or its only one, as edges of the graph.
 
     Raises:
         GraphError: graph values are in nested lists.
         ArgumentTypeError: a value cannot be an output.
     """
+    values = result if is_list_or_tuple(result) else (result,)
     for index, value in enumerate(values):
         if isinstance(value, Expression):
             yield value.node().edge

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalify.base.errors import PipelineStateError, suggestion
 from dalify.base.optional import LazyModule
-from dalify.base.processors import UsingDevice, video_hardware
+from dalify.base.processors import using_device, video_hardware
 from dalify.base.whole_files import write_file
 from dalify.graph import FedSource, Graph, Node, rule_arguments
 from dalify.pipeline.context import PipelineContext
@@ -62,7 +62,7 @@ class Inspection:
                 f"in this process: {_nodes_of(engine.plan)}",
             ]
         kernels = engine.plan.describe_kernels(engine.torch_device)
-        with UsingDevice(self._context.options.device_id):
+        with using_device(self._context.options.device_id):
             decoders = [*engine.plan.describe_decoders(), *_video_decoders(built.graph.nodes())]
         traced = f"{count} nodes were traced"
         return "\n".join([traced, head, *lines, *([rest] if rest else []), *where, *caches, *decoders, *kernels])

@@ -108,7 +108,7 @@ class CustomOperator(KernelOperator):
         if len(found) != self.outputs or not all(isinstance(item, Spec) for item in typing.cast("list[object]", found)):
             kinds = ", ".join(type(item).__name__ for item in found) or "nothing"
             raise OperatorError(
-                f"the rule must return {self.outputs} Spec{'' if self.outputs == 1 else 's'}; it returned {kinds}.",
+                f"the rule must return {counted(typing.cast('int', self.outputs), 'Spec')}; it returned {kinds}.",
                 hint=f"The rule is defined in {self.place}.",
             )
         is_known = all(spec is None or spec.shape is not None for spec in specs)

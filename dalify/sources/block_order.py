@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.data.entries import Blocks
+from dalify.data.rows import starts_of
 from dalify.sources.permutation import mixed_key, permute
 
 Numbers = NDArray[np.int64]
@@ -23,8 +24,8 @@ class _Plan(NamedTuple):
     """The order of a range of the data in one epoch: pieces of blocks, and windows of pieces."""
 
     first_entries: Numbers  # first entry of each piece
-    piece_ends: Numbers  # cumulative, in the order of the plan
-    window_ends: Numbers
+    piece_starts: Numbers  # cumulative, in the order of the plan; the last element is the end
+    window_starts: Numbers  # likewise
 
 
 class BlockOrder:
@@ -69,15 +70,13 @@ class BlockOrder:
             # A new dictionary, because other threads may be reading the old one.
             self._plans = {**dict(list(self._plans.items())[1 - _KEPT_PLANS :]), (start, stop, key): plan}
         places = positions - start
-        windows = np.searchsorted(plan.window_ends, places, side="right")
+        windows = np.searchsorted(plan.window_starts, places, side="right") - 1
         for window in np.unique(windows).tolist():
-            begin = int(plan.window_ends[window - 1]) if window else 0
+            begin, end = plan.window_starts[window : window + 2].tolist()
             chosen = windows == window
-            size = int(plan.window_ends[window]) - begin
-            places[chosen] = begin + permute(places[chosen] - begin, size, mixed_key(key, _ENTRY_ORDER, window))
-        pieces = np.searchsorted(plan.piece_ends, places, side="right")
-        piece_starts = np.concatenate([np.zeros(1, np.int64), plan.piece_ends[:-1]])
-        return plan.first_entries[pieces] + places - piece_starts[pieces]
+            places[chosen] = begin + permute(places[chosen] - begin, end - begin, mixed_key(key, _ENTRY_ORDER, window))
+        pieces = np.searchsorted(plan.piece_starts, places, side="right") - 1
+        return plan.first_entries[pieces] + places - plan.piece_starts[pieces]
 
     def _plan(self, start: int, stop: int, key: int) -> _Plan:
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right").tolist()
@@ -90,19 +89,19 @@ class BlockOrder:
         size_bytes = self._size_bytes[first : last + 1]
         return _Plan(
             first_entries[order],
-            np.cumsum(sizes[order]),
+            starts_of(sizes[order]),
             self._windows(sizes[order].tolist(), size_bytes[order].tolist()),
         )
 
     def _windows(self, sizes: list[int], size_bytes: list[int]) -> Numbers:
-        """Return the ends of windows, in entries."""
-        ends: list[int] = []
+        """Return the starts of windows, and the end of the last one, in entries."""
+        starts = [0]
         total = window = window_bytes = 0
         for size, taken in zip(sizes, size_bytes, strict=True):
             if window and (window >= self._min_entries or window_bytes + taken > self._max_bytes):
-                ends.append(total)
+                starts.append(total)
                 window = window_bytes = 0
             total += size
             window += size
             window_bytes += taken
-        return np.array([*ends, total], np.int64)
+        return np.array([*starts, total], np.int64)

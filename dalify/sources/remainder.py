@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalify.data.rows import starts_of
 from dalify.sources.sampler_options import window_bounds
 
 MAX_SHARDS = 1 << 20
@@ -105,14 +106,13 @@ class _UnequalWindows:
     def __init__(self, size: int, count: int, read: NDArray[np.int64]) -> None:
         bounds = np.array([size * window // count for window in range(count + 1)], np.int64)
         read = np.minimum(read, np.diff(bounds))
-        self._starts = bounds[:-1] + read
-        self._ends = np.cumsum(np.diff(bounds) - read)
-        self.length = int(self._ends[-1])
+        self._firsts = bounds[:-1] + read  # first unread sample of each window
+        self._starts = starts_of(np.diff(bounds) - read)
+        self.length = int(self._starts[-1])
 
     def locate(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        windows = np.searchsorted(self._ends, positions, side="right")
-        before = np.concatenate([np.zeros(1, np.int64), self._ends[:-1]])
-        return self._starts[windows] + positions - before[windows], windows
+        windows = np.searchsorted(self._starts, positions, side="right") - 1
+        return self._firsts[windows] + positions - self._starts[windows], windows
 
 
 def _windows(size: int, split: Split) -> _EqualWindows | _UnequalWindows:

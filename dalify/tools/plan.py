@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -172,13 +173,10 @@ def _costs(given: argparse.Namespace) -> Costs:
             raise ArgumentValueError(
                 f"--python-ms={given.python_ms:g} is part of the {prepare_ms:g} ms that an image takes in total."
             )
-        costs = Costs.measured(
-            prepare_ms=prepare_ms, stored_bytes=stored_bytes, values=values, dtype=dtype, python_ms=given.python_ms
-        )
+        make = partial(Costs.measured, prepare_ms=prepare_ms)
     else:
-        costs = Costs.of_jpeg(
-            megapixels=megapixels, stored_bytes=stored_bytes, values=values, dtype=dtype, python_ms=given.python_ms
-        )
+        make = partial(Costs.of_jpeg, megapixels=megapixels)
+    costs = make(stored_bytes=stored_bytes, values=values, dtype=dtype, python_ms=given.python_ms)
     replaced = {name: getattr(given, name) for name in ("transport_s_per_gb", "process_mb")}
     return replace(costs, **{name: value for name, value in replaced.items() if value is not None})
 

@@ -172,10 +172,10 @@ class Recommendation:
 
     placements: tuple[Placement, ...]
     chosen: Placement | None
-    threads: int
-    processes: int
-    node_gb: float
-    cpu_node_gb: float
+    threads: int = 0
+    processes: int = 0
+    node_gb: float = 0.0
+    cpu_node_gb: float = 0.0
 
 
 def recommend(job: Job, costs: Costs) -> Recommendation:
@@ -188,9 +188,7 @@ def recommend(job: Job, costs: Costs) -> Recommendation:
     placements += [_prepare_on_cpu_nodes(dtype, job, costs) for dtype in dict.fromkeys(("uint8", costs.dtype))]
     chosen = next((placement for placement in placements if not placement.problems), None)
     if chosen is None:
-        return Recommendation(
-            placements=tuple(placements), chosen=None, threads=0, processes=0, node_gb=0.0, cpu_node_gb=0.0
-        )
+        return Recommendation(placements=tuple(placements), chosen=None)
     is_remote = chosen.cpu_nodes > 0
     threads = chosen.cores_per_worker if is_remote else chosen.cores_per_gpu
     processes = 0

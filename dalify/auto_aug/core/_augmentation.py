@@ -110,15 +110,14 @@ class Augmentation:
         `mag_to_param` can be None, for the magnitude itself; `augmentation_cls` is the class of the result.
         """
         changes = {
-            "mag_range": (mag_range, self._mag_range),
-            "randomly_negate": (randomly_negate, self._randomly_negate),
-            "mag_to_param": (mag_to_param, self._mag_to_param),
-            "param_device": (param_device, self._param_device),
-            "name": (name, self._name),
+            "mag_range": mag_range,
+            "mag_to_param": mag_to_param,
+            "randomly_negate": randomly_negate,
+            "param_device": param_device,
+            "name": name,
         }
-        settings: dict[str, Any] = {
-            key: old if isinstance(new, str) and new == _UNCHANGED else new for key, (new, old) in changes.items()
-        }
+        settings = self._settings()
+        settings.update((key, new) for key, new in changes.items() if not (isinstance(new, str) and new == _UNCHANGED))
         return (augmentation_cls or type(self))(self._op, **settings)
 
     def __call__(
@@ -232,15 +231,18 @@ class Augmentation:
             ) from None
         return np.linspace(low, high, count)
 
-    def __repr__(self) -> str:
-        settings = {
+    def _settings(self) -> dict[str, Any]:
+        """Return the arguments of the class, without the function."""
+        return {
             "mag_range": self._mag_range,
             "mag_to_param": self._mag_to_param,
             "randomly_negate": self._randomly_negate,
             "param_device": self._param_device,
             "name": self._name,
         }
-        given = [f"{key}={value!r}" for key, value in settings.items() if value is not None]
+
+    def __repr__(self) -> str:
+        given = [f"{key}={value!r}" for key, value in self._settings().items() if value is not None]
         return f"Augmentation({', '.join([repr(self._op), *given])})"
 
 

@@ -14,8 +14,7 @@ with ``batch_size=``; single tensors are broadcast to all samples.
 *Readers* are objects: ``for files, labels in reader.next_epoch(batch_size=32)``.
 """
 
-from typing import Any
-
+from dalify.api import module_hooks
 from dalify.experimental.dynamic import capture, checkpoint, math, pytorch
 from dalify.experimental.dynamic.batch import Batch
 from dalify.experimental.dynamic.context import EvalContext, EvalMode, ThreadPool, get_num_threads, set_num_threads
@@ -53,7 +52,6 @@ from dalify.experimental.dynamic.streams import (
     stream,
 )
 from dalify.experimental.dynamic.tensor import Tensor
-from dalify.registry import catalog
 
 __all__ = [
     "Batch",
@@ -102,16 +100,4 @@ __all__ = [
     "uint64",
 ]
 
-_operators = install_names(__name__)
-
-
-def __getattr__(name: str) -> Any:
-    member = getattr(_operators, name)
-    if name in vars(_operators) and catalog.added(name) is None:
-        # Python finds it directly next time. Old names warn each time; operators of users can be removed.
-        globals()[name] = member
-    return member
-
-
-def __dir__() -> list[str]:
-    return sorted({*dir(_operators), *__all__})
+__getattr__, __dir__ = module_hooks(install_names(__name__), globals())

@@ -16,7 +16,7 @@ from dalify.base.errors import ArgumentValueError, ShapeError
 from dalify.graph import DataNode
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
-from dalify.mediapipe.node import Lowering, Operation, Value, operator
+from dalify.mediapipe.node import Lowering, Operation, Value, operator, with_layout
 
 
 def cast(value: Value, dtype: str | None) -> Value:
@@ -33,9 +33,8 @@ def _binary(name: str, operation: Callable[[Any, Any], DataNode], text: str) -> 
     def combined(a: Value, b: Value, /, *, dtype: str | None = None) -> Value:
         a, b = cast(a, dtype), cast(b, dtype)  # first, so that nothing overflows
         shown = a if len(a.layout) >= len(b.layout) else b
-        node = operation(a.node, b.node)
         # The first operand may be a constant, which has no layout.
-        node = dali.reinterpret(node, layout=shown.layout) if shown.layout else node
+        node = with_layout(operation(a.node, b.node), shown.layout)
         rounds = dtype == types.BFLOAT16 or (dtype is None and a.is_bfloat16 and b.is_bfloat16)
         return Value(node, shown.layout, a.batched or b.batched, is_bfloat16=rounds)
 

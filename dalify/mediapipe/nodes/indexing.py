@@ -14,7 +14,7 @@ import numpy as np
 from dalify import fn as dali
 from dalify.base.errors import DTypeError, ShapeError
 from dalify.graph import DataNode
-from dalify.mediapipe.node import Operation, Value, operator
+from dalify.mediapipe.node import Operation, Value, operator, with_layout
 from dalify.mediapipe.nodes.arithmetic import axis_of
 
 _Array = np.ndarray[Any, Any]
@@ -77,8 +77,7 @@ def Where(condition: Value, a: Value, b: Value, /) -> Value:
     def chosen(mask: _Array, first: _Array, second: _Array) -> _Array:
         return np.where(mask != 0, first, second)
 
-    node = dali.cast_like(_computed(chosen, condition, a, b), a.node)
-    node = dali.reinterpret(node, layout=a.layout) if a.layout else node
+    node = with_layout(dali.cast_like(_computed(chosen, condition, a, b), a.node), a.layout)
     return replace(a.with_node(node), batched=condition.batched or a.batched or b.batched)
 
 
@@ -91,8 +90,7 @@ def _extremum(name: str, text: str, reduce: Callable[..., DataNode], find: Calla
         def indices(data: _Array) -> _Array:
             return find(data, axis=dimension, keepdims=True).astype(np.int32)
 
-        node = _computed(indices, x)
-        node = dali.reinterpret(node, layout=x.layout) if x.layout else node
+        node = with_layout(_computed(indices, x), x.layout)
         extremum = x.with_node(reduce(x.node, axes=[dimension], keep_dims=True))
         return extremum, Value(node, x.layout, x.batched)
 

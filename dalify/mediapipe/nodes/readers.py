@@ -24,7 +24,7 @@ from dalify.data import Batch, TensorListCPU
 from dalify.formats import OpenFiles, files_in_class_folders, read_numpy_header
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, operator
+from dalify.mediapipe.node import Lowering, Value, operator, with_layout
 from dalify.mediapipe.slicing import IndexedReader, SlicedOrder, SliceOptions
 from dalify.registry import Parameters
 
@@ -197,7 +197,7 @@ def ReadNumpyDatasetFromDir(
     ]
     layouts = [_VOLUME if depth == len(_VOLUME) else "" for depth in depths]
     return tuple(
-        Value(dali.reinterpret(array, layout=layout) if layout else array, layout, is_bfloat16=name == types.BFLOAT16)
+        Value(with_layout(array, layout), layout, is_bfloat16=name == types.BFLOAT16)
         for array, layout, name in zip(arrays, layouts, names, strict=True)
     )
 

@@ -15,7 +15,7 @@ from dalify.base.wording import counted
 from dalify.mediapipe.backend.operator_specs import OperatorSpec
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import readerOutType, to_dalify_type
-from dalify.mediapipe.node import Lowering, Operation, Value, operator
+from dalify.mediapipe.node import Lowering, Operation, Value, operator, with_layout
 from dalify.mediapipe.nodes.readers import path_rows
 
 
@@ -221,10 +221,9 @@ def _call_function(
             *[value.node.cpu() for value in xs], function=of_lists, num_outputs=count, batch_processing=True
         )
         nodes = nodes if count > 1 else [nodes]
-    nodes = [dali.reinterpret(node, layout=letters) if letters else node for node in nodes]
-    rounded = [dtype == types.BFLOAT16 for dtype in dtypes]
     return tuple(
-        Value(node, letters, has_batch, is_bfloat16=rounds) for node, rounds in zip(nodes, rounded, strict=True)
+        Value(with_layout(node, letters), letters, has_batch, is_bfloat16=dtype == types.BFLOAT16)
+        for node, dtype in zip(nodes, dtypes, strict=True)
     )
 
 

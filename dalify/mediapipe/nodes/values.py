@@ -13,7 +13,7 @@ from dalify.base.wording import counted
 from dalify.graph import constant as graph_constant
 from dalify.mediapipe.media_types import dtype as types
 from dalify.mediapipe.media_types import to_dalify_type
-from dalify.mediapipe.node import Lowering, Value, operator, seed_of
+from dalify.mediapipe.node import Lowering, Value, operator, seed_of, with_layout
 
 
 @operator()
@@ -53,7 +53,7 @@ def MediaConst(
         raise ShapeError(f"shape={list(shape)} must end with the batch size {context.batch_size}.")
     (node,) = dali.external_source(source=lambda: (values,), num_outputs=1)
     letters = layout[:-1][::-1]
-    return Value(dali.reinterpret(node, layout=letters) if letters else node, letters, is_bfloat16=rounds)
+    return Value(with_layout(node, letters), letters, is_bfloat16=rounds)
 
 
 @operator()
@@ -161,5 +161,4 @@ def RandomNormal(
         shape=extents if like is None else None,
     )
     layout = "" if like is None else like.layout
-    node = dali.reinterpret(node, layout=layout) if layout else node
-    return Value(node, layout, is_bfloat16=dtype == types.BFLOAT16)
+    return Value(with_layout(node, layout), layout, is_bfloat16=dtype == types.BFLOAT16)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from dalify.plugin.pytorch.dropin.hugging_face import hugging_face_images, is_hugging_face
-from dalify.plugin.pytorch.dropin.image_symbols import InnerImages
+from dalify.plugin.pytorch.dropin.image_symbols import InnerImages, OpenedImage
 from dalify.plugin.pytorch.dropin.known import known_source, source_of
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
@@ -67,7 +67,8 @@ def _find_images(dataset: Any, reads: Any) -> InnerImages | None:
         assert isinstance(found, ImageSource)
         return found.path_and_label(position)
 
-    return InnerImages(lookup, source.is_rgb, source.opens_files, source.decode, source.transform)
+    transforms = () if source.transform is None else (source.transform,)
+    return InnerImages(lookup, OpenedImage(source.is_rgb, source.decode, transforms), source.opens_files)
 
 
 def _parts(dataset: Any) -> list[Any] | None:

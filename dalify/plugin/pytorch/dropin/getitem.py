@@ -75,23 +75,24 @@ class _Rows:
 
 def samples_of_getitem(dataset: Any) -> Any:
     """Return the samples of a dataset in the form of ``Picked.samples``; None without a supported ``__getitem__``."""
-    kind = type(dataset)
-    function = inspect.getattr_static(kind, "__getitem__", None)
-    if not isinstance(function, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
+    found = getitem_of(dataset)
+    if found is None:
         return None
-    definition = definition_of(function)
-    if definition is None:
-        return None
+    function, definition = found
     try:
         return _finished(_Evaluation(dataset, function, definition.args.args).run(definition.body))
     except NotEvaluatedError:
         return None
 
 
-def definition_of(function: FunctionType) -> ast.FunctionDef | None:
-    """Return the syntax tree of a method with an index; None without source code, and for other forms."""
+def getitem_of(dataset: Any) -> tuple[FunctionType, ast.FunctionDef] | None:
+    """Return ``__getitem__`` of a dataset and its syntax tree; None without source code, and for other forms."""
+    kind = type(dataset)
+    function = inspect.getattr_static(kind, "__getitem__", None)
+    if not isinstance(function, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
+        return None
     definition = syntax_of(function) if function.__code__.co_freevars in ((), ("__class__",)) else None
-    return definition if definition is not None and len(definition.args.args) == 2 else None
+    return (function, definition) if definition is not None and len(definition.args.args) == 2 else None
 
 
 @lru_cache(256)  # loaders need it for each epoch

@@ -39,11 +39,11 @@ class GetitemSource(FileSource):
     """
 
     def __init__(self, dataset: Any, separated: SeparatedImage) -> None:
-        transforms = separated.transforms
+        image, transforms = separated.image, separated.image.transforms
         transform = transforms[0] if len(transforms) == 1 else None
         if len(transforms) > 1:
             transform = sys.modules["torchvision.transforms"].Compose(transforms)
-        options = {"is_rgb": separated.is_rgb, "opens_files": separated.opens_files, "decode": separated.decode}
+        options = {"is_rgb": image.is_rgb, "opens_files": separated.opens_files, "decode": image.decode}
         super().__init__(dataset, (transform, None), len(dataset), separated.lookup, **options, folder=separated.folder)
         self.user_code, self.watched, self.inner = separated.user_code, separated.watched, separated.inner
         self.form = None if separated.form.template == (IMAGE, 0) else separated.form

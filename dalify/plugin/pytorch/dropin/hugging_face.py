@@ -37,7 +37,7 @@ from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.encoded_image import EncodedImage, contents_of, plain_jpeg_header
 from dalify.plugin.pytorch.dropin.getitem import MISSING, attribute_of, syntax_of
 from dalify.plugin.pytorch.dropin.hints import note_failed_file
-from dalify.plugin.pytorch.dropin.image_symbols import InnerImages
+from dalify.plugin.pytorch.dropin.image_symbols import InnerImages, OpenedImage
 from dalify.plugin.pytorch.dropin.lowering import Lowered, lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.sources import Source
@@ -363,4 +363,4 @@ def hugging_face_images(dataset: Any) -> InnerImages:
             raise ValueError("no image")
         return _opened(feature, row[name]), row
 
-    return InnerImages(lookup, False, True, None, None, {column: column == name for column in plain.column_names})
+    return InnerImages(lookup, OpenedImage(False), True, {column: column == name for column in plain.column_names})

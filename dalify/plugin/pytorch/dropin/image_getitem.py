@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import replace
@@ -32,7 +31,7 @@ from typing import Any
 
 import torch
 
-from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, definition_of
+from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, getitem_of
 from dalify.plugin.pytorch.dropin.image_symbols import (
     Begun,
     Container,
@@ -42,6 +41,7 @@ from dalify.plugin.pytorch.dropin.image_symbols import (
     PartReader,
     SeparatedImage,
     expression_of,
+    loaded,
     template_of,
 )
 from dalify.plugin.pytorch.dropin.lowering import is_deterministic, is_joint
@@ -68,14 +68,10 @@ def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage:
         NotEvaluatedError: that is not possible; the text quotes the unsupported statement of a method that opens an
             image.
     """
-    kind = type(dataset)
-    function = inspect.getattr_static(kind, "__getitem__", None)
-    if not isinstance(function, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
+    found = getitem_of(dataset)
+    if found is None or not hasattr(dataset, "__dict__") or not hasattr(type(dataset), "__len__"):
         raise NotEvaluatedError
-    definition = definition_of(function)
-    if definition is None or not hasattr(dataset, "__dict__") or not hasattr(kind, "__len__"):
-        raise NotEvaluatedError
-    separation = _Separation(dataset, function, definition, find_images)
+    separation = _Separation(dataset, *found, find_images)
     try:
         return separation.result()
     except NotEvaluatedError:
@@ -139,10 +135,8 @@ class _Separation:
         return SeparatedImage(
             lookup,
             SampleForm(template),
-            images[0].is_rgb,
+            images[0],
             self._opens_files,
-            images[0].decode,
-            images[0].transforms,
             self._user_code,
             tuple(self._watched),
             self._inner,
@@ -158,8 +152,8 @@ class _Separation:
         transform gets the image and other values, it yields these values, and receives the transformed ones.
         """
         code = self._function.__code__
-        values = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
-        result = ast.Return(ast.Tuple([ast.Name(_PATH, ast.Load()), values], ast.Load()))
+        values = ast.Tuple(list(map(loaded, names)), ast.Load())
+        result = ast.Return(ast.Tuple([loaded(_PATH), values], ast.Load()))
         definition = copy(self._definition)
         resolved = ResolvedPaths(self._resolved)  # of files that the user's code opens, such as masks
         statements: list[ast.stmt] = [resolved.visit(deepcopy(statement)) for statement in self._statements]
@@ -269,12 +263,12 @@ class _Separation:
                 if value.kind is dict or len(targets) != len(value.parts):
                     raise NotEvaluatedError
                 for each, part in zip(targets, value.parts.values(), strict=True):
-                    self._assign(each, ast.Name(part, ast.Load()) if isinstance(part, str) else part, statement)
+                    self._assign(each, loaded(part) if isinstance(part, str) else part, statement)
             case _:
                 if not isinstance(value, ast.expr):
                     raise NotEvaluatedError
                 self._forget(target)
-                self._statements.append(ast.copy_location(ast.Assign([target], value), statement))
+                self._append(target, value, statement)
 
     def _bind(self, name: str, value: Any, statement: ast.stmt) -> None:
         if name == self._self:
@@ -283,16 +277,18 @@ class _Separation:
             self._symbols[name] = value
             return
         self._symbols.pop(name, None)
-        target = ast.Name(name, ast.Store())
-        self._statements.append(ast.copy_location(ast.Assign([target], value), statement))
+        self._append(_target(name), value, statement)
+
+    def _append(self, target: ast.expr, value: ast.expr, position: ast.AST) -> None:
+        """Append an assignment with the line of a node."""
+        self._statements.append(ast.copy_location(ast.Assign([target], value), position))
 
     def _stored(self, value: Any, statement: ast.AST) -> Any:
         """Return images and containers unchanged, and the name of a new variable for another value."""
         if not isinstance(value, ast.expr):
             return value
         name = f"{_VALUE}_{len(self._statements)}"
-        assigned = ast.Assign([ast.Name(name, ast.Store())], value)
-        self._statements.append(ast.copy_location(assigned, statement))
+        self._append(_target(name), value, statement)
         return name
 
     def _value(self, expression: ast.expr) -> Any:
@@ -310,7 +306,7 @@ class _Separation:
                 container = self._value(owner)
                 part = container.parts.get(key) if isinstance(container, Container) else None
                 if isinstance(part, str):
-                    return ast.copy_location(ast.Name(part, ast.Load()), expression)
+                    return ast.copy_location(loaded(part), expression)
                 if part is None:
                     raise NotEvaluatedError
                 return part
@@ -386,19 +382,19 @@ class _Separation:
         if isinstance(expression, ast.Subscript) and isinstance(expression.value, ast.Attribute):
             self._watched[expression.value.attr] = None
         label = f"{_VALUE}_{len(self._statements)}"
-        targets = ast.Tuple([ast.Name(_PATH, ast.Store()), ast.Name(label, ast.Store())], ast.Store())
-        call = ast.Call(ast.Name(_SAMPLE, ast.Load()), [index], [])
-        self._statements.append(ast.copy_location(ast.Assign([targets], call), expression))
-        transforms = () if images.transform is None else (images.transform,)
-        self._note_transforms(len(transforms))
-        image = OpenedImage(images.is_rgb, images.decode, transforms)
+        targets = ast.Tuple([_target(_PATH), _target(label)], ast.Store())
+        self._append(targets, ast.Call(loaded(_SAMPLE), [index], []), expression)
+        self._note_transforms(len(images.image.transforms))
         if images.columns is None:
-            return Container(tuple, {0: image, 1: label})
-        values = {
-            name: ast.Subscript(ast.Name(label, ast.Load()), ast.Constant(name), ast.Load()) for name in images.columns
-        }
-        parts = {name: image if images.columns[name] else self._stored(values[name], expression) for name in values}
-        return Container(dict, parts)
+            return Container(tuple, {0: images.image, 1: label})
+        values = {name: ast.Subscript(loaded(label), ast.Constant(name), ast.Load()) for name in images.columns}
+        return Container(
+            dict,
+            {
+                name: images.image if is_image else self._stored(values[name], expression)
+                for name, is_image in images.columns.items()
+            },
+        )
 
     def _image(self, call: ast.Call) -> OpenedImage | None:
         """Return the image that a call opens, converts or transforms; None for other calls."""
@@ -439,10 +435,9 @@ class _Separation:
             raise NotEvaluatedError
         values = [expression_of(self._value(argument)) for argument in call.args[1:]]
         names = [f"{_VALUE}_{len(self._statements)}_{number}" for number in range(len(values))]
-        target = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
         self._note_transforms(1)
         self._is_joint = True
-        self._statements.append(ast.copy_location(ast.Assign([target], _yielded(values)), call))
+        self._append(ast.Tuple(list(map(_target, names)), ast.Store()), _yielded(values), call)
         parts = dict(enumerate([replace(image, transforms=(transform,)), *names]))
         return Container(tuple, parts)
 
@@ -466,10 +461,9 @@ class _Separation:
         self._is_opened = True
         file = self._symbols.get(argument.id) if isinstance(argument, ast.Name) else None
         self._opens_files |= isinstance(file, OpenedFile)
-        path = ast.Name(file.path, ast.Load()) if isinstance(file, OpenedFile) else argument
+        path = loaded(file.path) if isinstance(file, OpenedFile) else argument
         self._check(path)
-        assigned = ast.Assign([ast.Name(_PATH, ast.Store())], path)
-        self._statements.append(ast.copy_location(assigned, call))
+        self._append(_target(_PATH), path, call)
         return image
 
     def _opens_image(self, function: ast.expr) -> bool:
@@ -586,8 +580,11 @@ class _Separation:
 
 def _yielded(values: list[ast.expr]) -> ast.Yield:
     """Return an expression that yields the path and a tuple of values."""
-    path = ast.Name(_PATH, ast.Load())
-    return ast.Yield(ast.Tuple([path, ast.Tuple(values, ast.Load())], ast.Load()))
+    return ast.Yield(ast.Tuple([loaded(_PATH), ast.Tuple(values, ast.Load())], ast.Load()))
+
+
+def _target(name: str) -> ast.Name:
+    return ast.Name(name, ast.Store())
 
 
 def _truth(value: Any) -> bool:

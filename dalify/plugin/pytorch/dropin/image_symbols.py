@@ -19,19 +19,15 @@ class InnerImages:
 
     Attributes:
         lookup: returns path and label of a sample; see `SeparatedImage.lookup`.
-        is_rgb: see `SeparatedImage`.
+        image: the image, with the transform of that dataset.
         opens_files: see `SeparatedImage`.
-        decode: see `SeparatedImage`.
-        transform: transform of that dataset; None for none.
         columns: the keys of samples that are dictionaries, and which of them is the image; None for tuples. The label
             in `lookup` is then such a dictionary.
     """
 
     lookup: Callable[[Any], tuple[Any, Any]]
-    is_rgb: bool
+    image: OpenedImage
     opens_files: bool
-    decode: Callable[[Any], Any] | None
-    transform: Any
     columns: dict[str, bool] | None = None
 
 
@@ -46,10 +42,8 @@ class SeparatedImage:
     Attributes:
         lookup: returns the path of a sample, or its array or file in memory, and a tuple of its other values.
         form: the places of these values in a sample.
-        is_rgb: whether images are converted to RGB.
+        image: the image, with all transforms.
         opens_files: whether Pillow receives an open file instead of its path.
-        decode: see `OpenedImage`.
-        transforms: transforms of the image, in order.
         user_code: the first function or value in `lookup` that may be the user's; empty for none.
         watched: the attributes on which this result depends.
         inner: another dataset that returns the images; None for none.
@@ -60,10 +54,8 @@ class SeparatedImage:
 
     lookup: Callable[[Any], tuple[Any, Any]]
     form: SampleForm
-    is_rgb: bool
+    image: OpenedImage
     opens_files: bool
-    decode: Callable[[Any], Any] | None
-    transforms: tuple[Any, ...]
     user_code: str
     watched: tuple[str, ...]
     inner: Any
@@ -106,7 +98,7 @@ class OpenedImage:
     Attributes:
         is_rgb: whether it was converted to RGB.
         decode: the function of torchvision that decodes a file to a tensor; None if Pillow opens it.
-        transforms: the transforms that were applied.
+        transforms: the transforms that were applied, in order.
     """
 
     is_rgb: bool
@@ -155,10 +147,15 @@ class PartReader(ast.NodeTransformer):
                 container = self._symbols.get(name)
                 part = container.parts.get(key) if isinstance(container, Container) else None
                 if isinstance(part, str):
-                    return ast.copy_location(ast.Name(part, ast.Load()), node)
+                    return ast.copy_location(loaded(part), node)
             case _:
                 pass
         return self.generic_visit(node)
+
+
+def loaded(name: str) -> ast.Name:
+    """Return an expression that reads a variable."""
+    return ast.Name(name, ast.Load())
 
 
 def template_of(value: Any, numbers: Iterator[int]) -> Any:
@@ -174,7 +171,7 @@ def template_of(value: Any, numbers: Iterator[int]) -> Any:
 def expression_of(value: Any) -> ast.expr:
     """Return an expression for a container without the image, or for a value; NotEvaluatedError for the image."""
     if isinstance(value, str):
-        return ast.Name(value, ast.Load())
+        return loaded(value)
     if isinstance(value, ast.expr):
         return value
     if not isinstance(value, Container):

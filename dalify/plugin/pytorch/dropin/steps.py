@@ -65,18 +65,6 @@ class Context:
             raise TypeError("on tensors")
 
 
-STEPS: dict[str, Callable[[Any, Context], ImageStep]] = {}
-"""Functions that create steps, by name of the transform."""
-
-
-def _creates_step(name: str) -> Callable[[Callable[[Any, Context], ImageStep]], Callable[[Any, Context], ImageStep]]:
-    def register(function: Callable[[Any, Context], ImageStep]) -> Callable[[Any, Context], ImageStep]:
-        STEPS[name] = function
-        return function
-
-    return register
-
-
 def _size(values: Any) -> tuple[int, int]:
     height, width = integers(values, 2)
     if min(height, width) < 1:
@@ -109,7 +97,6 @@ class Resize:
         target.resize(resized(target.height, target.width, self.size, self.longest), self.filter)
 
 
-@_creates_step("Resize")
 def _resize(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     size = integers(transform.size, 1, 2)
@@ -140,7 +127,6 @@ class CenterCrop:
         target.crop(top, left, self.height, self.width)
 
 
-@_creates_step("CenterCrop")
 def _center_crop(transform: Any, context: Context) -> ImageStep:
     return CenterCrop(*_size(transform.size), Padding((0,) * context.channels, is_tensor=context.is_tensor))
 
@@ -157,7 +143,6 @@ class Pad:
         target.pad(self.margins, self.padding)
 
 
-@_creates_step("Pad")
 def _pad(transform: Any, context: Context) -> ImageStep:
     given = margins(transform.padding)
     _check_padding(transform, given, context)
@@ -225,7 +210,6 @@ class RandomCrop:
         target.crop(top, left, self.height, self.width)
 
 
-@_creates_step("RandomCrop")
 def _random_crop(transform: Any, context: Context) -> ImageStep:
     padding, given = _padding(transform, context), transform.padding
     is_version_2 = context.module == VERSION_2
@@ -254,7 +238,6 @@ class RandomResizedCrop:
         self.resize.apply(image, draws)
 
 
-@_creates_step("RandomResizedCrop")
 def _random_resized_crop(transform: Any, context: Context) -> ImageStep:
     ratio = _range(transform.ratio)
     if ratio[0] <= 0:
@@ -279,8 +262,6 @@ class Flip:
         target.flip(self.axis, draws.is_below(self.probability))
 
 
-@_creates_step("RandomVerticalFlip")
-@_creates_step("RandomHorizontalFlip")
 def _flip(transform: Any, context: Context) -> ImageStep:
     if not isinstance(transform.p, int | float):
         raise ValueError(f"p {transform.p!r}")
@@ -298,7 +279,6 @@ class Gray:
         target.gray(self.channels)
 
 
-@_creates_step("Grayscale")
 def _grayscale(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     if transform.num_output_channels not in (1, 3):
@@ -306,7 +286,6 @@ def _grayscale(transform: Any, context: Context) -> ImageStep:
     return Gray(transform.num_output_channels)
 
 
-@_creates_step("RGB")
 def _rgb(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     if context.channels != 1:
@@ -328,13 +307,11 @@ class RandomApply:
                 step.apply(image, draws)
 
 
-@_creates_step("RandomGrayscale")
 def _random_grayscale(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     return RandomApply((Gray(context.channels),), transform.p)
 
 
-@_creates_step("RandomApply")
 def _random_apply(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     steps = []
@@ -395,10 +372,26 @@ def _change(pixels: _Array, number: int, factor: float) -> None:
         rotate_hue(pixels, int(factor * 255) & 255)
 
 
-@_creates_step("ColorJitter")
 def _color_jitter(transform: Any, context: Context) -> ImageStep:
     context.require_pillow()
     if not matches_pillow():
         raise ValueError("this version of Pillow rounds in another way")
     ranges = transform.brightness, transform.contrast, transform.saturation, transform.hue
     return ColorJitter(tuple(None if values is None else _range(values) for values in ranges))
+
+
+STEPS: dict[str, Callable[[Any, Context], ImageStep]] = {
+    "Resize": _resize,
+    "CenterCrop": _center_crop,
+    "Pad": _pad,
+    "RandomCrop": _random_crop,
+    "RandomResizedCrop": _random_resized_crop,
+    "RandomVerticalFlip": _flip,
+    "RandomHorizontalFlip": _flip,
+    "Grayscale": _grayscale,
+    "RGB": _rgb,
+    "RandomGrayscale": _random_grayscale,
+    "RandomApply": _random_apply,
+    "ColorJitter": _color_jitter,
+}
+"""Functions that create steps, by name of the transform."""
