@@ -8,8 +8,21 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
 
+import torch
+
 from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError
+from dalify.plugin.pytorch.dropin.opening import Decoder
 from dalify.plugin.pytorch.dropin.sample_form import IMAGE, SampleForm
+
+PATH = "dalify_path"
+"""The variable with the path of the image."""
+
+EXPRESSIONS = (
+    ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp,
+    ast.FormattedValue, ast.GeneratorExp, ast.IfExp, ast.JoinedStr, ast.List, ast.ListComp, ast.Name, ast.Set,
+    ast.SetComp, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple, ast.UnaryOp,
+)  # fmt: skip
+"""The kinds of expressions that may be evaluated without the image."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +42,7 @@ class InnerImages:
     lookup: Callable[[Any], tuple[Any, Any]]
     is_rgb: bool
     opens_files: bool
-    decode: Callable[[Any], Any] | None
+    decode: Decoder | None
     transform: Any
     columns: dict[str, bool] | None = None
 
@@ -60,7 +73,7 @@ class SeparatedImage:
     form: SampleForm
     is_rgb: bool
     opens_files: bool
-    decode: Callable[[Any], Any] | None
+    decode: Decoder | None
     transforms: tuple[Any, ...]
     user_code: str
     watched: tuple[str, ...]
@@ -102,13 +115,18 @@ class OpenedImage:
 
     Attributes:
         is_rgb: whether it was converted to RGB.
-        decode: the function of torchvision that decodes a file to a tensor; None if Pillow opens it.
+        decode: decodes a file to a tensor or an array; None if Pillow opens it.
         transforms: the transforms that were applied.
     """
 
     is_rgb: bool
-    decode: Callable[[Any], Any] | None = None
+    decode: Decoder | None = None
     transforms: tuple[Any, ...] = ()
+
+    @property
+    def is_pillow(self) -> bool:
+        """Whether it is an image of Pillow before the transforms."""
+        return self.decode is None or self.decode.gives_images
 
 
 @dataclass(frozen=True)
@@ -180,3 +198,19 @@ def expression_of(value: Any) -> ast.expr:
     if value.kind is dict:
         return ast.Dict([ast.Constant(name) for name in value.parts], parts)
     return ast.Tuple(parts, ast.Load()) if value.kind is tuple else ast.List(parts, ast.Load())
+
+
+def truth_of(value: Any) -> bool:
+    """Return the truth of a value; only if that cannot depend on code of the user."""
+    if value is None or isinstance(value, bool | int | float | str | list | tuple | dict):
+        return bool(value)
+    kind = type(value)
+    if hasattr(kind, "__bool__") or (hasattr(kind, "__len__") and not isinstance(value, torch.nn.Sequential)):
+        raise NotEvaluatedError
+    return bool(value)
+
+
+def yielded(values: list[ast.expr]) -> ast.Yield:
+    """Return an expression that yields the path and a tuple of values."""
+    path = ast.Name(PATH, ast.Load())
+    return ast.Yield(ast.Tuple([path, ast.Tuple(values, ast.Load())], ast.Load()))
