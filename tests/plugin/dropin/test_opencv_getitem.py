@@ -382,6 +382,20 @@ def test_images_are_rotated_as_exif_specifies(kind, orientation, root, tmp_path)
         same(events(DataLoader, dataset), events(TorchLoader, dataset))
 
 
+def test_exif_with_a_damaged_byte_order(root, tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = tmp_path / "rotated.jpg"
+    Image.new("RGB", (40, 30), "red").save(path, exif=exif)
+    encoded = path.read_bytes()
+    start = encoded.index(b"Exif") + 6
+    for order in (b"xM", b"Mx", b"xI", b"xx"):
+        path.write_bytes(encoded[:start] + order + encoded[start + 2 :])
+        dataset = Usual(root, transforms.ToTensor())
+        dataset.paths[:] = [str(path)] * COUNT
+        same(events(DataLoader, dataset), events(TorchLoader, dataset))
+
+
 FORMATS = {
     "gray.jpg": "L",
     "inks.jpg": "CMYK",

@@ -15,6 +15,7 @@ import torch
 from PIL import Image
 
 from dalify.base.wording import counted
+from dalify.codecs import JpegHeader
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.encoded_image import EncodedImage, contents_of, decode_rows, plain_jpeg_header
 from dalify.plugin.pytorch.dropin.hints import note_failed_file
@@ -237,7 +238,7 @@ class FileSource(ImageSource):
         header = plain_jpeg_header(data)
         if header is not None and header.components != _RGB and not self.is_rgb:
             header = None
-        if header is not None and self.decode is not None and self.decode.rotates and header.orientation != 1:
+        if header is not None and self.decode is not None and self.decode.rotates and not _is_upright(data, header):
             header = None
         if (header is None or gives_images) and not self.is_rgb and self.decode is None:
             return self._load(path, index), label
@@ -285,6 +286,12 @@ def _data_of(path: Any) -> bytes:
     if _is_path(path):
         return contents_of(path)
     return path.getvalue() if isinstance(path, io.BytesIO) else path.data if isinstance(path, EncodedImage) else b""
+
+
+def _is_upright(data: bytes, header: JpegHeader) -> bool:
+    """Return whether OpenCV does not rotate a JPEG. Unlike Pillow, it reads EXIF with a damaged byte order."""
+    start = data.find(b"Exif", 0, header.frame_position)
+    return header.orientation == 1 and (start < 0 or data[start + 4 : start + 8] in (b"\0\0II", b"\0\0MM"))
 
 
 def _is_rgb_array(value: Any) -> bool:
