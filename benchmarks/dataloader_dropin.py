@@ -70,7 +70,7 @@ class PhotosOfOpenCV(LabeledPhotos):
     """The same photographs, read with OpenCV."""
 
     def __getitem__(self, index: int) -> Any:
-        image = cv2.imread(str(self.paths[index]))
+        image: Any = cv2.imread(str(self.paths[index]))
         image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
         if self.transform is not None:
             image = self.transform(image)
