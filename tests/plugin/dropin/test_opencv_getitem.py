@@ -362,6 +362,14 @@ def test_another_jpeg_library_is_left_to_torch(root, monkeypatch):
     assert DataLoader(Usual(root), on_fallback="silent").explain().mode == "torch"
 
 
+def test_a_function_that_replaces_that_of_opencv_is_left_to_torch(root, monkeypatch):
+    read = cv2.imread
+    monkeypatch.setattr(cv2, "imread", lambda path: 255 - read(path))
+    dataset = Usual(root)
+    assert DataLoader(dataset, on_fallback="silent").explain().mode == "torch"
+    same(events(DataLoader, dataset, on_fallback="silent"), events(TorchLoader, dataset))
+
+
 def test_opencv_decodes_the_same_pixels(monkeypatch):
     assert opening.matches_opencv.__wrapped__()
     decode = cv2.imdecode

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import BuiltinFunctionType
 from typing import Any
 
 import cv2
@@ -86,8 +87,8 @@ def matches_torchvision() -> bool:
 
 
 def decodes_array(function: Any) -> bool:
-    """Return whether a function is OpenCV's for decoding an image file to an array."""
-    return function is cv2.imread
+    """Return whether a function is OpenCV's for decoding an image file to an array, not one that replaces it."""
+    return function is cv2.imread and isinstance(function, BuiltinFunctionType)
 
 
 def decodes_file(function: Any) -> bool:
