@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from PIL import Image
 
@@ -60,6 +61,17 @@ class LabeledPhotos:
 
     def __getitem__(self, index: int) -> Any:
         image = Image.open(self.paths[index]).convert("RGB")
+        if self.transform is not None:
+            image = self.transform(image)
+        return image, self.labels[index]
+
+
+class PhotosOfOpenCV(LabeledPhotos):
+    """The same photographs, read with OpenCV."""
+
+    def __getitem__(self, index: int) -> Any:
+        image: Any = cv2.imread(str(self.paths[index]))
+        image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
         if self.transform is not None:
             image = self.transform(image)
         return image, self.labels[index]
@@ -126,5 +138,8 @@ def main(options: Options) -> None:
         compare(f"DataLoader of an ImageFolder, {title}", contenders(dataset, PHOTO_BATCH), options)
     own = LabeledPhotos(folder, training_transform())
     compare("DataLoader of a user's dataset class, training", contenders(own, PHOTO_BATCH), options)
+    transforms = import_torchvision()
+    read = PhotosOfOpenCV(folder, transforms.Compose([transforms.ToPILImage(), training_transform()]))
+    compare("DataLoader of images that a user's class reads with OpenCV", contenders(read, PHOTO_BATCH), options)
     compare("DataLoader of CIFAR10, training", contenders(small_images(), SMALL_BATCH), options)
     compare("DataLoader of a TensorDataset", contenders(rows(), SMALL_BATCH), options)

@@ -128,8 +128,8 @@ print(dalify.plugin.pytorch.DataLoader(softened, batch_size=8).explain())
 # %% [markdown]
 """## 4. A custom dataset
 
-dalify also runs your own classes if `__getitem__` opens an image with Pillow or `torchvision.io`, or takes it from a
-supported dataset, and passes it to `self.transform`, alone or with a mask. Paths, labels and other values may be
+dalify also runs your own classes if `__getitem__` opens an image with Pillow, `torchvision.io` or OpenCV, or takes it
+from a supported dataset, and passes it to `self.transform`, alone or with a mask. Paths, labels and other values may be
 computed by any Python code.
 """
 

@@ -197,7 +197,7 @@ def test_other_methods_are_left_to_torch(kind, root):
 
 
 def test_another_jpeg_library_is_left_to_torch(root, monkeypatch):
-    monkeypatch.setattr("dalify.plugin.pytorch.dropin.image_getitem.matches_torchvision", lambda: False)
+    monkeypatch.setattr("dalify.plugin.pytorch.dropin.decoder_calls.matches_torchvision", lambda: False)
     assert DataLoader(Tutorial(root), on_fallback="silent").explain().mode == "torch"
 
 

@@ -54,14 +54,16 @@ def plain_jpeg_header(data: bytes) -> JpegHeader | None:
     return header if is_plain and not is_large else None
 
 
-def decode_rows(data: bytes, header: JpegHeader, rows: int, load: Callable[[], Image.Image | torch.Tensor]) -> _Array:
+def decode_rows(
+    data: bytes, header: JpegHeader, rows: int, load: Callable[[], Image.Image | torch.Tensor | _Array]
+) -> _Array:
     """Decode a JPEG to RGB.
 
     Args:
         data: the file.
         header: its header, see `plain_jpeg_header`.
         rows: number of rows that are needed, from the top.
-        load: returns the same image as RGB by Pillow or torchvision, with their warnings and errors.
+        load: returns the same image as RGB by Pillow, torchvision or OpenCV, with their warnings and errors.
 
     Returns:
         At least these rows, valid until this thread decodes the next image.

@@ -11,10 +11,10 @@ For example::
 
 The method is compiled again without its operations on the image: the new function returns the path of the file and the
 other values. It is used if the first image that is opened is opened with Pillow or torchvision's loaders, decoded to a
-tensor by torchvision, or created from an array, only converted to RGB, and passed to transforms that are attributes of
-the dataset. The image and its label may also be a sample of a supported dataset that is an attribute, or of the
-superclass. Other images, such as masks, are other values; a transform of version 2 may get them together with the
-image. Other methods are not supported.
+tensor by torchvision or an array by OpenCV, or created from an array, only converted to RGB, and passed to transforms
+that are attributes of the dataset. The image and its label may also be a sample of a supported dataset that is an
+attribute, or of the superclass. Other images, such as masks, are other values; a transform of version 2 may get them
+together with the image. Other methods are not supported.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ from typing import Any
 
 import torch
 
+from dalify.plugin.pytorch.dropin.decoder_calls import conversion_of, decoder_of, name_of_check
 from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, getitem_of
 from dalify.plugin.pytorch.dropin.image_symbols import (
+    EXPRESSIONS,
+    PATH,
     Begun,
     Container,
     FindImages,
@@ -40,25 +43,21 @@ from dalify.plugin.pytorch.dropin.image_symbols import (
     OpenedImage,
     PartReader,
     SeparatedImage,
+    assigned,
     expression_of,
     loaded,
     template_of,
+    truth_of,
+    yielded,
 )
 from dalify.plugin.pytorch.dropin.lowering import is_deterministic, is_joint
-from dalify.plugin.pytorch.dropin.opening import decodes_tensor, matches_torchvision, opens_image
+from dalify.plugin.pytorch.dropin.opening import IsDecoder, decodes_file, decodes_tensor, opens_image
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
 from dalify.plugin.pytorch.dropin.working_folder import FOLDER, ResolvedPaths, WorkingFolder
 
-_PATH = "dalify_path"
 _VALUE = "dalify_value"
 _SAMPLE = "dalify_sample"
-_DECODE_OPTIONS = "mode", "apply_exif_orientation"
-_EXPRESSIONS = (
-    ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp,
-    ast.FormattedValue, ast.GeneratorExp, ast.IfExp, ast.JoinedStr, ast.List, ast.ListComp, ast.Name, ast.Set,
-    ast.SetComp, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple, ast.UnaryOp,
-)  # fmt: skip
 
 
 def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage:
@@ -71,11 +70,15 @@ def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage:
     found = getitem_of(dataset)
     if found is None or not hasattr(dataset, "__dict__") or not hasattr(type(dataset), "__len__"):
         raise NotEvaluatedError
-    separation = _Separation(dataset, *found, find_images)
-    try:
-        return separation.result()
-    except NotEvaluatedError:
-        raise NotEvaluatedError(separation.position()) from None
+    position = ""
+    # Arrays of OpenCV may be changed before images of Pillow are created from them.
+    for decodes in (decodes_file, decodes_tensor):
+        separation = _Separation(dataset, *found, find_images, decodes)
+        try:
+            return separation.result()
+        except NotEvaluatedError:
+            position = position or separation.position()
+    raise NotEvaluatedError(position)
 
 
 class _Separation:
@@ -85,14 +88,15 @@ class _Separation:
         dataset: the dataset.
         function: its method.
         definition: the syntax tree of the method.
-        find_images: returns the images of another dataset.
+        find: returns the images of another dataset.
+        decodes: returns whether a function decodes the image to a tensor or an array.
     """
 
     def __init__(
-        self, dataset: Any, function: FunctionType, definition: ast.FunctionDef, find_images: FindImages
+        self, dataset: Any, function: FunctionType, definition: ast.FunctionDef, find: FindImages, decodes: IsDecoder
     ) -> None:
         self._dataset = dataset
-        self._find_images = find_images
+        self._find_images, self._decodes = find, decodes
         self._inner: Any = None
         self._inner_lookup: Callable[[Any], tuple[Any, Any]] | None = None
         self._function = function
@@ -108,7 +112,7 @@ class _Separation:
         self._user_code = ""
         self._calls = 0  # of transforms
         self._first_call: int | None = None  # the statement before which the first transform is called
-        self._has_late_code = self._is_joint = False
+        self._has_late_code = self._is_joint = self._is_checked = False
 
     def position(self) -> str:
         """Return a text with the current statement; empty if the method opens no image."""
@@ -125,6 +129,8 @@ class _Separation:
         images = [leaf for leaf in leaves if isinstance(leaf, OpenedImage)]
         is_late = self._has_late_code
         if len(images) != 1 or len(images[0].transforms) != self._calls or (self._is_joint and is_late):
+            raise NotEvaluatedError
+        if self._is_checked and self._user_code:  # the method runs twice to raise its error
             raise NotEvaluatedError
         names = [leaf for leaf in leaves if isinstance(leaf, str)]
         folder = WorkingFolder()
@@ -153,14 +159,14 @@ class _Separation:
         """
         code = self._function.__code__
         values = ast.Tuple(list(map(loaded, names)), ast.Load())
-        result = ast.Return(ast.Tuple([loaded(_PATH), values], ast.Load()))
+        result = ast.Return(ast.Tuple([loaded(PATH), values], ast.Load()))
         definition = copy(self._definition)
         resolved = ResolvedPaths(self._resolved)  # of files that the user's code opens, such as masks
         statements: list[ast.stmt] = [resolved.visit(deepcopy(statement)) for statement in self._statements]
         if self._has_late_code or self._is_joint:
             result = ast.Return(values)
         if self._has_late_code:
-            statements.insert(self._first_call or 0, ast.Expr(_yielded([])))
+            statements.insert(self._first_call or 0, ast.Expr(yielded([])))
         definition.body = [*statements, result]
         definition.args = copy(definition.args)
         definition.args.args = [ast.arg(FOLDER), ast.arg(_SAMPLE), *definition.args.args]
@@ -173,6 +179,9 @@ class _Separation:
         """Return the value that the statements return; None if they return nothing."""
         for statement in statements:
             self._current = statement
+            if self._is_array(ast.Name(name_of_check(statement))):
+                self._is_checked = True
+                continue
             match statement:
                 case ast.Return(value=ast.expr() as value):
                     return self._stored(self._value(value), statement)
@@ -277,7 +286,7 @@ class _Separation:
             self._symbols[name] = value
             return
         self._symbols.pop(name, None)
-        self._append(_target(name), value, statement)
+        self._append(assigned(name), value, statement)
 
     def _append(self, target: ast.expr, value: ast.expr, position: ast.AST) -> None:
         """Append an assignment with the line of a node."""
@@ -288,7 +297,7 @@ class _Separation:
         if not isinstance(value, ast.expr):
             return value
         name = f"{_VALUE}_{len(self._statements)}"
-        self._append(_target(name), value, statement)
+        self._append(assigned(name), value, statement)
         return name
 
     def _value(self, expression: ast.expr) -> Any:
@@ -319,6 +328,8 @@ class _Separation:
                         tuple, range(len(first.parts), len(first.parts) + len(parts)), parts, right
                     )
                     return Container(tuple, {**first.parts, **others.parts})
+            case ast.Call() | ast.Subscript() if (converted := self._converted(expression)) is not None:
+                return converted
             case ast.Call(args=[ast.Name(id=name), _, *_], keywords=[]) if isinstance(
                 image := self._symbols.get(name), OpenedImage
             ):
@@ -382,7 +393,7 @@ class _Separation:
         if isinstance(expression, ast.Subscript) and isinstance(expression.value, ast.Attribute):
             self._watched[expression.value.attr] = None
         label = f"{_VALUE}_{len(self._statements)}"
-        targets = ast.Tuple([_target(_PATH), _target(label)], ast.Store())
+        targets = ast.Tuple([assigned(PATH), assigned(label)], ast.Store())
         self._append(targets, ast.Call(loaded(_SAMPLE), [index], []), expression)
         self._note_transforms(len(images.image.transforms))
         if images.columns is None:
@@ -403,12 +414,11 @@ class _Separation:
                 func=ast.Attribute(value=owner, attr="convert"), args=[ast.Constant(value="RGB")], keywords=[]
             ):
                 image = self._value(owner)
-                if isinstance(image, OpenedImage) and not image.transforms and image.decode is None:
+                if isinstance(image, OpenedImage) and not image.transforms and image.is_pillow:
                     return replace(image, is_rgb=True)
-            case ast.Call(func=function, args=[argument, *_]) if (
-                decodes_tensor(self._resolved(function)) and not self._is_opened
-            ):
-                return self._open(argument, self._decoded(call), call)
+            case ast.Call(func=function, args=[argument, *_]) if self._decodes_image(function):
+                image = OpenedImage(*decoder_of(self._resolved(function), call, self._option))
+                return self._open(argument, image, call)
             case ast.Call(func=function, args=[argument], keywords=[]):
                 called = self._resolved(function)
                 is_rgb = opens_image(called)
@@ -426,9 +436,27 @@ class _Separation:
                 pass
         return None
 
+    def _converted(self, expression: ast.expr) -> OpenedImage | None:
+        """Return the image after a conversion of its array; None for other expressions."""
+        found = conversion_of(expression, self._resolved)
+        if found is None or not self._is_array(found.argument):
+            return None
+        image = self._value(found.argument)
+        return replace(image, decode=found.of(image.decode))
+
+    def _is_array(self, expression: ast.expr) -> bool:
+        """Return whether an expression is the image before its transforms, as an array, or a conversion of it."""
+        if isinstance(expression, ast.Name):
+            image = self._symbols.get(expression.id)
+            return isinstance(image, OpenedImage) and not image.is_pillow and not image.transforms
+        found = conversion_of(expression, self._resolved)
+        if found is not None:
+            return self._is_array(found.argument)
+        return isinstance(expression, ast.Call) and self._decodes_image(expression.func)
+
     def _jointly_transformed(self, call: ast.Call, image: OpenedImage) -> Container:
         """Return the image and the other values that a transform of version 2 returns for them."""
-        is_first = image.is_rgb and image.decode is None and not self._calls
+        is_first = image.is_rgb and image.is_pillow and not self._calls
         transform = self._resolved(call.func)
         is_own = isinstance(call.func, ast.Attribute) and self._is_transform(call.func)
         if not (is_first and is_own and is_joint(transform)):
@@ -437,21 +465,9 @@ class _Separation:
         names = [f"{_VALUE}_{len(self._statements)}_{number}" for number in range(len(values))]
         self._note_transforms(1)
         self._is_joint = True
-        self._append(ast.Tuple(list(map(_target, names)), ast.Store()), _yielded(values), call)
+        self._append(ast.Tuple(list(map(assigned, names)), ast.Store()), yielded(values), call)
         parts = dict(enumerate([replace(image, transforms=(transform,)), *names]))
         return Container(tuple, parts)
-
-    def _decoded(self, call: ast.Call) -> OpenedImage:
-        """Return the image that a function of torchvision decodes to a tensor."""
-        given: dict[Any, ast.expr] = dict(zip(_DECODE_OPTIONS, call.args[1:], strict=False))
-        given.update({keyword.arg: keyword.value for keyword in call.keywords})
-        options = {name: self._option(value) for name, value in given.items()}
-        mode = options.pop("mode", "UNCHANGED")
-        name = str(getattr(mode, "name", mode)).upper()
-        are_defaults = all(name in _DECODE_OPTIONS and value is False for name, value in options.items())
-        if name not in ("RGB", "UNCHANGED") or not are_defaults or not matches_torchvision():
-            raise NotEvaluatedError
-        return OpenedImage(name == "RGB", partial(self._resolved(call.func), mode=mode))
 
     def _option(self, value: ast.expr) -> Any:
         is_own = isinstance(value, ast.Attribute) and self._is_own(value)
@@ -463,13 +479,17 @@ class _Separation:
         self._opens_files |= isinstance(file, OpenedFile)
         path = loaded(file.path) if isinstance(file, OpenedFile) else argument
         self._check(path)
-        self._append(_target(_PATH), path, call)
+        self._append(assigned(PATH), path, call)
         return image
 
     def _opens_image(self, function: ast.expr) -> bool:
         """Return whether a function opens the image, which is the first one that is opened."""
-        called = self._resolved(function)
-        return not self._is_opened and (opens_image(called) is not None or decodes_tensor(called))
+        is_first = not self._is_opened and opens_image(self._resolved(function)) is not None
+        return is_first or self._decodes_image(function)
+
+    def _decodes_image(self, function: ast.expr) -> bool:
+        """Return whether a function decodes the image, which is the first one that is opened."""
+        return not self._is_opened and self._decodes(self._resolved(function))
 
     def _is_transform(self, function: ast.Attribute) -> bool:
         """Return whether a function is an attribute of this instance of the dataset, and remember to watch it."""
@@ -496,7 +516,7 @@ class _Separation:
 
     def _constant(self, test: ast.expr) -> bool:
         """Return the truth of a condition that depends only on attributes of the dataset."""
-        return _truth(self._constant_value(test))
+        return truth_of(self._constant_value(test))
 
     def _constant_value(self, expression: ast.expr) -> Any:
         match expression:
@@ -529,7 +549,7 @@ class _Separation:
         """Check that an expression does not use the image, and note calls of functions that may be the user's."""
         uses = 0  # of the dataset, other than for attributes
         for node in ast.walk(expression):
-            if isinstance(node, ast.expr) and not isinstance(node, _EXPRESSIONS):
+            if isinstance(node, ast.expr) and not isinstance(node, EXPRESSIONS):
                 raise NotEvaluatedError
             match node:
                 case ast.Name(id=name) if name in self._symbols:
@@ -576,22 +596,3 @@ class _Separation:
     def _note_user_code(self, expression: ast.expr) -> None:
         self._user_code = self._user_code or ast.unparse(expression)
         self._has_late_code |= self._calls > 0  # it may draw random numbers after the transforms
-
-
-def _yielded(values: list[ast.expr]) -> ast.Yield:
-    """Return an expression that yields the path and a tuple of values."""
-    return ast.Yield(ast.Tuple([loaded(_PATH), ast.Tuple(values, ast.Load())], ast.Load()))
-
-
-def _target(name: str) -> ast.Name:
-    return ast.Name(name, ast.Store())
-
-
-def _truth(value: Any) -> bool:
-    """Return the truth of a value; only if that cannot depend on code of the user."""
-    if value is None or isinstance(value, bool | int | float | str | list | tuple | dict):
-        return bool(value)
-    kind = type(value)
-    if hasattr(kind, "__bool__") or (hasattr(kind, "__len__") and not isinstance(value, torch.nn.Sequential)):
-        raise NotEvaluatedError
-    return bool(value)

@@ -8,9 +8,22 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
 
+import torch
+
 from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError
+from dalify.plugin.pytorch.dropin.opening import Decoder
 from dalify.plugin.pytorch.dropin.sample_form import IMAGE, SampleForm
 from dalify.plugin.pytorch.dropin.working_folder import WorkingFolder
+
+PATH = "dalify_path"
+"""The variable with the path of the image."""
+
+EXPRESSIONS = (
+    ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp,
+    ast.FormattedValue, ast.GeneratorExp, ast.IfExp, ast.JoinedStr, ast.List, ast.ListComp, ast.Name, ast.Set,
+    ast.SetComp, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple, ast.UnaryOp,
+)  # fmt: skip
+"""The kinds of expressions that may be evaluated without the image."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +110,18 @@ class OpenedImage:
 
     Attributes:
         is_rgb: whether it was converted to RGB.
-        decode: the function of torchvision that decodes a file to a tensor; None if Pillow opens it.
+        decode: decodes a file to a tensor or an array; None if Pillow opens it.
         transforms: the transforms that were applied, in order.
     """
 
     is_rgb: bool
-    decode: Callable[[Any], Any] | None = None
+    decode: Decoder | None = None
     transforms: tuple[Any, ...] = ()
+
+    @property
+    def is_pillow(self) -> bool:
+        """Whether it is an image of Pillow before the transforms."""
+        return self.decode is None or self.decode.gives_images
 
 
 @dataclass(frozen=True)
@@ -158,6 +176,11 @@ def loaded(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 
 
+def assigned(name: str) -> ast.Name:
+    """Return an expression that assigns a variable."""
+    return ast.Name(name, ast.Store())
+
+
 def template_of(value: Any, numbers: Iterator[int]) -> Any:
     """Return a sample with `IMAGE` in place of the image, and numbers in place of the other values."""
     if isinstance(value, OpenedImage):
@@ -180,3 +203,18 @@ def expression_of(value: Any) -> ast.expr:
     if value.kind is dict:
         return ast.Dict([ast.Constant(name) for name in value.parts], parts)
     return ast.Tuple(parts, ast.Load()) if value.kind is tuple else ast.List(parts, ast.Load())
+
+
+def truth_of(value: Any) -> bool:
+    """Return the truth of a value; only if that cannot depend on code of the user."""
+    if value is None or isinstance(value, bool | int | float | str | list | tuple | dict):
+        return bool(value)
+    kind = type(value)
+    if hasattr(kind, "__bool__") or (hasattr(kind, "__len__") and not isinstance(value, torch.nn.Sequential)):
+        raise NotEvaluatedError
+    return bool(value)
+
+
+def yielded(values: list[ast.expr]) -> ast.Yield:
+    """Return an expression that yields the path and a tuple of values."""
+    return ast.Yield(ast.Tuple([loaded(PATH), ast.Tuple(values, ast.Load())], ast.Load()))

@@ -199,8 +199,8 @@ def image_of(pixels: _Array) -> Image.Image:
     return Image.fromarray(np.ascontiguousarray(pixels if pixels.shape[2] > 1 else pixels[..., 0]))
 
 
-def pixels_of(image: Image.Image | torch.Tensor) -> _Array:
-    """Return the pixels of a Pillow image or a tensor, ``[height, width, channels]``."""
+def pixels_of(image: Image.Image | torch.Tensor | _Array) -> _Array:
+    """Return the pixels of a Pillow image, a tensor or an array, ``[height, width, channels]``."""
     if isinstance(image, torch.Tensor):
         return image.as_subclass(torch.Tensor).permute(1, 2, 0).numpy()
     pixels = np.asarray(image)

@@ -179,7 +179,8 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
     ``torchvision.transforms.v2`` from one image to one image (``dropin.lowering`` and ``dropin.torchvision_steps``).
     Datasets of Hugging Face are supported if a function set by ``set_transform`` transforms the images
     (``dropin.hugging_face``). Your own classes are supported if ``__getitem__`` opens an image with Pillow, or decodes
-    it with ``torchvision.io``, and passes it to ``self.transform``, alone or with a mask (``dropin.image_getitem``);
+    it with ``torchvision.io`` or ``cv2.imread``, and passes it to ``self.transform``, alone or with a mask
+    (``dropin.image_getitem``);
     `register_dataset` and `register_transform` add others. Batches of torch's TensorDataset, StackDataset,
     ConcatDataset and Subset, and of classes whose ``__getitem__`` only returns rows of tensors, arrays and lists
     (``dropin.getitem``), are selected at once; their tensors and arrays must not be changed while threads read them.

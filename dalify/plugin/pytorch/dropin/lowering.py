@@ -29,6 +29,7 @@ from PIL import Image
 from dalify.base.errors import ArgumentTypeError
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.lazy_image import image_of
+from dalify.plugin.pytorch.dropin.opening import Decoder
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, Reason, Table, Transform, TransformPlan, channels_of
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS
 from dalify.plugin.pytorch.dropin.steps import (
@@ -68,22 +69,22 @@ _BYTE_VALUES = 256
 _MODES = {1: "L", 3: "RGB"}  # Pillow's modes by number of channels
 
 
-def lower_transform(transform: Any, channels: int, *, gets_tensors: bool = False) -> TransformPlan:
+def lower_transform(transform: Any, channels: int, decoder: Decoder | None = None) -> TransformPlan:
     """Convert a transform, or a composition of transforms, as far as they are supported.
 
     Args:
         transform: transform of a dataset; None for none.
         channels: number of channels of the dataset's images: 1 or 3.
-        gets_tensors: whether the images are tensors, as ``torchvision.io`` returns them, not Pillow images.
+        decoder: returns the images as tensors or arrays; None for Pillow images.
     """
-    return _plan([] if transform is None else list(_flat(transform, "transform")), channels, gets_tensors=gets_tensors)
+    return _plan([] if transform is None else list(_flat(transform, "transform")), channels, decoder)
 
 
-def _plan(transforms: Sequence[tuple[str, Any]], channels: int, *, gets_tensors: bool = False) -> TransformPlan:
+def _plan(transforms: Sequence[tuple[str, Any]], channels: int, decoder: Decoder | None = None) -> TransformPlan:
     """Return the plan for transforms with their positions; without steps for 0 channels, which means no image."""
     lowering = _Lowering(channels)
-    if gets_tensors:
-        lowering.convert_to_tensors()
+    if decoder is not None:
+        lowering.decode(decoder)
     reason: Reason | None = None
     for position, transform in transforms:
         try:
@@ -97,8 +98,8 @@ def _plan(transforms: Sequence[tuple[str, Any]], channels: int, *, gets_tensors:
     table = lowering.table()
     if reason is None and table is None:
         subject = "the transforms end with Pillow images" if transforms else "the dataset has no transform"
-        hint = "Add transforms.ToTensor() to the dataset."
-        reason = Reason(f"{subject}, and Pillow images cannot be collated", hint, "TF01")
+        effect = "torch collates arrays" if lowering.gives_arrays else "Pillow images cannot be collated"
+        reason = Reason(f"{subject}, and {effect}", "Add transforms.ToTensor() to the dataset.", "TF01")
     found = [transform for _, transform in transforms]
     is_random = any(not isinstance(step, CenterCrop | Gray | Pad | Resize) for step in lowering.steps)
     return TransformPlan(
@@ -106,7 +107,7 @@ def _plan(transforms: Sequence[tuple[str, Any]], channels: int, *, gets_tensors:
         table=table,
         tensor_transforms=tuple(tensor_transforms),
         is_random=is_random or bool(tensor_transforms),
-        channels=channels,
+        channels=0 if lowering.gives_arrays else channels,  # unsupported transforms return arrays for arrays
         transforms=tuple(found[: len(names)]),
         names=tuple(names),
         unsupported=tuple(found[len(names) :]),
@@ -136,6 +137,12 @@ class _Lowering:
         # Results of the pointwise transforms for an image with each byte value once in each channel.
         self._values: Any = _all_bytes(channels)
         self._tensor_start = 0  # number of steps before the conversion to tensors
+        self._gets_arrays = False
+
+    @property
+    def gives_arrays(self) -> bool:
+        """Whether the results so far are arrays."""
+        return isinstance(self._values, np.ndarray)
 
     def add(self, position: str, transform: Any) -> None:
         """Add a transform.
@@ -155,7 +162,7 @@ class _Lowering:
 
     def _add(self, position: str, transform: Any) -> None:
         kind, name = type(transform), type(transform).__name__
-        is_pillow = not isinstance(self._values, torch.Tensor)
+        is_pillow = not isinstance(self._values, torch.Tensor | np.ndarray)
         if kind in TRANSFORMS and is_pillow:
             self.steps.append(Registered(TRANSFORMS[kind], transform))
             return
@@ -165,6 +172,9 @@ class _Lowering:
         container = container_step(transform) if is_pillow else None
         if container is not None:
             self.steps.append(container)
+            return
+        if self.gives_arrays:
+            self._add_to_array(position, transform)
             return
         if module is None or not (name in _POINTWISE or is_supported(transform, ON_PILLOW | ON_TENSORS)):
             raise NotRecognizedError(
@@ -183,9 +193,27 @@ class _Lowering:
         else:
             self._add_step(position, transform, module)
 
-    def convert_to_tensors(self) -> None:
-        """Convert the images to tensors of bytes with interleaved channels, before the first transform."""
-        self._add_pointwise("", sys.modules[VERSION_1].PILToTensor())
+    def decode(self, decoder: Decoder) -> None:
+        """Convert the images to the results of a decoder, before the first transform."""
+        if decoder.gives_tensors:  # with interleaved channels
+            self._add_pointwise("", sys.modules[VERSION_1].PILToTensor())
+        else:
+            self._values = decoder.convert(np.array(self._values))
+            self._gets_arrays = not decoder.gives_images
+
+    def _add_to_array(self, position: str, transform: Any) -> None:
+        """Add the conversion of an array to a tensor, or to an image."""
+        name = type(transform).__name__
+        if module_of(transform) is None or name not in ("ToImage", "ToPILImage", "ToTensor"):
+            raise NotRecognizedError(
+                f"{position} ({name}) gets an array", "ToPILImage, ToTensor and ToImage are supported on arrays."
+            )
+        if name != "ToPILImage":
+            self._add_pointwise(position, transform)
+        elif transform.mode not in (None, _MODES[self._channels]):
+            raise NotRecognizedError(f"{position} (ToPILImage) has the mode {transform.mode}")
+        else:
+            self._values, self._gets_arrays = _all_bytes(self._channels), False
 
     def _is_identity(self) -> bool:
         """Return whether the table so far maps each byte to itself."""
@@ -240,7 +268,7 @@ class _Lowering:
                 raise NotRecognizedError(f"{position} ({name}) is not supported on {kind}")
             step = TorchvisionStep(transform, tensor_type)
         if tensor_type is not None and isinstance(step, TorchvisionStep | RandomResizedCrop):
-            self.steps.insert(self._tensor_start, Contiguous())
+            self.steps.insert(self._tensor_start, Contiguous(is_planar=self._gets_arrays))
         self.steps.append(step)
         channels = 3 if name == "RGB" else getattr(transform, "num_output_channels", self._channels)
         if name == "Grayscale" and tensor_type is not None:

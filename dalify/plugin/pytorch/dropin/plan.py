@@ -23,7 +23,7 @@ from dalify.plugin.pytorch.dropin.steps import CenterCrop, Flip, Gray, ImageStep
 
 _Array = np.ndarray[Any, Any]
 Transform = Callable[[Any], Any]
-AnyImage = LazyImage | Image.Image | torch.Tensor
+AnyImage = LazyImage | Image.Image | torch.Tensor | _Array
 _WINDOW_STEPS = (CenterCrop, Flip, Gray, Pad, RandomCrop, Resize)
 _MAX_DRAWS_PER_STEP = 2
 

@@ -14,17 +14,20 @@ import torch
 from PIL import Image
 
 from dalify.base.wording import counted
+from dalify.codecs import JpegHeader
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.encoded_image import EncodedImage, contents_of, decode_rows, plain_jpeg_header
 from dalify.plugin.pytorch.dropin.hints import note_failed_file
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
 from dalify.plugin.pytorch.dropin.lowering import lower_transform
+from dalify.plugin.pytorch.dropin.opening import Decoder
 from dalify.plugin.pytorch.dropin.plan import AnyImage, NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 from dalify.plugin.pytorch.dropin.working_folder import WorkingFolder, is_path
 
 _Array = np.ndarray[Any, Any]
+DecodedImage = Image.Image | torch.Tensor | _Array
 Lookup = Callable[[Any], tuple[Any, Any]]
 _RGB = 3
 
@@ -52,7 +55,7 @@ class Source(ABC):
         is_joint: whether other values are transformed together with the image.
         opens_files: whether files are opened for Pillow, as torchvision does; otherwise, Pillow's errors contain their
             paths.
-        decode: function of torchvision that decodes files to tensors; None if Pillow opens them.
+        decode: decodes files to tensors or arrays; None if Pillow opens them.
     """
 
     slow_labels = False
@@ -64,12 +67,11 @@ class Source(ABC):
     is_rgb = True
     is_joint = False
     opens_files = True
-    decode: Callable[[Any], Any] | None = None
+    decode: Decoder | None = None
 
     def __init__(self, dataset: Any, transforms: tuple[Any, Any], channels: int, description: str) -> None:
         self.dataset = dataset
-        gets_tensors = self.decode is not None
-        self.plan: TransformPlan = lower_transform(transforms[0], channels, gets_tensors=gets_tensors)
+        self.plan: TransformPlan = lower_transform(transforms[0], channels, self.decode)
         self.transform, self.target_transform = transforms
         self.description = f"{type(dataset).__name__} of {description}"
 
@@ -100,7 +102,7 @@ class ImageSource(Source):
         """
 
     @abstractmethod
-    def open(self, index: Any) -> tuple[Image.Image | torch.Tensor, Any]:
+    def open(self, index: Any) -> tuple[DecodedImage, Any]:
         """Open one sample as the image that the transforms get; return image and label."""
 
     @abstractmethod
@@ -147,7 +149,7 @@ class FileSource(ImageSource):
         slow_labels: bool = False,
         is_rgb: bool = True,
         opens_files: bool = True,
-        decode: Callable[[Any], Any] | None = None,
+        decode: Decoder | None = None,
         folder: WorkingFolder | None = None,
     ) -> None:
         self.decode = decode
@@ -167,11 +169,14 @@ class FileSource(ImageSource):
         path, label = self._lookup(index)
         return self.folder(path), label
 
-    def _load(self, path: Any) -> Image.Image | torch.Tensor:
-        """Open an image as torchvision's datasets do, or the user's."""
+    def _load(self, path: Any, index: Any) -> DecodedImage:
+        """Open an image as torchvision's datasets do, or the user's; None if OpenCV cannot read it."""
         try:
             if self.decode is not None:
-                return self.decode(path)
+                value = self.decode.decode(path)
+                if value is None and not self.user_code:  # which must not run twice
+                    self.dataset[index]  # raises the error of the user, or of OpenCV, with the frames of the user
+                return self.decode.convert(value)
             if isinstance(path, np.ndarray):
                 path = Image.fromarray(path)
             if isinstance(path, Image.Image):
@@ -196,10 +201,10 @@ class FileSource(ImageSource):
             return contents_of(path) if isinstance(path, str | os.PathLike) else b""
         return b""
 
-    def open(self, index: Any) -> tuple[Image.Image | torch.Tensor, Any]:
+    def open(self, index: Any) -> tuple[DecodedImage, Any]:
         """Open one sample with Pillow or torchvision; return image and label."""
         path, label = self.path_and_label(index)
-        return self._load(path), label
+        return self._load(path, index), label
 
     def read(self, index: Any, draws: TorchDraws) -> tuple[AnyImage, Any]:
         """Read one sample; a JPEG is decoded when the number of necessary rows is known.
@@ -217,33 +222,45 @@ class FileSource(ImageSource):
             OSError: the file cannot be read or is not an image; Pillow may raise other errors.
         """
         path, label = self.path_and_label(index, draws)
+        gives_images = self.plan.table is None
+        info: dict[Any, Any] | None = {} if gives_images else None
         if _is_rgb_array(path) and self.decode is None:
-            return LazyImage(path, info={}), label
+            return LazyImage(path, info=info), label
         data = self._encoded(path)
         header = plain_jpeg_header(data)
         if header is not None and header.components != _RGB and not self.is_rgb:
             header = None
-        gives_images = self.plan.table is None
+        if header is not None and self.decode is not None and self.decode.rotates and not _is_upright(data, header):
+            header = None
         if (header is None or gives_images) and not self.is_rgb and self.decode is None:
-            return self._load(path), label
+            return self._load(path, index), label
         if header is None:
-            image = self._load(path)
+            image = self._load(path, index)
             if isinstance(image, torch.Tensor):
                 is_rgb = (image.dtype, *image.shape[:-2]) == (torch.uint8, _RGB)
                 return LazyImage(pixels_of(image)) if is_rgb else image, label
+            if not isinstance(image, Image.Image):
+                return LazyImage(image, info=info) if _is_rgb_array(image) else image, label
             return LazyImage(pixels_of(image), info=image.info if gives_images else None), label
         state = draws.get_state() if self.plan.is_random else None
+        is_blue_first = self.decode is not None and self.decode.is_blue_first
+
+        def load() -> DecodedImage:
+            image = self._load(path, index)
+            if image is None:
+                self.plan.transforms[0](image)  # raises the error of torchvision
+            return pixels_of(image)[..., ::-1] if is_blue_first else image
 
         def decode(rows: int) -> _Array:
             try:
-                return decode_rows(data, header, rows, lambda: self._load(path))
+                pixels = decode_rows(data, header, rows, load)
+                return pixels[..., ::-1] if is_blue_first else pixels
             except Exception:
                 if state is not None:
                     draws.set_state(state)
                 raise
 
-        info = None
-        if gives_images:
+        if gives_images and self.decode is None:
             if isinstance(path, Image.Image):
                 info = path.info
             else:
@@ -257,6 +274,12 @@ def _data_of(path: Any) -> bytes:
     if is_path(path):
         return contents_of(path)
     return path.getvalue() if isinstance(path, io.BytesIO) else path.data if isinstance(path, EncodedImage) else b""
+
+
+def _is_upright(data: bytes, header: JpegHeader) -> bool:
+    """Return whether OpenCV does not rotate a JPEG. Unlike Pillow, it reads EXIF with a damaged byte order."""
+    start = data.find(b"Exif", 0, header.frame_position)
+    return header.orientation == 1 and (start < 0 or data[start + 4 : start + 8] in (b"\0\0II", b"\0\0MM"))
 
 
 def _is_rgb_array(value: Any) -> bool:

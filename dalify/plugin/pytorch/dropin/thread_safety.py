@@ -8,6 +8,7 @@ import os.path
 import pathlib
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from PIL import Image
@@ -19,7 +20,7 @@ _SAFE_FUNCTIONS = frozenset(
         abs, bool, bytes, dict, enumerate, float, int, isinstance, len, list, max, min, range, repr, round, set, sorted,
         str, sum, tuple, type, zip, os.fspath, os.path.basename, os.path.dirname, os.path.exists, os.path.join,
         os.path.normpath, os.path.split, os.path.splitext, pathlib.Path, pathlib.PurePath, np.array, np.asarray,
-        io.BytesIO, Image.open,
+        np.ascontiguousarray, cv2.cvtColor, cv2.imread, cv2.resize, io.BytesIO, Image.open,
         torch.as_tensor, torch.from_numpy, torch.is_tensor, torch.tensor, torch.nn.functional.one_hot,
     }
 )  # fmt: skip

@@ -77,14 +77,22 @@ class TorchvisionStep:
 
 @dataclass(frozen=True)
 class Contiguous:
-    """Copy the pixels to contiguous memory, as the conversion of a Pillow image to a tensor does.
+    """Copy the pixels to contiguous memory, as the conversion of an image to a tensor does.
 
     torch's kernels return tensors with the memory layout of their input.
+
+    Attributes:
+        is_planar: True for the conversion of an array, after which the channels are consecutive in memory.
     """
+
+    is_planar: bool = False
 
     def apply(self, image: LazyImage, draws: TorchDraws) -> None:
         """Copy them if necessary."""
-        if not image.is_encoded:
+        if self.is_planar:
+            image.replace(np.ascontiguousarray(image.materialize().transpose(2, 0, 1)).transpose(1, 2, 0))
+            image.is_planar = True
+        elif not image.is_encoded:
             image.replace(np.ascontiguousarray(image.materialize()))
 
 
@@ -144,7 +152,7 @@ class Registered:
 
 def _tensor(pixels: np.ndarray[Any, Any], kind: type[torch.Tensor]) -> torch.Tensor:
     if min(pixels.strides) < 0 or not pixels.flags.writeable:
-        pixels = pixels.copy()
+        pixels = pixels.copy(order="K")
     return torch.from_numpy(pixels).permute(2, 0, 1).as_subclass(kind)
 
 
