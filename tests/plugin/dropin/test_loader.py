@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -183,7 +184,17 @@ class Masks(torch.utils.data.Dataset):
         return self.transform(image), torch.from_numpy(np.array(masks))
 
 
-def test_masks_with_relative_paths_belong_to_the_folder_of_the_workers(tmp_path, monkeypatch):
+class OpenCVMasks(Masks):
+    """The masks are read by OpenCV."""
+
+    def __getitem__(self, index: int) -> Any:
+        name = self.names[index]
+        image = Image.open("photos/class/" + name).convert("RGB")
+        return self.transform(image), torch.from_numpy(cv2.imread("masks/" + name, 0))
+
+
+@pytest.mark.parametrize("dataset", [Masks, OpenCVMasks])
+def test_masks_with_relative_paths_belong_to_the_folder_of_the_workers(tmp_path, monkeypatch, dataset):
     for number, name in enumerate(("one", "two")):
         for place in ("photos/class", "masks", "more"):
             (tmp_path / name / place).mkdir(parents=True)
@@ -195,7 +206,7 @@ def test_masks_with_relative_paths_belong_to_the_folder_of_the_workers(tmp_path,
 
     def epochs(kind: Any, workers: int) -> list[Any]:
         monkeypatch.chdir(tmp_path / "one")
-        loader = kind(Masks(), batch_size=2, num_workers=workers)
+        loader = kind(dataset(), batch_size=2, num_workers=workers)
         assert kind is not DataLoader or "ToTensor by dalify" in str(loader.explain())
         iterator = iter(loader)
         found = [next(iterator)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from dalify.plugin.pytorch.dropin.opening import decodes_tensor
+from dalify.plugin.pytorch.dropin.opening import decodes_file
 
 FOLDER = "dalify_folder"
 
@@ -58,6 +58,6 @@ class ResolvedPaths(ast.NodeTransformer):
         """Return the changed call."""
         self.generic_visit(node)
         function = self._resolve(node.func)
-        if node.args and (function is Image.open or function is os.path.exists or decodes_tensor(function)):
+        if node.args and (function is Image.open or function is os.path.exists or decodes_file(function)):
             node.args[0] = ast.Call(ast.Name(FOLDER, ast.Load()), [node.args[0]], [])
         return node
