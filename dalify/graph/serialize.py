@@ -273,7 +273,7 @@ def loads(text: bytes | str) -> Any:
 
     Raises:
         SerializationError: not JSON.
-        ArgumentTypeError: not a text.
+        ArgumentTypeError: neither bytes nor a string.
     """
     if not isinstance(cast("object", text), bytes | bytearray | str):
         raise ArgumentTypeError.here(f"a serialized pipeline must be bytes or a string; got {short_repr(text)}.")

@@ -624,7 +624,7 @@ class Pipeline:
     # -- inspection and serialization
 
     def explain(self) -> str:
-        """Return a text that lists the changes of each pass to the graph and their reasons, with the user's lines.
+        """Return a string that lists the changes of each pass to the graph and their reasons, with the user's lines.
 
         It lists pruned, folded, merged, split, placed and copied nodes; with ``processes``, also which nodes run in
         the worker processes.

@@ -115,7 +115,7 @@ class _Separation:
         self._has_late_code = self._is_joint = self._is_checked = False
 
     def position(self) -> str:
-        """Return a text with the current statement; empty if the method opens no image."""
+        """Return a string with the current statement; empty if the method opens no image."""
         code = ast.unparse(self._current).partition("\n")[0]
         line = f"{self._function.__code__.co_filename}:{self._current.lineno}"
         opens = self._is_opened or self._uses_image(self._definition)
