@@ -25,6 +25,7 @@ from dalify import fn, pipeline_def
 from dalify.base import limits
 from dalify.base.errors import DecodeError, LimitError, ReaderError
 from dalify.formats.files import storage
+from dalify.formats.files.disk_cache import DiskCache
 
 pytest.importorskip("aiohttp")
 
@@ -494,6 +495,26 @@ def test_processes_that_fill_a_cache_together(cache: Path) -> None:
                 process.kill()
     assert [process.returncode for process in processes] == [0, 0, 0], errors
     assert not [name for name in kept(cache) if name.endswith(".part")]
+
+
+def test_a_copy_without_its_checksum_file_is_left_to_the_process_that_writes_it(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process looks for the copy after it is written, and before its checksum file is."""
+    write_checksum = DiskCache._write_checksum
+    seen: list[bool] = []
+
+    def look_and_write(self: DiskCache, path: Path, size_bytes: int, checksum: int) -> None:
+        seen.append(DiskCache(str(cache), 10**6).has_copy(path))
+        write_checksum(self, path, size_bytes, checksum)
+
+    monkeypatch.setattr(DiskCache, "_write_checksum", look_and_write)
+    with serving(lambda handler: handler.part(b"copy" * 5000)) as (url, _):
+        copy = Path(storage.local_copy(url))
+    assert seen == [False]
+    assert copy.parent == cache
+    assert copy.read_bytes() == b"copy" * 5000
+    assert DiskCache(str(cache), 10**6).has_copy(copy)
 
 
 # -- what the reader says

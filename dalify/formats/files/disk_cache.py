@@ -140,7 +140,11 @@ class DiskCache:
         self._write_checksum(path, size_bytes, checksum)
 
     def has_copy(self, path: Path) -> bool:
-        """Return whether a plain file exists with its original contents; a damaged file is deleted."""
+        """Return whether a plain file exists with its original contents.
+
+        Another file is not deleted, because another process may have just written it, and its checksum file is not
+        written yet. The next copy replaces it.
+        """
         try:
             status = path.lstat()
         except OSError:
@@ -158,7 +162,6 @@ class DiskCache:
                 if _checksum_of_file(path) == stored.checksum:
                     self._write_checksum(path, stored.size_bytes, stored.checksum)
                     return True
-        self.delete(path)
         return False
 
     def pin(self, path: Path, *, is_new: bool) -> None:
