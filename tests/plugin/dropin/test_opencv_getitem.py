@@ -29,6 +29,7 @@ from tests.plugin.dropin.torch_reference import (
     seed,
     transforms,
     until_the_end,
+    write_damaged,
 )
 
 v2 = import_torchvision("torchvision.transforms.v2")
@@ -431,15 +432,8 @@ def test_other_formats(name, kind, root, tmp_path):
 @pytest.mark.parametrize("damage", ["missing", "text", "cut", "folder", "corrupt", "empty", "no path"])
 @pytest.mark.parametrize("kind", [Usual, NotConverted, Checked, Reversed, OtherLabels])
 def test_errors_are_those_of_torch_and_the_next_batch_comes(kind, damage, workers, root, tmp_path):
-    encoded = (root / "a" / "0.jpg").read_bytes()
     path = tmp_path / "damaged.jpg"
-    if damage == "folder":
-        path.mkdir()
-    elif damage not in ("missing", "no path"):
-        middle = len(encoded) // 2
-        corrupt = encoded[:middle] + bytes(9) + encoded[middle + 9 :]
-        contents = {"text": b"not an image", "cut": encoded[:middle], "corrupt": corrupt, "empty": b""}
-        path.write_bytes(contents[damage])
+    write_damaged(path, (root / "a" / "0.jpg").read_bytes(), damage)
 
     def found(loader_kind: Any) -> list[Any]:
         dataset = kind(root)

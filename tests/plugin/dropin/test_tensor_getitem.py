@@ -26,6 +26,7 @@ from tests.plugin.dropin.torch_reference import (
     seed,
     transforms,
     until_the_end,
+    write_damaged,
 )
 
 torchvision_io: Any = import_decoder()
@@ -237,14 +238,8 @@ def test_other_formats(name, kind, workers, root, tmp_path):
 @pytest.mark.parametrize("damage", ["missing", "text", "cut", "folder", "corrupt"])
 @pytest.mark.parametrize("kind", [Tutorial, Colors])
 def test_errors_are_those_of_torch_and_the_next_batch_comes(kind, damage, workers, root, tmp_path):
-    encoded = (root / "a" / "0.jpg").read_bytes()
     path = tmp_path / "damaged.jpg"
-    if damage == "folder":
-        path.mkdir()
-    elif damage != "missing":
-        middle = len(encoded) // 2
-        corrupt = encoded[:middle] + bytes(9) + encoded[middle + 9 :]
-        path.write_bytes({"text": b"not an image", "cut": encoded[:middle], "corrupt": corrupt}[damage])
+    write_damaged(path, (root / "a" / "0.jpg").read_bytes(), damage)
 
     def found(loader_kind: Any) -> list[Any]:
         dataset = kind(root)

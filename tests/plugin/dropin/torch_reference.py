@@ -102,6 +102,21 @@ def same(left: Any, right: Any) -> None:
         assert left == right
 
 
+def write_damaged(path: Path, encoded: bytes, damage: str) -> None:
+    """Write an encoded image with a kind of damage; nothing if the kind is that there is no file."""
+    middle = len(encoded) // 2
+    contents = {
+        "text": b"not an image",
+        "cut": encoded[:middle],
+        "corrupt": encoded[:middle] + bytes(9) + encoded[middle + 9 :],
+        "empty": b"",
+    }
+    if damage == "folder":
+        path.mkdir()
+    elif damage in contents:
+        path.write_bytes(contents[damage])
+
+
 def check_threads(dataset: Any, workers: int) -> None:
     """Assert that dalify's threads compute the batches, and that they are equal to torch's."""
     report = DataLoader(dataset, batch_size=3, num_workers=workers, on_fallback="raise").explain()
