@@ -81,7 +81,8 @@ def main() -> None:
         "--only",
         type=_names,
         default=(),
-        help="operators to time, for instance: pad,paste,random.beta; or pipelines of scaling: training,ssd",
+        help="operators to time, for instance: pad,paste,random.beta; or pipelines of scaling: training,ssd; "
+        "or extensions of image_formats: bmp,tif",
     )
     parser.add_argument(
         "--threads", type=_numbers, default=(), help="scaling: real numbers of threads; default: 1, 2, 4, … all cores"

@@ -49,7 +49,7 @@ class Options:
     rounds: int = 5
     seconds: float = 1.5  # per contender and round
     is_smoke: bool = False  # only check that the benchmark runs
-    only: tuple[str, ...] = ()  # names for the benchmarks operators and scaling; empty for all
+    only: tuple[str, ...] = ()  # names for the benchmarks operators, scaling and image_formats; empty for all
     threads: tuple[int, ...] = ()  # real numbers of threads for the benchmark scaling; empty for 1, 2, 4, … all cores
     json: Path | None = None  # file for the figures of the benchmarks scaling and gpu
     resumes: bool = False  # omit measurements of the benchmark gpu that were begun according to the file of figures

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.common import Options, compare, photo_folder, pipelines
+from benchmarks.common import Options, check_names, compare, photo_folder, pipelines
 
 BATCH_SIZE = 16
 SIZE = 640, 480
@@ -26,7 +26,14 @@ FORMATS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "TIFF": ("RGB", "tif", {}),
     "TIFF, deflate": ("RGB", "tif", {"compression": "tiff_adobe_deflate"}),
     "TIFF, LZW": ("RGB", "tif", {"compression": "tiff_lzw"}),
+    "TIFF, LZW, predictor": ("RGB", "tif", {"compression": "tiff_lzw", "tiffinfo": {317: 2}}),
+    "gray TIFF, LZW, 16 bits": ("I;16", "tif", {"compression": "tiff_lzw"}),
+    "TIFF, PackBits": ("RGB", "tif", {"compression": "packbits"}),
     "BMP": ("RGB", "bmp", {}),
+    "BMP, 32 bits": ("RGBA", "bmp", {}),
+    "gray BMP": ("L", "bmp", {}),
+    "BMP with palette": ("P", "bmp", {}),
+    "BMP, 1 bit": ("1", "bmp", {}),
     "PPM": ("RGB", "ppm", {}),
     "WebP": ("RGB", "webp", {"quality": 90}),
     "lossless WebP": ("RGB", "webp", {"lossless": True}),
@@ -56,9 +63,13 @@ def _written(photo: Image.Image, name: str) -> Path:
 
 
 def main(options: Options) -> None:
-    """Time each format."""
+    """Time each format; ``--only`` selects file extensions."""
+    extensions = list(dict.fromkeys(extension for _, extension, _ in FORMATS.values()))
+    check_names("image_formats", options, extensions)
     first = min(photo_folder(options).rglob("*.jpg"))
     photo = Image.open(first).convert("RGB").resize(SIZE)
-    for name in FORMATS:
+    for name, (_, extension, _) in FORMATS.items():
+        if extension not in (options.only or extensions):
+            continue
         path = str(_written(photo, name))
         compare(f"decoding {name}, {SIZE[0]}x{SIZE[1]}, one thread", pipelines(_decoding, path=path), options)

@@ -10,12 +10,13 @@ from numba import types
 from numba.core import cgutils
 
 from dalify.base.compiling import intrinsic, njit
-from dalify.base.llvm import load, offset
+from dalify.base.llvm import load, offset, store
 
 # numba is not typed.
 _cgutils: Any = cgutils
 
 _BYTE, _WIDE = ir.IntType(8), ir.IntType(64)
+_PAIR = ir.VectorType(_WIDE, 2)
 
 
 def _extents_and_strides(context: Any, builder: Any, kind: Any, shape: Any, shape_type: Any) -> tuple[Any, Any, Any]:
@@ -103,6 +104,17 @@ def copy_bytes(typing_context: Any, target: Any, source: Any, size_bytes: Any) -
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def copy_wide(typing_context: Any, target: Any, source: Any) -> tuple[Any, Any]:
+    """Copy 16 bytes between addresses; they may overlap."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        store(builder, load(builder, arguments[1], _PAIR), arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
 
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)

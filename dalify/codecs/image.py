@@ -106,9 +106,9 @@ def decode_image(
     if kind == "JPEG":
         header = read_jpeg_header(data) if jpeg_header is None else jpeg_header
         check_image(header.height, header.width, "the JPEG")
-        channels, strips = header.components, iter(())
+        channels, strips_from = header.components, None
     else:
-        header, strips = decode_raster(data, kind)
+        header, strips_from = decode_raster(data, kind)
         channels = header.channels
         kind = "CMYK" if header.is_cmyk else kind
     orientation = header.orientation if adjust_orientation else 1
@@ -120,9 +120,12 @@ def decode_image(
     elif out.shape != shape:
         raise ShapeError(f"the image has shape {shape}, but out has shape {out.shape}.")
     is_lossless = isinstance(header, JpegHeader) and header.frame == _LOSSLESS
-    if isinstance(header, JpegHeader) and is_lossless:
+    if strips_from is not None:
+        strips = strips_from(y)
+    elif isinstance(header, JpegHeader) and is_lossless:
         strips = strips_of(decode_lossless_jpeg(data, header.height, header.width, header.components, header.bits))
-    elif isinstance(header, JpegHeader):
+    else:
+        assert isinstance(header, JpegHeader)
         is_direct = (
             dtype == DALIDataType.UINT8
             and window is None

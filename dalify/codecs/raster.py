@@ -1,14 +1,15 @@
 """Decodes images other than JPEG, in strips of rows, with Pillow and OpenCV.
 
 The declared size is checked against the limits before a library opens the file. Pillow decodes images with 8 bits per
-sample, except most PNG files (`dalify.codecs.png`). OpenCV decodes WebP, for which Pillow needs four times the memory,
-and TIFF and JPEG 2000 with more than 8 bits, which Pillow reduces to 8.
+sample, except PNM and most PNG, BMP and TIFF files, which are decoded without a library of images. OpenCV decodes WebP,
+for which Pillow needs four times the memory, and TIFF and JPEG 2000 with more than 8 bits, which Pillow reduces to 8.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from dalify.base.errors import DalifyError, DecodeError, LimitError
 from dalify.base.limits import check_image
 from dalify.base.wording import counted
+from dalify.codecs.bmp import decode_bmp, read_bmp
 from dalify.codecs.declared_size import check_declared_size, gif_screen, webp_chunks
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
 from dalify.codecs.image_format import Bytes
@@ -33,6 +35,7 @@ _WEBP_ALPHA, _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATION = 0x10, 0x08, 0x04, 0x02
 _EXIF = b"Exif"
 
 Strip = tuple[int, np.ndarray[Any, Any]]
+Strips = Callable[[int], Iterator[Strip]]
 
 
 class RasterHeader(NamedTuple):
@@ -70,7 +73,7 @@ def read_raster_header(data: Bytes, kind: str) -> RasterHeader:
     return _open(data, kind)[0]
 
 
-def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
     """Decode the first frame or page of an image as stored, without applying the orientation.
 
     Args:
@@ -78,8 +81,9 @@ def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]
         kind: the format, from ``image_format``.
 
     Returns:
-        the header, and strips: the index of the first row and ``[rows, width, channels]`` of uint8, uint16 or float32
-        (0..1), in RGB order. The strips contain all rows in order.
+        the header, and a function that decodes strips, to be called once with the first row that is needed. A strip is
+        the index of its first row and ``[rows, width, channels]`` of uint8, uint16 or float32 (0..1), in RGB order.
+        The strips contain all rows from the first one needed, and perhaps rows above it, in order.
 
     Raises:
         DecodeError: the data is damaged or not supported; also raised by the iterator of strips.
@@ -88,8 +92,8 @@ def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]
     return _open(data, kind)
 
 
-def _open(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
-    """Return the header, and an iterator that decodes the strips."""
+def _open(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
+    """Return the header, and the function that decodes the strips."""
     try:
         return _OPENERS.get(kind, _open_by_pillow)(data, kind)
     except (DalifyError, ImportError, MemoryError):
@@ -100,12 +104,17 @@ def _open(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
         ) from None
 
 
-def _open_png(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+def _from_top(strips: Iterator[Strip]) -> Strips:
+    """Return all strips, for decoders that decode from the top."""
+    return lambda _: strips
+
+
+def _open_png(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
     png = read_png(data)
     check_image(png.height, png.width, "the PNG")
     header = RasterHeader(png.height, png.width, png.channels, max(8, png.bits), png.orientation)
     is_read_by_pillow = png.is_palette or png.bits < 8
-    return header, _strips_of_png(data, png, header) if is_read_by_pillow else decode_png(data, png)
+    return header, _from_top(_strips_of_png(data, png, header) if is_read_by_pillow else decode_png(data, png))
 
 
 def _strips_of_png(data: Bytes, png: PngFile, header: RasterHeader) -> Iterator[Strip]:
@@ -116,27 +125,28 @@ def _strips_of_png(data: Bytes, png: PngFile, header: RasterHeader) -> Iterator[
     yield from _strips_of_pillow(image, data, "PNG", header)
 
 
-def _open_pnm(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+def _open_pnm(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
     header = read_pnm_header(data)
     bits = 16 if header.max_value > 255 else 8
-    return RasterHeader(header.height, header.width, header.channels, bits, 1), _strips_of_pnm(data, header)
+    strips = _from_top(_strips_of_pnm(data, header))
+    return RasterHeader(header.height, header.width, header.channels, bits, 1), strips
 
 
 def _strips_of_pnm(data: Bytes, header: PnmHeader) -> Iterator[Strip]:
     yield from strips_of(decode_pnm(data, header))
 
 
-def _open_webp(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+def _open_webp(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
     check_declared_size(data, kind)
     header = _webp_header(data)
-    return header, _strips_of_opencv(data, data, kind, header)
+    return header, _from_top(_strips_of_opencv(data, data, kind, header))
 
 
-def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
     tiff = read_tiff(data)
     if tiff.strips is not None:
         header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
-        return header, decode_strips(data, tiff.strips, tiff.height, tiff.width, tiff.samples)
+        return header, partial(decode_strips, data, tiff.strips, tiff.height, tiff.width, tiff.samples)
     contents = tiff.rewritten()
     try:
         image = open_by_pillow(contents, kind)
@@ -148,10 +158,10 @@ def _open_tiff(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
     header = RasterHeader(tiff.height, tiff.width, _channels_of(image), bits, tiff.orientation)
     if image.mode == "CMYK":
         header = header._replace(is_cmyk=True)
-        return header, _mixed(_strips_of_pillow(image, data, kind, header, "CMYK"))
+        return header, _from_top(_mixed(_strips_of_pillow(image, data, kind, header, "CMYK")))
     if bits > 8:
-        return header, _strips_of_opencv(np.frombuffer(contents, np.uint8), data, kind, header)
-    return header, _strips_of_pillow(image, data, kind, header)
+        return header, _from_top(_strips_of_opencv(np.frombuffer(contents, np.uint8), data, kind, header))
+    return header, _from_top(_strips_of_pillow(image, data, kind, header))
 
 
 def _mixed(strips: Iterator[Strip]) -> Iterator[Strip]:
@@ -162,19 +172,19 @@ def _mixed(strips: Iterator[Strip]) -> Iterator[Strip]:
         yield top, colors
 
 
-def _open_unusual_tiff(data: Bytes, tiff: TiffFile, contents: Bytes) -> tuple[RasterHeader, Iterator[Strip]]:
+def _open_unusual_tiff(data: Bytes, tiff: TiffFile, contents: Bytes) -> tuple[RasterHeader, Strips]:
     if tiff.is_rgb and tiff.samples in (3, 4) and tiff.bits in (16, 32):
         header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
-        return header, _strips_of_opencv(contents, data, "TIFF", header)
+        return header, _from_top(_strips_of_opencv(contents, data, "TIFF", header))
     if tiff.samples > 1 and tiff.as_gray is not None:
         return _open_tiff_of_channels(data, tiff, tiff.as_gray())
     pixels = decode_by_opencv(contents, "TIFF")  # only OpenCV can decode the other types
     channels = pixels.shape[2]
     header = RasterHeader(tiff.height, tiff.width, channels, 8 * pixels.dtype.itemsize, tiff.orientation)
-    return header, ((top, reordered(rows, channels)) for top, rows in strips_of(pixels))
+    return header, _from_top((top, reordered(rows, channels)) for top, rows in strips_of(pixels))
 
 
-def _open_tiff_of_channels(data: Bytes, tiff: TiffFile, gray: bytes) -> tuple[RasterHeader, Iterator[Strip]]:
+def _open_tiff_of_channels(data: Bytes, tiff: TiffFile, gray: bytes) -> tuple[RasterHeader, Strips]:
     """Open a TIFF with more channels than the libraries support or return."""
     header = RasterHeader(tiff.height, tiff.width, tiff.samples, tiff.bits, tiff.orientation)
     stored = header._replace(width=tiff.width * tiff.samples, channels=1)
@@ -182,10 +192,18 @@ def _open_tiff_of_channels(data: Bytes, tiff: TiffFile, gray: bytes) -> tuple[Ra
         strips = _strips_of_opencv(np.frombuffer(gray, np.uint8), data, "TIFF", stored)
     else:
         strips = _strips_of_pillow(open_by_pillow(gray, "TIFF"), data, "TIFF", stored)
-    return header, ((top, tiff.pixels_of_gray(rows)) for top, rows in strips)
+    return header, _from_top((top, tiff.pixels_of_gray(rows)) for top, rows in strips)
 
 
-def _open_by_pillow(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Strip]]:
+def _open_bmp(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
+    check_declared_size(data, kind)
+    bmp = read_bmp(data)
+    if bmp is None:
+        return _open_by_pillow(data, kind)
+    return RasterHeader(bmp.height, bmp.width, bmp.channels, 8, 1), partial(decode_bmp, data, bmp)
+
+
+def _open_by_pillow(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
     check_declared_size(data, kind)
     contents = data.tobytes()
     if kind == "GIF":
@@ -204,11 +222,11 @@ def _open_by_pillow(data: Bytes, kind: str) -> tuple[RasterHeader, Iterator[Stri
     orientation = _orientation_of(image) if kind == "AVIF" else 1
     header = RasterHeader(height, width, channels, bits, orientation)
     if bits > 8:
-        return header, _strips_of_opencv(data, data, kind, header)
-    return header, _strips_of_pillow(image, data, kind, header)
+        return header, _from_top(_strips_of_opencv(data, data, kind, header))
+    return header, _from_top(_strips_of_pillow(image, data, kind, header))
 
 
-_OPENERS = {"PNG": _open_png, "PNM": _open_pnm, "TIFF": _open_tiff, "WebP": _open_webp}
+_OPENERS = {"BMP": _open_bmp, "PNG": _open_png, "PNM": _open_pnm, "TIFF": _open_tiff, "WebP": _open_webp}
 
 
 def _strips_of_pillow(image: Any, data: Bytes, kind: str, header: RasterHeader, mode: str = "") -> Iterator[Strip]:

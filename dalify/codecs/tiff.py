@@ -18,13 +18,15 @@ from dalify.base.errors import DecodeError
 from dalify.base.limits import check_image, check_shape
 from dalify.base.wording import counted
 from dalify.codecs.image_format import Bytes
-from dalify.codecs.tiff_strips import DEFLATE, NONE, TiffStrips
+from dalify.codecs.lzw import MAX_BYTES, is_lzw
+from dalify.codecs.tiff_strips import DEFLATE, LZW, NONE, PACK_BITS, TiffStrips
 
 _WIDTH, _HEIGHT, _BITS, _ORIENTATION, _SAMPLES = 256, 257, 258, 274, 277
 _PHOTOMETRIC, _BLACK_IS_ZERO, _RGB = 262, 1, 2
 _COMPRESSION, _PLANAR, _PREDICTOR, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 259, 284, 317, 338, 339
-# None, LZW, deflate (two codes), PackBits: their output does not depend on the number of samples.
-_OF_BYTES = frozenset({1, 5, 8, 32946, 32773})
+# Their output does not depend on the number of samples.
+_OF_BYTES = frozenset({NONE, LZW, *DEFLATE, PACK_BITS})
+_PREDICTED = frozenset({LZW, *DEFLATE})
 _FILL_ORDER, _STRIP_OFFSETS, _STRIP_ROWS, _STRIP_SIZES = 266, 273, 278, 279
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323
 # Tags with one value. The others of ``_KEPT`` have one value per sample, strip or color.
@@ -189,8 +191,8 @@ class _Directory:
             and bits in (8, 16)
             and (values.get(_PHOTOMETRIC), samples) in ((_BLACK_IS_ZERO, 1), (_RGB, 3))
             and values.get(_SAMPLE_FORMAT, 1) == values.get(_PLANAR, 1) == values.get(_FILL_ORDER, 1) == 1
-            and compression in (NONE, *DEFLATE)
-            and (predictor == 1 or (predictor == 2 and compression != NONE))
+            and compression in _OF_BYTES
+            and (predictor == 1 or (predictor == 2 and compression in _PREDICTED))
             and _TILE_WIDTH not in values
             and values.get(_STRIP_ROWS) != 0
         )
@@ -200,9 +202,13 @@ class _Directory:
         offsets, sizes = self.numbers(_STRIP_OFFSETS), self.numbers(_STRIP_SIZES)
         if not len(offsets) == len(sizes) == -(-height // rows):
             return None
+        if compression == LZW and rows * width * samples * bits // 8 > MAX_BYTES:
+            return None
         for number, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
             needed = min(rows, height - number * rows) * width * samples * bits // 8 if compression == NONE else 0
             if size < needed or offset + size > len(self._view):
+                return None
+            if compression == LZW and not is_lzw(self._view[offset : offset + size]):
                 return None
         dtype = np.dtype(f"{self._layout.order}u{bits // 8}")
         return TiffStrips(offsets, sizes, rows, compression, predictor == 2, dtype)

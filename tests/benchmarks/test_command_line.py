@@ -32,9 +32,18 @@ def test_too_few_files(
     assert message.startswith(f"python -m benchmarks: --data {tmp_path}")
 
 
-def test_unknown_pipeline(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    message = message_of(["scaling", "--smoke", "--only", "resnet_training,ssd"], monkeypatch, capsys)
-    assert message.startswith("python -m benchmarks: scaling: --only does not know resnet_training; there are training")
+@pytest.mark.parametrize(
+    ("name", "only", "expected"),
+    [
+        ("scaling", "resnet_training,ssd", "resnet_training; there are training"),
+        ("image_formats", "bmp,tiff", "tiff; there are jpg, png"),
+    ],
+)
+def test_unknown_selection(
+    name: str, only: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = message_of([name, "--smoke", "--only", only], monkeypatch, capsys)
+    assert message.startswith(f"python -m benchmarks: {name}: --only does not know {expected}")
 
 
 def test_unknown_benchmark(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
