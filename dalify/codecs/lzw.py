@@ -82,6 +82,8 @@ def _inflate(stored: Any, stored_bytes: int, out: Any, size_bytes: int) -> int:
                 written += found
                 position += width
                 free += 1
+            if written == end or position + width > last:
+                break
         word = load_big_endian(stored_at + (position >> 3))
         code = np.intp(word >> (32 - width - (position & 7)) & ((1 << width) - 1))
         position += width

@@ -10,6 +10,7 @@ from dalify import eager
 from dalify.base.errors import DecodeError
 from dalify.base.free_memory import return_free_memory
 from dalify.codecs import pillow
+from tests.helpers.bitmaps import run_length_bmp
 from tests.helpers.photos import encode_image
 from tests.helpers.platforms import needs_linux
 from tests.helpers.programs import finished
@@ -49,6 +50,13 @@ def test_memory_of_a_large_image() -> None:
     assert int(out) < 60  # the image takes 183 MB in Pillow
 
 
+def image_of(form: str) -> bytes:
+    """Return a file that Pillow decodes: most other PNG and BMP files are decoded without it."""
+    if form == "BMP":
+        return run_length_bmp(50, 60)
+    return encode_image(Image.new("P" if form == "PNG" else "RGB", (60, 50)), form)
+
+
 @pytest.mark.parametrize("form", ["PNG", "BMP", "GIF"])
 @pytest.mark.parametrize("is_large", [False, True])
 def test_images_that_count(form: str, is_large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +64,7 @@ def test_images_that_count(form: str, is_large: bool, monkeypatch: pytest.Monkey
     calls: list[int] = []
     monkeypatch.setattr(pillow, "return_free_memory", lambda: calls.append(1))
     monkeypatch.setattr(pillow, "_LARGE_BYTES", 4 * 60 * 50 - is_large)
-    mode = "P" if form == "PNG" else "RGB"  # Pillow decodes only PNG files with palettes
-    encoded = np.frombuffer(encode_image(Image.new(mode, (60, 50)), form), np.uint8)
+    encoded = np.frombuffer(image_of(form), np.uint8)
     eager.decoders.image(encoded)
     assert len(calls) == is_large
     eager.decoders.image_slice(encoded, start=[0, 0], shape=[5, 5])

@@ -15,6 +15,7 @@ from dalify.codecs.image import decode_image
 from dalify.codecs.image_format import as_bytes_array
 from dalify.codecs.tiff import read_tiff
 from dalify.data.dtypes import DALIImageType, from_numpy
+from tests.helpers.compressed_strips import tiff_of
 
 
 def pixels_of(height: int, width: int, channels: int, dtype: type) -> np.ndarray:
@@ -22,6 +23,8 @@ def pixels_of(height: int, width: int, channels: int, dtype: type) -> np.ndarray
 
 
 def written(pixels: np.ndarray, **options: Any) -> bytes:
+    if options.get("compression") in ("lzw", "packbits"):
+        return tiff_of(pixels, **options)
     file = io.BytesIO()
     kind = "minisblack" if pixels.shape[2] == 1 else "rgb"
     tifffile.imwrite(file, pixels[..., 0] if kind == "minisblack" else pixels, photometric=kind, **options)
@@ -31,7 +34,10 @@ def written(pixels: np.ndarray, **options: Any) -> bytes:
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("is_big", [False, True])
-@pytest.mark.parametrize(("compression", "predictor"), [(None, False), ("deflate", False), ("deflate", True)])
+@pytest.mark.parametrize(
+    ("compression", "predictor"),
+    [(None, False), ("deflate", False), ("deflate", True), ("lzw", False), ("lzw", True), ("packbits", False)],
+)
 def test_pixels(compression: str | None, predictor: bool, is_big: bool, channels: int, dtype: type) -> None:
     sizes, rows = [(1, 1), (5, 7), (64, 48), (33, 500), (500, 3)], [None, 1, 16]
     for (height, width), rows_per_strip, order in itertools.product(sizes, rows, "<>"):
