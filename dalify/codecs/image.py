@@ -84,8 +84,8 @@ def decode_image(
         adjust_orientation: whether to apply the EXIF orientation.
         use_fast_idct: whether to use the less accurate inverse DCT for JPEG: a few percent faster; values differ by up
             to 21 in photographs.
-        window: y, x, height, width of the part of the upright image to decode, in pixels; JPEG rows below it are
-            not decoded.
+        window: y, x, height, width of the part of the upright image to decode, in pixels. JPEG rows below it, most BMP
+            rows outside of it, and most TIFF strips outside of it are not decoded.
         out: output array; allocated if None.
         first_rows: with ``out`` and without ``window``: number of rows needed from the top; the others may be left
             undefined.

@@ -71,6 +71,28 @@ def separate(pixels: np.ndarray) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("compression", "contents", "message"),
+    [
+        ("lzw", b"\x80" + b"\x7f" * 99, "damaged TIFF: the strip at row 16 contains an undefined LZW code"),
+        ("lzw", b"\x80\x00\x60\x20" + bytes(99), r"truncated TIFF: the strip at row 16 has 1 of 1,152 bytes"),
+        ("packbits", b"\x80" * 99, r"truncated TIFF: the strip at row 16 has 0 of 1,152 bytes"),
+    ],
+)
+def test_damaged_strips(compression: str, contents: bytes, message: str) -> None:
+    pixels = pixels_of(40, 48, 3, np.uint8)
+    data = written(pixels, compression=compression, rowsperstrip=8)
+    strips = read_tiff(as_bytes_array(data)).strips
+    assert strips is not None
+    start, size = strips.offsets[2], strips.sizes[2]
+    damaged = data[:start] + contents.ljust(size, contents[-1:])[:size] + data[start + size :]
+    for window in (None, (20, 0, 1, 1)):
+        with pytest.raises(DecodeError, match=message):
+            decode_image(damaged, window=window)
+    np.testing.assert_array_equal(decode_image(damaged, window=(0, 0, 16, 48)), pixels[:16])
+    np.testing.assert_array_equal(decode_image(damaged, window=(24, 0, 16, 48)), pixels[24:])
+
+
 def test_damage_is_found() -> None:
     pixels = pixels_of(40, 48, 3, np.uint8)
     data = bytearray(written(pixels, compression="deflate", rowsperstrip=8))
@@ -81,6 +103,7 @@ def test_damage_is_found() -> None:
     with pytest.raises(DecodeError, match="damaged TIFF: the strip at row 16 cannot be read"):
         decode_image(damaged)
     np.testing.assert_array_equal(decode_image(damaged, window=(0, 0, 16, 48)), pixels[:16])
+    np.testing.assert_array_equal(decode_image(damaged, window=(24, 0, 16, 48)), pixels[24:])
     short = bytearray(written(pixels[:4], compression="deflate", rowsperstrip=8))
     with tifffile.TiffFile(io.BytesIO(short)) as file:
         places = [file.pages[0].tags[name].valueoffset for name in ("ImageLength", "RowsPerStrip")]

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tests.helpers.bitmaps import bmp, run_length_bmp
+from tests.helpers.compressed_strips import tiff_of
 from tests.helpers.lossless_jpeg import encoded
 from tests.helpers.photos import drawn_photo, encode_image
 
@@ -96,6 +98,9 @@ def _tiffs() -> list[bytes]:
         _image("TIFF", mode="1", compression="group4"),
         _image("TIFF", mode="P"),
         cv2.imencode(".tiff", deep)[1].tobytes(),
+        tiff_of(deep, "lzw", rowsperstrip=6, predictor=True),
+        tiff_of(deep[..., :1].astype(np.uint8), "lzw", byteorder=">", bigtiff=True),
+        tiff_of(drawn_photo(20, 24)[..., :1], "packbits", rowsperstrip=9),
     ]
 
 
@@ -103,6 +108,19 @@ def _pnms() -> list[bytes]:
     plain = b"P3\n3 2\n255\n" + b" ".join(b"%d" % n for n in range(18)) + b"\n"
     deep = b"P5\n4 3\n65535\n" + np.arange(12, dtype=">u2").tobytes()
     return [_image("PPM", 10, 12), _image("PPM", 10, 12, mode="L"), _image("PPM", 10, 12, mode="1"), plain, deep]
+
+
+def _bmps() -> list[bytes]:
+    words = np.arange(7 * 13, dtype=np.uint32).reshape(7, 13) * 0x1234567
+    colors = drawn_photo(4, 4).reshape(16, 3)
+    return [
+        *[_image("BMP", mode=mode) for mode in ("RGB", "L", "P", "RGBA", "1")],
+        bmp(words & 15, 4, palette=colors, is_top_first=True),
+        bmp(words & 15, 8, palette=colors, header_bytes=12),
+        bmp(words & 0xFFFF, 16, masks=(0xF800, 0x7E0, 0x1F)),
+        bmp(words, 32, header_bytes=124, masks=(0xFF0000, 0xFF00, 0xFF, 0xFF000000)),
+        run_length_bmp(7, 13),
+    ]
 
 
 def _gifs() -> list[bytes]:
@@ -118,16 +136,7 @@ def _gifs() -> list[bytes]:
 IMAGES: dict[str, tuple[str, Callable[[], list[bytes]]]] = {
     "jpeg": ("jpeg", _jpegs),
     "png": ("png", _pngs),
-    "bmp": (
-        "bmp",
-        lambda: [
-            _image("BMP"),
-            _image("BMP", mode="L"),
-            _image("BMP", mode="P"),
-            _image("BMP", mode="RGBA"),
-            _image("BMP", mode="1"),
-        ],
-    ),
+    "bmp": ("bmp", _bmps),
     "tiff": ("tiff", _tiffs),
     "webp": (
         "riff",
