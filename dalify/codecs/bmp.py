@@ -124,13 +124,14 @@ def _with_masks(bmp: BmpFile, masks: tuple[int, int, int], alpha: int) -> BmpFil
     return bmp._replace(channels=len(places), places=places)
 
 
-def decode_bmp(data: Bytes, bmp: BmpFile, first_row: int = 0) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
+def decode_bmp(data: Bytes, bmp: BmpFile, first_row: int, end_row: int) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
     """Decode an image.
 
     Args:
         data: the file, 1-D uint8.
         bmp: header of the same file.
         first_row: first row to decode.
+        end_row: the row after the last one to decode.
 
     Yields:
         index of the first row, and uint8 ``[rows, width, channels]``.
@@ -144,8 +145,8 @@ def decode_bmp(data: Bytes, bmp: BmpFile, first_row: int = 0) -> Iterator[tuple[
     if data.size - bmp.start < stride * (height - 1) + (width * bmp.bits + 7) // 8:
         raise DecodeError(f"truncated BMP: {data.size} bytes are too few for {width}x{height} pixels.")
     count = max(1, _STRIP_BYTES // (width * channels))
-    for top in range(first_row, height, count):
-        rows = min(count, height - top)
+    for top in range(first_row, end_row, count):
+        rows = min(count, end_row - top)
         pixels = np.empty((rows, width, channels), np.uint8)
         place = bmp.start + (top if bmp.is_top_first else height - top - rows) * stride
         if bmp.bits <= 8:

@@ -121,7 +121,7 @@ def decode_image(
         raise ShapeError(f"the image has shape {shape}, but out has shape {out.shape}.")
     is_lossless = isinstance(header, JpegHeader) and header.frame == _LOSSLESS
     if strips_from is not None:
-        strips = strips_from(y)
+        strips = strips_from(y, y + rows)
     elif isinstance(header, JpegHeader) and is_lossless:
         strips = strips_of(decode_lossless_jpeg(data, header.height, header.width, header.components, header.bits))
     else:

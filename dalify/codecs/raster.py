@@ -35,7 +35,7 @@ _WEBP_ALPHA, _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATION = 0x10, 0x08, 0x04, 0x02
 _EXIF = b"Exif"
 
 Strip = tuple[int, np.ndarray[Any, Any]]
-Strips = Callable[[int], Iterator[Strip]]
+Strips = Callable[[int, int], Iterator[Strip]]
 
 
 class RasterHeader(NamedTuple):
@@ -81,9 +81,9 @@ def decode_raster(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
         kind: the format, from ``image_format``.
 
     Returns:
-        the header, and a function that decodes strips, to be called once with the first row that is needed. A strip is
-        the index of its first row and ``[rows, width, channels]`` of uint8, uint16 or float32 (0..1), in RGB order.
-        The strips contain all rows from the first one needed, and perhaps rows above it, in order.
+        the header, and a function that decodes strips, to be called once with the first row that is needed and the row
+        after the last one. A strip is the index of its first row and ``[rows, width, channels]`` of uint8, uint16 or
+        float32 (0..1), in RGB order. The strips contain the needed rows in order, and perhaps rows above and below.
 
     Raises:
         DecodeError: the data is damaged or not supported; also raised by the iterator of strips.
@@ -106,7 +106,7 @@ def _open(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
 
 def _from_top(strips: Iterator[Strip]) -> Strips:
     """Return all strips, for decoders that decode from the top."""
-    return lambda _: strips
+    return lambda _first_row, _end_row: strips
 
 
 def _open_png(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:

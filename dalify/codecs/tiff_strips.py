@@ -20,6 +20,7 @@ from dalify.codecs.lzw import DAMAGED, inflate_lzw
 
 NONE, LZW, DEFLATE, PACK_BITS = 1, 5, (8, 32946), 32773
 _LONGEST = 128  # bytes of a run or of literals of PackBits
+_GROUP_BYTES = 1 << 18  # strips that are decompressed together
 
 
 class TiffStrips(NamedTuple):
@@ -43,7 +44,7 @@ class TiffStrips(NamedTuple):
 
 
 def decode_strips(
-    data: Bytes, strips: TiffStrips, height: int, width: int, samples: int, first_row: int = 0
+    data: Bytes, strips: TiffStrips, height: int, width: int, samples: int, first_row: int, end_row: int
 ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
     """Decode an image.
 
@@ -54,6 +55,7 @@ def decode_strips(
         width: columns.
         samples: samples per pixel.
         first_row: first row that is needed; strips above it are not decoded.
+        end_row: the row after the last one that is needed.
 
     Yields:
         index of the first row, and uint8 or uint16 ``[rows, width, samples]``.
@@ -61,14 +63,15 @@ def decode_strips(
     Raises:
         DecodeError: the data is truncated or damaged.
     """
-    row_values = width * samples
-    for top in range(first_row // strips.rows * strips.rows, height, strips.rows):
-        offset, size = strips.offsets[top // strips.rows], strips.sizes[top // strips.rows]
-        rows = min(strips.rows, height - top)
-        stored = data[offset : offset + size]
-        values = _decompressed(stored, strips, rows * row_values * strips.dtype.itemsize, top).view(strips.dtype)
+    row_bytes = width * samples * strips.dtype.itemsize
+    count = 1 if strips.compression == NONE else max(1, _GROUP_BYTES // (strips.rows * row_bytes))
+    end_strip = -(-end_row // strips.rows)
+    for first in range(first_row // strips.rows, end_strip, count):
+        numbers = slice(first, min(first + count, end_strip))
+        top, bottom = first * strips.rows, min(numbers.stop * strips.rows, height)
+        values = _decompressed(data, strips, numbers, row_bytes, (bottom - top) * row_bytes).view(strips.dtype)
         native = strips.dtype.newbyteorder("=")
-        pixels = values.astype(native, copy=not values.flags.aligned).reshape(rows, width, samples)
+        pixels = values.astype(native, copy=not values.flags.aligned).reshape(bottom - top, width, samples)
         if strips.is_predicted:
             summed = np.empty(pixels.shape, pixels.dtype)
             _add_previous(pixels, summed)
@@ -76,26 +79,60 @@ def decode_strips(
         yield top, pixels
 
 
-def _decompressed(stored: Bytes, strips: TiffStrips, size_bytes: int, top: int) -> np.ndarray[Any, Any]:
-    """Return the bytes of a strip."""
+def _decompressed(
+    data: Bytes, strips: TiffStrips, numbers: slice, row_bytes: int, size_bytes: int
+) -> np.ndarray[Any, Any]:
+    """Return the bytes of some strips, without the unneeded bytes of the last strip."""
+    offsets, sizes = strips.offsets[numbers], strips.sizes[numbers]
     if strips.compression == NONE:
-        return stored[:size_bytes]
+        return data[offsets[0] : offsets[0] + size_bytes]
+    strip_bytes = strips.rows * row_bytes
     if strips.compression in DEFLATE:
-        try:
-            contents = deflate.decompressobj().decompress(stored.data, size_bytes)
-        except deflate.DeflateError as error:
-            raise DecodeError(f"damaged TIFF: the strip at row {top} cannot be read ({error}).") from None
-        found, values = len(contents), np.frombuffer(contents, np.uint8)
-    elif strips.compression == LZW:
-        values, found = inflate_lzw(stored, size_bytes)
-        if found == DAMAGED:
-            raise DecodeError(f"damaged TIFF: the strip at row {top} contains an undefined LZW code.")
+        return _inflated(data, strips, numbers, strip_bytes, size_bytes)
+    if strips.compression == LZW:
+        values, number, found = inflate_lzw(data, offsets, sizes, strip_bytes, size_bytes)
     else:
         values = np.empty(size_bytes, np.uint8)
-        found = int(_unpack_bits(stored, values))
-    if found < size_bytes:
-        raise DecodeError(f"truncated TIFF: the strip at row {top} has {found:,} of {size_bytes:,} bytes.")
+        number, found = _unpack_strips(data, np.array(offsets), np.array(sizes), strip_bytes, values)
+    if number < len(offsets):
+        top = (numbers.start + number) * strips.rows
+        if found == DAMAGED:
+            raise DecodeError(f"damaged TIFF: the strip at row {top} contains an undefined LZW code.")
+        raise _truncated(top, found, min(strip_bytes, size_bytes - number * strip_bytes))
     return values
+
+
+def _inflated(data: Bytes, strips: TiffStrips, numbers: slice, strip_bytes: int, size_bytes: int) -> Bytes:
+    """Decompress strips with deflate; see ``_decompressed``."""
+    parts: list[bytes] = []
+    for number in range(numbers.start, numbers.stop):
+        stored = data[strips.offsets[number] : strips.offsets[number] + strips.sizes[number]]
+        needed = min(strip_bytes, size_bytes - len(parts) * strip_bytes)
+        top = number * strips.rows
+        try:
+            contents = deflate.decompressobj().decompress(stored.data, needed)
+        except deflate.DeflateError as error:
+            raise DecodeError(f"damaged TIFF: the strip at row {top} cannot be read ({error}).") from None
+        if len(contents) < needed:
+            raise _truncated(top, len(contents), needed)
+        parts.append(contents)
+    return np.frombuffer(b"".join(parts), np.uint8)
+
+
+def _truncated(top: int, found: int, needed: int) -> DecodeError:
+    return DecodeError(f"truncated TIFF: the strip at row {top} has {found:,} of {needed:,} bytes.")
+
+
+@njit(nogil=True, cache=True)
+def _unpack_strips(data: Any, offsets: Any, sizes: Any, strip_bytes: int, values: Any) -> tuple[int, int]:
+    """Decompress strips with PackBits; return the number of the first incomplete strip, and its number of bytes."""
+    for number in range(offsets.size):
+        stored = data[offsets[number] : offsets[number] + sizes[number]]
+        strip = values[number * strip_bytes : (number + 1) * strip_bytes]
+        found = _unpack_bits(stored, strip)
+        if found < strip.size:
+            return number, found
+    return offsets.size, 0
 
 
 @njit(nogil=True, cache=True)
