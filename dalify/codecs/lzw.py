@@ -85,7 +85,7 @@ def _code_at(stored: Any, position: int, width: int) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _inflate(stored: Any, starts: Any, lengths: Any, out: Any, first: int, end: int) -> int:
+def _inflate(stored: Any, starts: Any, lengths: Any, out: Any, first: int, end: int) -> Any:
     """Decompress a strip; return the number of bytes, or `DAMAGED`.
 
     Args:

@@ -136,7 +136,7 @@ def _unpack_strips(data: Any, offsets: Any, sizes: Any, strip_bytes: int, values
 
 
 @njit(nogil=True, cache=True)
-def _unpack_bits(stored: Any, values: Any) -> int:
+def _unpack_bits(stored: Any, values: Any) -> Any:
     """Decompress runs and literals (TIFF 6.0, section 9); return the number of bytes found."""
     place = written = 0
     stored_at, values_at = stored.ctypes.data, values.ctypes.data
