@@ -24,7 +24,7 @@ from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
-from dalify.pipeline.graph_definition import output_edges
+from dalify.pipeline.graph_definition import output_edges, returned_values
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.pipeline import Pipeline, parts_of
 
@@ -163,7 +163,7 @@ class _Runner(PipelineEngine):
             interpreter = Interpreter(self._batches_of, count, number, self.seed)
             try:
                 with evaluating(interpreter):
-                    edges = tuple(output_edges(self._function()))
+                    edges = tuple(output_edges(returned_values(self._function())))
                     outputs = tuple(interpreter.output(edge) for edge in self._narrowed(edges))
                 break
             except OtherBatchSize as other:

@@ -169,6 +169,13 @@ def _(package: Any) -> Any:
     return len(defined(package, lambda: [package.fn.constant(idata=1), package.fn.constant(idata=2)]).run())
 
 
+@differs("a returned list", dali=[[2]] * 4, dalify=[[2]] * 4)
+def _(package: Any) -> Any:
+    """A list of numbers is one constant in both, as the row says."""
+    results = [[1, 2], [1.5, 2], [True, False], [package.types.FLOAT, package.types.INT8]]
+    return [[*defined(package, lambda r=r: r).run()[0].shape()[0]] for r in results]
+
+
 @differs(
     "64-bit constants",
     dali=[np.int32, np.int32, np.float32, 2**31 - 1],
