@@ -143,10 +143,9 @@ class _Runner(PipelineEngine):
         if not self._number and not self._ready:
             self._ready.append(self._run())
 
-    @property
-    def computes_here(self) -> bool:
-        """Whether this thread runs the function."""
-        return self._thread == threading.get_ident()
+    def computes_in(self, thread: threading.Thread) -> bool:
+        """Return whether a thread runs the function."""
+        return self._thread == thread.ident
 
     def _run(self) -> tuple[Batch, ...]:
         self._thread = threading.get_ident()
@@ -250,9 +249,8 @@ class _RunnerBuilder(EngineBuilder):
         self.find_sources()
         return Graph(self._runner.edges)
 
-    @property
-    def computes_here(self) -> bool:
-        return self._runner.computes_here
+    def computes_in(self, thread: threading.Thread) -> bool:
+        return self._runner.computes_in(thread)
 
     def engine(self) -> _Runner:
         if self.is_closed:
