@@ -72,7 +72,9 @@ class Candidates(Parameters):
         check_option("threshold_type", self.threshold_type, _TYPES)
         if len(self.scaling) != 2 or not 0 <= self.scaling[0] <= self.scaling[1]:
             raise ArgumentValueError(f"scaling must be a non-negative range [min, max]; got {list(self.scaling)}.")
-        if len(self.aspect_ratio) not in (2, 6) or any(not (0 <= low <= high and high > 0) for low, high in self.ranges):
+        if len(self.aspect_ratio) not in (2, 6) or any(
+            not (0 <= low <= high and high > 0) for low, high in self.ranges
+        ):
             raise ArgumentValueError(
                 "aspect_ratio must be one or three ranges [min, max] with min >= 0 and max > 0; got "
                 f"{list(self.aspect_ratio)}."

@@ -164,6 +164,13 @@ def _(package: Any, folder: Path) -> Any:
     return found + batches(pipe, 1), [*names, next(files)[0]["x"].item()]
 
 
+@differs("`set_outputs` after `build`", dali=1, dalify=RuntimeError)
+def _(package: Any) -> Any:
+    pipe = defined(package, lambda: package.fn.constant(idata=1))
+    pipe.set_outputs(2, 3)
+    return len(pipe.run())
+
+
 @differs("a returned list", dali=TypeError, dalify=2)
 def _(package: Any) -> Any:
     return len(defined(package, lambda: [package.fn.constant(idata=1), package.fn.constant(idata=2)]).run())
