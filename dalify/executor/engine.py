@@ -79,6 +79,11 @@ def _close_engines() -> None:
         engine.close(wait=False)
 
 
+def _is_thread_of_user() -> bool:
+    # The end of the program waits for the other threads.
+    return not (is_main_thread() or isinstance(threading.current_thread(), PoolThread))
+
+
 # The first batches are timed, then one in each group of this size. Reading the CPU time of a thread is a system call,
 # during which the system often runs another thread although this thread holds the GIL.
 _FIRST_TIMED = 16
@@ -279,11 +284,8 @@ class Engine:
             raise NoBatchError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
         iteration = self._scheduled[0]
         iteration.ready.wait()
-        if _program_ends and (iteration.discarded or iteration.error) and not is_main_thread():
-            # A daemon thread of the user must not print an error at the end of the program, which waits for the
-            # threads of pipelines.
-            if not isinstance(threading.current_thread(), PoolThread):
-                threading.Event().wait()
+        if _program_ends and (iteration.discarded or iteration.error) and _is_thread_of_user():
+            threading.Event().wait()  # this daemon thread must not print an error at the end of the program
         if iteration.discarded:
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()

@@ -179,9 +179,10 @@ def returned_values(result: Any) -> Sequence[Any]:
 
     As in DALI, a list of Python numbers is one constant, also an empty list. Other lists are unpacked like tuples.
     """
-    if isinstance(result, list) and all(isinstance(item, (bool, int, float)) for item in result):
+    if not is_list_or_tuple(result):
         return (result,)
-    return result if is_list_or_tuple(result) else (result,)
+    is_constant = isinstance(result, list) and all(isinstance(item, (bool, int, float)) for item in result)
+    return (result,) if is_constant else result
 
 
 def output_edges(result: Any) -> Iterator[Edge]:
