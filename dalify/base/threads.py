@@ -174,10 +174,9 @@ class ThreadPool:
                 heapq.heappush(queue.heap, (batch, stage, next(self._numbers), task, on_failure))
             queue.condition.notify(len(tasks))
 
-    @property
-    def is_current(self) -> bool:
-        """Whether the calling thread is one of these threads."""
-        return threading.current_thread() in self._threads
+    def __contains__(self, thread: threading.Thread) -> bool:
+        """Return whether a thread is one of these threads."""
+        return thread in self._threads
 
     def check_open(self) -> None:
         """Raise an error in the main thread if the threads have ended, because it would wait forever.

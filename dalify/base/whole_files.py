@@ -10,22 +10,38 @@ from pathlib import Path
 
 _EXTRA_FLAGS = ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in _EXTRA_FLAGS)
+_NO_FOLDERS_OF_FILES = (("dev",), ("proc",))  # /dev/stdout is an open file, which must not be replaced
 _NAME_CHARACTERS = 100  # maximum number of characters of the file name in the name of the unfinished file
 
 
-def write_file(path: str | os.PathLike[str], contents: bytes) -> None:
+def write_file(path: str | os.PathLike[str], contents: bytes, *, is_durable: bool = False) -> None:
     """Write a file whose path a user named: atomically if it is a regular file or does not exist.
 
-    Pipes and devices, such as /dev/stdout, and the targets of symbolic links are written directly.
+    The file that a symbolic link names is replaced, not the link. Pipes, devices, and open files such as /dev/stdout
+    are written directly.
+
+    Args:
+        path: path of the file. Its folder must exist.
+        contents: the contents.
+        is_durable: flush the contents to the disk before the file is replaced.
 
     Raises:
         OSError: the file cannot be written.
     """
     target = Path(path)
-    if target.is_symlink() or (target.exists() and not target.is_file()):
+    if (target.exists() and not target.is_file()) or target.absolute().parts[1:2] in _NO_FOLDERS_OF_FILES:
         target.write_bytes(contents)
-    else:
-        write_whole(target, [contents])
+        return
+    if target.is_symlink():
+        target = Path(os.path.realpath(target))
+        if target.is_symlink():  # a cycle of links
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    try:
+        write_whole(target, [contents], is_durable=is_durable)
+    except OSError as error:
+        if error.filename == str(target):
+            error.filename = str(path)
+        raise
 
 
 def write_whole(

@@ -37,6 +37,7 @@ _REJECTED_FORMATS = frozenset(
 # Decoding a frame is retried from earlier key frames; in damaged videos, these limits end the retries.
 _PACKETS_PER_PACKET = 16
 _FREE_PACKETS = 10_000
+_STRICT = {"err_detect": "crccheck+explode"}  # damage is an error
 _UNSUPPORTED_HINT = "Convert the video to H.264, or install a build of PyAV with the decoder."
 
 
@@ -61,6 +62,8 @@ class Video:
         self._table = table
         self._cached_packets: list[Any] | None = None  # packets of a video in memory, read once
         self._uses_hardware = True  # if the user selects it
+        self._is_damaged = False  # FFmpeg conceals damage; until it is found, damage is an error
+        self._entry = 0  # number of the packet at which the decoder started
         self._is_at_end = True  # the decoder must be restarted
         self._skips = False
         self._last_frame = -1  # number of the last decoded frame
@@ -103,7 +106,8 @@ class Video:
         if stream.codec_context is None:
             raise DecodeError("FFmpeg has no decoder for the format of the video.", hint=_UNSUPPORTED_HINT)
         stream.codec_context.thread_count = 1  # samples are decoded in parallel
-        stream.codec_context.options = options  # also for frames that are larger than declared
+        # The limit is also for frames that are larger than declared.
+        stream.codec_context.options = options if self._is_damaged else options | _STRICT
         self._stream: Any = stream
         self._codec: Any = stream.codec_context
         self._packets: Iterator[Any] = self._demuxed()
@@ -141,7 +145,12 @@ class Video:
             # Without usable timestamps, decoded frames are counted.
             self._packets_left = count + _FREE_PACKETS
             self._restart(0, table)
-            count = sum(1 for _ in self._decoded(frozenset()))
+            try:
+                count = sum(1 for _ in self._decoded(frozenset()))
+            except (av.FFmpegError, ValueError):
+                self._is_damaged = True
+                self._restart(0, table)
+                count = sum(1 for _ in self._decoded(frozenset()))
         return FrameTable(None, table.packet_pts, table.packet_dts, table.entries[:1], count, table.time_base)
 
     def frames(self, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -162,17 +171,18 @@ class Video:
                 yield item
                 done += 1
         except DecodeError:
-            if not (self._uses_hardware and hardware_decoder()):
+            if self._is_damaged:
                 raise
-            # Decode again on the host, to find out whether the video is damaged.
+            # Decode again on the host, where FFmpeg conceals damage.
             self._uses_hardware = False
-            self.close()
-            self._open()
+            self._is_damaged = True
             yield from self._frames(numbers[done:])
 
     def _frames(self, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
         table = self.table
         self._packets_left = _PACKETS_PER_PACKET * len(table.packet_pts) + _FREE_PACKETS
+        if self._is_damaged:
+            self._is_at_end = True  # what the decoder conceals depends on what it has decoded
         try:
             with _decode_errors():
                 if table.frame_pts is None:
@@ -203,6 +213,7 @@ class Video:
             step = 1
             # Decoding continues, unless the frame was passed or a later key frame precedes it.
             restarts = self._is_at_end or number <= self._last_frame or int(table.entries[entry]) > self._next_packet
+            restarts = restarts or (self._is_damaged and int(table.entries[entry]) != self._entry)
             while True:
                 if restarts:
                     self._restart(int(table.entries[entry]), table)
@@ -267,7 +278,10 @@ class Video:
             self._codec.skip_frame = "NONREF" if skips else "DEFAULT"
 
     def _restart(self, first: int, table: FrameTable) -> None:
-        """Seek to a packet and flush the decoder."""
+        """Seek to a packet and flush the decoder; the decoder of a damaged video is created again."""
+        if self._is_damaged:
+            self.close()
+            self._open()
         if self._cached_packets is not None:
             self._packets = iter(self._cached_packets[first:])
         elif not 0 <= first - self._next_packet <= _NEAR_PACKETS or not self._skip_packets(first - self._next_packet):
@@ -276,7 +290,7 @@ class Video:
             self._codec.flush_buffers()
         self._skip(False)
         self._pending.clear()
-        self._next_packet = first
+        self._next_packet = self._entry = first
         self._is_at_end = False
         self._last_frame = -1
 

@@ -50,6 +50,7 @@ from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import deferred_interrupts, is_main_thread
 from dalify.base.limits import applied
 from dalify.base.processors import available_processors, using_device
+from dalify.base.threads import Thread as PoolThread
 from dalify.data import Batch
 from dalify.executor.batch_source import RemoteStages
 from dalify.executor.chunking import batches_for_threads, chunk_bounds, is_brief
@@ -76,6 +77,11 @@ def _close_engines() -> None:
     _program_ends = True
     for engine in list(_engines):
         engine.close(wait=False)
+
+
+def _is_thread_of_user() -> bool:
+    # The end of the program waits for the other threads.
+    return not (is_main_thread() or isinstance(threading.current_thread(), PoolThread))
 
 
 # The first batches are timed, then one in each group of this size. Reading the CPU time of a thread is a system call,
@@ -148,10 +154,9 @@ class Engine:
         """The engines with sources: this one; in debug mode each source has its own engine."""
         return (self,)
 
-    @property
-    def computes_here(self) -> bool:
-        """Whether the calling thread computes batches of this engine, so that it cannot wait for one."""
-        return self._threads.is_current
+    def computes_in(self, thread: threading.Thread) -> bool:
+        """Return whether a thread computes batches of this engine, so that it cannot wait for one."""
+        return thread in self._threads
 
     @property
     def valid(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -279,7 +284,7 @@ class Engine:
             raise NoBatchError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
         iteration = self._scheduled[0]
         iteration.ready.wait()
-        if _program_ends and (iteration.discarded or iteration.error) and not is_main_thread():
+        if _program_ends and (iteration.discarded or iteration.error) and _is_thread_of_user():
             threading.Event().wait()  # this daemon thread must not print an error at the end of the program
         if iteration.discarded:
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")

@@ -17,7 +17,7 @@ from dalify.base.errors import ArgumentTypeError, DalifyError, SerializationErro
 from dalify.base.narrow import is_array, is_dictionary, is_list_or_tuple
 from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
-from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
+from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType, from_numpy
 from dalify.graph.graph import Graph
 from dalify.graph.node import DEVICES, Branch, Edge, Node, fresh_numbers, new_node
 from dalify.graph.packing import PackedEdge, PackedNode, pack
@@ -25,6 +25,7 @@ from dalify.registry import FedSource, Operator, Structural, catalog
 
 FORMAT = "dalify graph 1"
 _ELEMENTS = re.compile(r"[<>=|]?[biuf][1248]")  # allowed array types
+_ENUM_ELEMENTS = {kind.name: kind for kind in DALIDataType if kind.is_enum}
 # Arguments of fed operators that say how a callback is called.
 _OF_CALLBACKS = {"source", "cycle", "batch", "parallel", "batch_info", "prefetch_queue_depth"}
 _ENUMERATIONS = {kind.__name__: kind for kind in (DALIDataType, DALIImageType, DALIInterpType)}
@@ -103,7 +104,9 @@ def _encoded(value: Any) -> Any:
         return {"items": [_encoded(item) for item in value]}
     if is_array(value):
         data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
-        return {"array": data, "dtype": value.dtype.str, "shape": list(value.shape)}
+        kind = from_numpy(value.dtype)
+        dtype = kind.name if kind.is_enum else value.dtype.str
+        return {"array": data, "dtype": dtype, "shape": list(value.shape)}
     raise TypeError(type(value).__name__)
 
 
@@ -117,9 +120,12 @@ def _decoded(value: Any) -> Any:
         return SourceLine(str(filename), int(line), str(function))
     if "items" in value:
         return tuple(_decoded(item) for item in value["items"])
-    if not _ELEMENTS.fullmatch(value["dtype"]):
+    if value["dtype"] in _ENUM_ELEMENTS:
+        dtype = _ENUM_ELEMENTS[value["dtype"]].numpy
+    elif _ELEMENTS.fullmatch(value["dtype"]):
+        dtype = np.dtype(value["dtype"])
+    else:
         raise ValueError(f"arrays with element type {value['dtype'][:20]!r} are not allowed")
-    dtype = np.dtype(value["dtype"])
     return np.frombuffer(base64.b64decode(value["array"], validate=True), dtype).reshape(value["shape"])
 
 

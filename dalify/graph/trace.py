@@ -35,7 +35,6 @@ from dalify.graph.evaluator import current_evaluator
 from dalify.graph.expression import Expression, TracedValue
 from dalify.graph.node import DEVICES, Branch, Edge, JoinedCall, Node, new_edge, new_node
 from dalify.registry import RANDOM_STATE, SEED, Operator, Reader, Role
-from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 # Argument of operators without inputs whose results depend on the size of the batch. In a branch it gets the condition,
 # of which only the samples of the branch remain.
@@ -261,7 +260,7 @@ def _arguments(operator: Operator, given: Mapping[str, Any], line: SourceLine | 
                     raise ArgumentTypeError(f"{name!r} is the old name of {modern!r}; both were specified.")
                 warn_deprecated(f"{operator.public_name}: the argument {name!r} is now called {modern!r}.", line)
                 name = modern
-            elif name in RETIRED_ARGUMENTS:
+            elif name in operator.retired_arguments:
                 warn_deprecated(
                     f"{operator.public_name}: the argument {name!r} no longer has an effect and can be omitted.", line
                 )

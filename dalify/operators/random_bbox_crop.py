@@ -72,9 +72,12 @@ class Candidates(Parameters):
         check_option("threshold_type", self.threshold_type, _TYPES)
         if len(self.scaling) != 2 or not 0 <= self.scaling[0] <= self.scaling[1]:
             raise ArgumentValueError(f"scaling must be a non-negative range [min, max]; got {list(self.scaling)}.")
-        if len(self.aspect_ratio) not in (2, 6) or any(not 0 < low <= high for low, high in self.ranges):
+        if len(self.aspect_ratio) not in (2, 6) or any(
+            not (0 <= low <= high and high > 0) for low, high in self.ranges
+        ):
             raise ArgumentValueError(
-                f"aspect_ratio must be one or three positive ranges [min, max]; got {list(self.aspect_ratio)}."
+                "aspect_ratio must be one or three ranges [min, max] with min >= 0 and max > 0; got "
+                f"{list(self.aspect_ratio)}."
             )
         if self.bbox_prune_threshold is not None and not 0 <= self.bbox_prune_threshold <= 1:
             raise ArgumentValueError(
@@ -82,6 +85,11 @@ class Candidates(Parameters):
             )
         if self.num_attempts < 1 or not self.thresholds:
             raise ArgumentValueError("num_attempts must be at least 1 and thresholds must not be empty.")
+        if self.total_num_attempts < 1 and self.total_num_attempts != -1:
+            raise ArgumentValueError(
+                f"total_num_attempts must be at least 1; got {self.total_num_attempts}.",
+                hint=f"Omit it for {_MAX_CANDIDATES:,} candidates.",
+            )
         if not all(0 <= threshold <= 1 for threshold in self.thresholds):
             raise ArgumentValueError(f"thresholds must be between 0 and 1; got {list(self.thresholds)}.")
 
@@ -132,7 +140,7 @@ def random_bbox_crop(
     Args:
         boxes: float32 [n, 4], or [n, 6] for volumes, relative to the image (0 to 1).
         labels: n integers; labels of dropped boxes are dropped.
-        bbox_layout: letters of a box: "xyXY" (corners), "xyWH" (corner and extents), "xyzXYZ" …; overrides `ltrb`.
+        bbox_layout: letters of a box: "xyXY" (corners), "xyWH" (corner and extents), "xyzXYZ" …; instead of `ltrb`.
         crop_shape: extents of the window in pixels; requires `input_shape`. The window is then returned in pixels.
         input_shape: extents of the image in pixels.
         ltrb: boxes are left, top, right, bottom; False: left, top, width, height.
@@ -145,8 +153,8 @@ def random_bbox_crop(
         requested).
 
     Raises:
-        ArgumentValueError: an unknown option, an invalid range, boxes outside the image, or `crop_shape` without
-            `input_shape` or with `scaling` or `aspect_ratio`.
+        ArgumentValueError: an unknown option, an invalid range, boxes outside the image, extents that are not positive,
+            or `crop_shape` without `input_shape` or with `scaling` or `aspect_ratio`.
         DTypeError: the boxes are not float32.
         ShapeError: the boxes are neither [n, 4] nor [n, 6].
 
@@ -162,6 +170,10 @@ def random_bbox_crop(
     if boxes.shape is not None and (len(boxes.shape) != 2 or boxes.shape[1] not in (4, 6)):
         raise ShapeError(f"boxes must be [n, 4] or [n, 6]; got {boxes.shape}.")
     candidates.check()
+    if bbox_layout is not None and not ltrb:
+        raise ArgumentValueError(
+            f"bbox_layout={bbox_layout!r} and ltrb=False both specify the order of the numbers of a box; pass only one."
+        )
     if crop_shape is not None and input_shape is None:
         raise ArgumentValueError("crop_shape requires input_shape, the extents of the image in pixels.")
     if crop_shape is not None and candidates.has_extents:
@@ -183,12 +195,15 @@ def random_bbox_crop(
 
 def _extents(values: Any, axes: int, shape_layout: str | None, name: str) -> np.ndarray:
     """Return extents [N, k] in the order W, H, D, float64 [N, axes]."""
-    layout = shape_layout or "WHD"[:axes]
+    layout = "WHD"[:axes] if shape_layout is None else shape_layout
     expected = "WHD"[:axes]
     if sorted(layout) != sorted(expected):
         raise ArgumentValueError(f"shape_layout must name {', '.join(expected)}; got {layout!r}.")
     if values.shape[1] != axes:
         raise ShapeError(f"{name} must have {axes} extents; got {values.shape[1]}.")
+    if (values <= 0).any():
+        sample = int(np.argmax((values <= 0).any(axis=1)))
+        raise ArgumentValueError(f"{name} must be positive; got {values[sample].tolist()}.", sample=sample)
     return np.ascontiguousarray(values[:, [layout.index(letter) for letter in expected]], np.float64)
 
 
@@ -213,7 +228,9 @@ def _(
     draws: SampleDraws,
 ) -> tuple[np.ndarray | Rows, ...]:
     axes = boxes.values.shape[1] // 2
-    layout = bbox_layout or ("xyzXYZ" if axes == 3 else "xyXY" if ltrb else "xyWH")
+    layout = bbox_layout
+    if layout is None:
+        layout = "xyzXYZ" if axes == 3 else "xyXY" if ltrb else "xyWH"
     rules = candidates.rules(axes, crop_shape is not None)
     corners = Rows(to_corners(boxes.values.astype(np.float64), layout), boxes.starts)
     row = first_outside(corners.values, _SLACK)

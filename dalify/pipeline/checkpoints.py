@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dalify.base.errors import CheckpointError, DalifyError, locating
 from dalify.base.optional import LazyModule
-from dalify.base.whole_files import write_whole
+from dalify.base.whole_files import write_file
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder
 from dalify.pipeline.run import Run
@@ -152,5 +152,5 @@ def text_of(state: Mapping[str, Any], filename: str | PathLike[str] | None) -> b
     """Return a state as JSON text; if a file name is given, also replace the file by it atomically."""
     text = json.dumps(state, separators=(",", ":")).encode()
     if filename is not None:
-        write_whole(filename, [text], is_durable=True)
+        write_file(filename, text, is_durable=True)
     return text

@@ -24,7 +24,7 @@ from dalify.immediate.debug import Interpreter, OtherBatchSize
 from dalify.passes import Report, narrow
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
-from dalify.pipeline.graph_definition import output_edges
+from dalify.pipeline.graph_definition import output_edges, returned_values
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.pipeline import Pipeline, parts_of
 
@@ -143,10 +143,9 @@ class _Runner(PipelineEngine):
         if not self._number and not self._ready:
             self._ready.append(self._run())
 
-    @property
-    def computes_here(self) -> bool:
-        """Whether this thread runs the function."""
-        return self._thread == threading.get_ident()
+    def computes_in(self, thread: threading.Thread) -> bool:
+        """Return whether a thread runs the function."""
+        return self._thread == thread.ident
 
     def _run(self) -> tuple[Batch, ...]:
         self._thread = threading.get_ident()
@@ -163,7 +162,7 @@ class _Runner(PipelineEngine):
             interpreter = Interpreter(self._batches_of, count, number, self.seed)
             try:
                 with evaluating(interpreter):
-                    edges = tuple(output_edges(self._function()))
+                    edges = tuple(output_edges(returned_values(self._function())))
                     outputs = tuple(interpreter.output(edge) for edge in self._narrowed(edges))
                 break
             except OtherBatchSize as other:
@@ -250,9 +249,8 @@ class _RunnerBuilder(EngineBuilder):
         self.find_sources()
         return Graph(self._runner.edges)
 
-    @property
-    def computes_here(self) -> bool:
-        return self._runner.computes_here
+    def computes_in(self, thread: threading.Thread) -> bool:
+        return self._runner.computes_in(thread)
 
     def engine(self) -> _Runner:
         if self.is_closed:

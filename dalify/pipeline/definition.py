@@ -16,10 +16,10 @@ from dalify.base.errors import (
     short_repr,
     suggestion,
 )
-from dalify.base.narrow import is_list_or_tuple
 from dalify.base.optional import LazyModule
 from dalify.base.source_line import SourceLine
 from dalify.executor.options import OPTION_NAMES, OPTIONS_TEXT
+from dalify.pipeline.graph_definition import returned_values
 from dalify.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def pipeline_def(
             pipe = Pipeline(**options)
             with pipe:
                 result = traced(*args, **own)
-            pipe.set_outputs(*(result if is_list_or_tuple(result) else (result,)))
+            pipe.set_outputs(*returned_values(result))
             return pipe
 
         factory._is_pipeline_def = True  # pyright: ignore[reportAttributeAccessIssue] -- DALI's mark

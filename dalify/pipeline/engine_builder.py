@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import os
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dalify.base.errors import DalifyError, PipelineStateError, locating
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
+from dalify.base.threads import Thread as PoolThread
 from dalify.executor.options import EngineSetup
 from dalify.graph import Graph, Node
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.taps import Taps
+from dalify.pipeline.waiting import WaitingLock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,19 +107,21 @@ class EngineBuilder:
         return self._depth - 1 + self.built.engine.remote.in_progress
 
     @property
-    def lock(self) -> ForkLock:
+    def lock(self) -> ForkLock | WaitingLock:
         """The lock that is held while the engine is built and runs, and while a state is saved or loaded.
 
         Raises:
             PipelineStateError: this thread computes a batch, for which the thread that holds the lock waits.
         """
         self.check_caller()
+        thread = threading.current_thread()
+        if isinstance(thread, PoolThread):  # of another pipeline
+            return WaitingLock(self._context.lock, self, thread)
         return self._context.lock
 
-    @property
-    def computes_here(self) -> bool:
-        """Whether this thread computes a batch, for which the consumer waits."""
-        return self.built is not None and self.built.engine.computes_here
+    def computes_in(self, thread: threading.Thread) -> bool:
+        """Return whether a thread computes a batch, for which the consumer waits."""
+        return self.built is not None and self.built.engine.computes_in(thread)
 
     def check_caller(self) -> None:
         """Check that the caller is not a function that the pipeline calls.
@@ -124,7 +129,7 @@ class EngineBuilder:
         Raises:
             PipelineStateError: this thread computes a batch.
         """
-        if self.computes_here:
+        if self.computes_in(threading.current_thread()):
             raise PipelineStateError(
                 "the function uses the pipeline that is calling it, and would wait for itself.",
                 hint="Use a second pipeline, or call the method between batches.",

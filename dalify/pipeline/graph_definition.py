@@ -174,6 +174,17 @@ def _check_names(graph: Graph) -> None:
                 )
 
 
+def returned_values(result: Any) -> Sequence[Any]:
+    """Return the outputs that the return value of a pipeline function stands for.
+
+    As in DALI, a list of Python numbers is one constant, also an empty list. Other lists are unpacked like tuples.
+    """
+    if not is_list_or_tuple(result):
+        return (result,)
+    is_constant = isinstance(result, list) and all(isinstance(item, (bool, int, float)) for item in result)
+    return (result,) if is_constant else result
+
+
 def output_edges(result: Any) -> Iterator[Edge]:
     """Yield the return values of a pipeline function, or its only one, as edges of the graph.
 

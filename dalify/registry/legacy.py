@@ -91,21 +91,35 @@ _OF_OPERATORS: dict[str, dict[str, str]] = {
 # Defaults that apply only to the deprecated name of an operator.
 LEGACY_DEFAULTS: dict[str, dict[str, Any]] = {"fast_resize_crop_mirror": {"antialias": False}}
 
-# Arguments of old releases that no operator uses: accepted but ignored, with a warning.
-RETIRED_ARGUMENTS: frozenset[str] = frozenset(
+_IMAGE_DECODERS = ("decoders.image", "decoders.image_crop", "decoders.image_random_crop", "decoders.image_slice")
+_OF_IMAGE_DECODERS = frozenset(
     {
-        "image_type",
-        "use_chunk_allocator",
-        "split_stages",
-        "normalize_text",
-        "hybrid_huffman_threshold",
         "device_memory_padding",
         "host_memory_padding",
+        "hybrid_huffman_threshold",
         "memory_stats",
-        "temp_buffer_hint",
-        "minibatch_size",
+        "split_stages",
+        "use_chunk_allocator",
     }
 )
+_OF_RESIZES = frozenset({"minibatch_size", "temp_buffer_hint"})
+_IMAGE_TYPE = frozenset({"image_type"})
+
+# Arguments of old releases that have no effect: accepted with a warning, by the operators that have them in DALI.
+_RETIRED_ARGUMENTS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(_IMAGE_DECODERS, _OF_IMAGE_DECODERS),
+    **dict.fromkeys(("crop", "crop_mirror_normalize", "slice"), _IMAGE_TYPE),
+    **dict.fromkeys(("resize", "experimental.resize"), _OF_RESIZES | _IMAGE_TYPE),
+    **dict.fromkeys(
+        ("random_resized_crop", "readers.video_resize", "resize_crop_mirror", "tensor_resize"), _OF_RESIZES
+    ),
+    "readers.nemo_asr": frozenset({"normalize_text"}),
+}
+
+
+def retired_arguments(operator: str) -> frozenset[str]:
+    """Return the argument names of an operator that have no effect."""
+    return _RETIRED_ARGUMENTS.get(operator, frozenset())
 
 
 def old_arguments(operator: str, parameters: Container[str]) -> dict[str, str]:

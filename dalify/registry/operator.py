@@ -17,7 +17,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypedDict,
 from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
-from dalify.registry.legacy import RETIRED_ARGUMENTS, old_arguments
+from dalify.registry.legacy import old_arguments, retired_arguments
 from dalify.registry.parameter_group import (
     Parameters,
     group_of,
@@ -126,6 +126,7 @@ class Operator:
         shaping: names of the arguments with which the rule must run for every sample.
         groups: groups of arguments, by the name that rules and kernels give them; see ``parameter_group``.
         old_arguments: deprecated argument names and their replacements.
+        retired_arguments: argument names that have no effect.
         rule: the decorated function.
         outputs: number of outputs, or a function of the constant arguments that returns it.
         takes_mixed: whether the device ``mixed`` is supported: CPU inputs, GPU outputs.
@@ -171,6 +172,7 @@ class Operator:
         self.own_names = tuple(item for item in self.parameters if not item.startswith("_"))
         self.parameters |= added or {}
         self.old_arguments = old_arguments(self.name, self.parameters)
+        self.retired_arguments = retired_arguments(self.name)
         self.shaping = tuple(item.name for item in self.parameters.values() if item.kind == "shaping")
         self.__doc__ = self.doc
         self.__name__ = rule.__name__
@@ -270,7 +272,7 @@ class Operator:
         Raises:
             UnknownArgumentError: the operator does not have the argument.
         """
-        accepted = (self.parameters, COMMON_PARAMETERS, self.old_arguments, RETIRED_ARGUMENTS, others)
+        accepted = (self.parameters, COMMON_PARAMETERS, self.old_arguments, self.retired_arguments, others)
         for name in names:
             if not any(name in known for known in accepted):
                 self.parameter(name)

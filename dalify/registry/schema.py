@@ -15,7 +15,7 @@ from dalify.base.errors import UnknownArgumentError, UnknownOperatorError, sugge
 from dalify.base.narrow import is_tuple
 from dalify.data.dtypes import DALIDataType, DALIImageType, DALIInterpType
 from dalify.registry import catalog
-from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES, RETIRED_ARGUMENTS
+from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 from dalify.registry.operator import SEED, Operator
 from dalify.registry.parameters import Parameter, parameter_of
 
@@ -167,7 +167,7 @@ class OpSchema:
 
     def HasArgument(self, name: str) -> bool:
         """Return whether the operator has an argument of this name, current or deprecated."""
-        return name in self._parameters or name in self._old or (name in RETIRED_ARGUMENTS)
+        return name in self._parameters or name in self._old or name in self.operator.retired_arguments
 
     def GetArgumentNames(self, include_hidden: bool = False) -> list[str]:
         """Return the sorted names of all arguments, including deprecated ones."""

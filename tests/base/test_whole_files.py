@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +79,52 @@ def test_a_file_with_the_temporary_name_is_not_overwritten(
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "file", [b"new"])
     assert guessed.read_bytes() == (tmp_path / "other").read_bytes() == b"other"
+
+
+def test_the_file_that_a_link_names_is_replaced_when_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_bytes(b"before")
+    (tmp_path / "folder" / "inner").symlink_to("file")
+    (tmp_path / "link").symlink_to("folder/inner")
+    with monkeypatch.context() as failing:
+        failing.setattr(Path, "replace", _no_space)
+        with pytest.raises(OSError, match="No space left") as error:
+            write_file(tmp_path / "link", b"after", is_durable=True)
+    assert error.value.filename == str(tmp_path / "link")
+    assert (tmp_path / "link").read_bytes() == b"before"
+    write_file(tmp_path / "link", b"after", is_durable=True)
+    assert (tmp_path / "folder" / "file").read_bytes() == b"after"
+    assert (tmp_path / "folder" / "inner").is_symlink()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "inner", "link"]
+
+
+def _no_space(path: Path, _: Path) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def test_links_without_a_file(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("new")
+    write_file(tmp_path / "link", b"x")
+    assert (tmp_path / "new").read_bytes() == b"x"
+    assert (tmp_path / "link").is_symlink()
+    (tmp_path / "cycle").symlink_to("cycle")
+    (tmp_path / "nowhere").symlink_to("missing/file")
+    for name in ("cycle", "nowhere"):
+        with pytest.raises(OSError, match=r"symbolic links|No such file") as error:
+            write_file(tmp_path / name, b"x")
+        assert error.value.filename == str(tmp_path / name)
+        assert (tmp_path / name).is_symlink()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+def test_an_open_file_is_not_replaced(tmp_path: Path) -> None:
+    """/dev/stdout is a link to the file to which a shell has redirected the output."""
+    program = "from dalify.base.whole_files import write_file; write_file('/dev/stdout', b'x'); print('y')"
+    with (tmp_path / "output").open("ab") as output:
+        subprocess.run([sys.executable, "-c", program], stdout=output, check=True)
+    assert (tmp_path / "output").read_bytes() == b"xy\n"
 
 
 def test_links_and_pipes_that_a_user_named_are_written_through(tmp_path: Path) -> None:

@@ -42,6 +42,39 @@ def test_damage_is_a_named_error_or_gives_frames(videos: dict[str, bytes], name:
             assert frames.shape[1:] == (48, 64, 3)
 
 
+def _frame(video: Video, number: int) -> Any:
+    """Return a frame, or the error."""
+    try:
+        ((_, frame),) = video.frames([number])
+    except DecodeError as error:
+        return str(error)
+    return frame.to_ndarray(format="rgb24").tobytes()
+
+
+@pytest.mark.parametrize("form", ["mpeg4.avi", "mjpeg.avi", "closed.mp4", "open.mkv"])
+def test_frames_do_not_depend_on_the_order_in_which_they_are_decoded(tmp_path: Path, form: str) -> None:
+    """FFmpeg conceals damage with what it has decoded before."""
+    codec, options = ("mjpeg", {"pixels": "yuvj420p"}) if form == "mjpeg.avi" else FORMS[form]
+    data = np.frombuffer(Path(write_video(tmp_path / form, codec, count=18, **options)).read_bytes(), np.uint8)
+    random = np.random.default_rng(3)
+    differ = 0
+    for _ in range(12):
+        damaged = data.copy()
+        damaged[random.integers(data.size // 10, data.size, 10)] = random.integers(0, 256, 10)
+        contents = damaged.tobytes()
+        try:
+            numbers = range(Video(contents).table.count)
+        except DecodeError:
+            continue
+        alone = [_frame(Video(contents), number) for number in numbers]
+        for order in (numbers, reversed(numbers), random.permutation(len(numbers)).tolist()):
+            video = Video(contents)
+            for number in order:
+                assert _frame(video, number) == alone[number]
+        differ += alone != [_frame(Video(data.tobytes()), number) for number in numbers]
+    assert differ > 2  # otherwise, nothing was damaged
+
+
 def test_frame_sizes_are_limited(videos: dict[str, bytes]) -> None:
     for data in videos.values():
         with applied(Limits(max_image_pixels=48 * 64)):

@@ -331,6 +331,20 @@ def _(package: Any) -> Any:
     return tried(*(lambda s=s: image(package, lambda x: warp(x, matrix=same, size=[s, 4])).shape for s in (0, -3)))
 
 
+@differs("`fn.random_bbox_crop` refuses", dali=[REFUSED] * 5, dalify=[2] * 5)
+def _(package: Any) -> Any:
+    boxes = np.array([[0.1, 0.1, 0.5, 0.5]], np.float32)
+    fixed = {"crop_shape": [4, 4], "input_shape": [9, 9]}
+    options: list[Any] = [{"scaling": [1.0, 1.0]}, {"aspect_ratio": [1.0, 1.0]}, {"allow_no_crop": True}]
+    options = [fixed | option for option in options] + [{"total_num_attempts": -1}]
+    options.append({"bbox_layout": "xyXY", "ltrb": True})
+
+    def extents(option: Any) -> int:
+        return len(one(package, lambda: package.fn.random_bbox_crop(boxes, **option)[1]))
+
+    return tried(*(lambda o=o: extents(o) for o in options))
+
+
 @differs("random crops accept", dali=[(3, 3, 3)] * 3, dalify=[REFUSED] * 3)
 def _(package: Any) -> Any:
     options: Any = {"random_area": [0.0, 1.0]}, {"random_aspect_ratio": [0.0, 1.0]}, {"num_attempts": 0}

@@ -164,9 +164,23 @@ def _(package: Any, folder: Path) -> Any:
     return found + batches(pipe, 1), [*names, next(files)[0]["x"].item()]
 
 
+@differs("`set_outputs` after `build`", dali=1, dalify=RuntimeError)
+def _(package: Any) -> Any:
+    pipe = defined(package, lambda: package.fn.constant(idata=1))
+    pipe.set_outputs(2, 3)
+    return len(pipe.run())
+
+
 @differs("a returned list", dali=TypeError, dalify=2)
 def _(package: Any) -> Any:
     return len(defined(package, lambda: [package.fn.constant(idata=1), package.fn.constant(idata=2)]).run())
+
+
+@differs("a returned list", dali=[[2]] * 4, dalify=[[2]] * 4)
+def _(package: Any) -> Any:
+    """A list of numbers is one constant in both, as the row says."""
+    results = [[1, 2], [1.5, 2], [True, False], [package.types.FLOAT, package.types.INT8]]
+    return [[*defined(package, lambda r=r: r).run()[0].shape()[0]] for r in results]
 
 
 @differs(

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalify.registry import Operator
-from dalify.registry.legacy import RETIRED_ARGUMENTS
 
 THEIRS = "nvidia.dali"
 OURS = "dalify"
@@ -382,7 +381,7 @@ def _compare_operators(path: str, theirs: Any, ours: Any, operator: Operator) ->
     parameters = [
         item.replace(default=_any_default(item, found)) if is_dynamic else item
         for item in _without_self(wanted)
-        if item.name not in operator.old_arguments and item.name not in RETIRED_ARGUMENTS - set(taken)
+        if item.name not in operator.old_arguments and item.name not in operator.retired_arguments - set(taken)
         if not item.name.startswith("_") and item.kind is not item.VAR_KEYWORD  # every argument is known by its name
     ]
     yield from compare_parameters(path, parameters, _without_self(found))

@@ -556,6 +556,9 @@ def test_checkpoint_files(files: list[str], tmp_path: Path) -> None:
     assert pipe.checkpoint(path) == path.read_bytes()
     assert [each.name for each in tmp_path.iterdir()] == ["run.checkpoint"]
     assert step(plain(files, checkpoint=path.read_text())) == step(pipe)
+    (tmp_path / "latest").symlink_to("run.checkpoint")
+    assert pipe.checkpoint(tmp_path / "latest") == path.read_bytes()
+    assert (tmp_path / "latest").is_symlink()
 
 
 TRAINING = """

@@ -52,6 +52,19 @@ def test_random_numbers_depend_on_the_order_of_definition_not_on_that_of_the_gra
         np.testing.assert_array_equal(found.as_array(), wanted.as_array())
 
 
+def test_constants_keep_their_types() -> None:
+    values = [types.FLOAT, [types.INTERP_CUBIC, types.INTERP_NN], types.GRAY, np.uint16([3]), np.float64(2), True]
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def constants() -> Any:
+        return tuple(fn.copy(value) for value in values)
+
+    with constants() as pipe, Pipeline.deserialize(pipe.serialize()) as loaded:
+        for expected, found in zip(pipe.run(), loaded.run(), strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(np.asarray(found.at(1)), np.asarray(expected.at(1)))
+
+
 def test_deserialize_and_build_fills_an_empty_pipeline() -> None:
     pipe = Pipeline(batch_size=5, num_threads=1, seed=11)
     pipe.deserialize_and_build(branching().serialize())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, suggestion
-from dalify.base.whole_files import write_whole
+from dalify.base.whole_files import write_file
 
 _RESERVED_PREFIX = "__op_"
 
@@ -281,7 +281,7 @@ class Checkpoint:
         numbers = _numbered(filename)
         text = self.serialize()
         path = Path(filename.format(seq=max(numbers, default=-1) + 1))
-        write_whole(path, [text.encode()], is_durable=True)  # atomic, also in a crash
+        write_file(path, text.encode(), is_durable=True)  # atomic, also in a crash
         return str(path)
 
     def load(self, filename: str) -> str:

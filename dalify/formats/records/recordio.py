@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, ReaderError
-from dalify.base.whole_files import write_whole
+from dalify.base.whole_files import write_file
 from dalify.base.wording import counted
 from dalify.data.batch import Batch
 from dalify.formats.files.open_files import OpenFiles
@@ -204,5 +204,5 @@ def write_index(path: str, index: str) -> int:
         if word >> _LENGTH_BITS in (_WHOLE, _BEGIN):
             lines.append(f"{len(lines)}\t{offset}\n")
         offset += _HEAD.size + (length + 3) // 4 * 4
-    write_whole(index, ["".join(lines).encode()])
+    write_file(index, "".join(lines).encode())
     return len(lines)

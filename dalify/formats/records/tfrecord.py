@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dalify.base.compiling import njit
 from dalify.base.errors import ReaderError
-from dalify.base.whole_files import write_whole
+from dalify.base.whole_files import write_file
 from dalify.formats.files.forward_file import ForwardFile
 from dalify.formats.files.pieces import Pieces
 from dalify.formats.files.storage import is_remote
@@ -128,7 +128,7 @@ def write_index(path: str, index: str) -> int:
     """
     offsets, sizes = scan(path)
     lines = [f"{offset} {size}\n" for offset, size in zip(offsets.tolist(), sizes.tolist(), strict=True)]
-    write_whole(index, ["".join(lines).encode()])
+    write_file(index, "".join(lines).encode())
     return len(lines)
 
 

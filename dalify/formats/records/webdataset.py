@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalify.base.errors import ReaderError
-from dalify.base.whole_files import write_whole
+from dalify.base.whole_files import write_file
 from dalify.base.wording import counted
 from dalify.data import DALIDataType
 from dalify.data.batch import Batch
@@ -386,5 +386,5 @@ def write_index(path: str, index: str) -> int:
                 words.append(name)
         lines.append(b" ".join(words))
     version = b"v1.1" if has_blanks else b"v1.2"  # only v1.2 stores names, which must not contain blanks
-    write_whole(index, [b"%s %d\n" % (version, len(groups)), b"\n".join(lines), b"\n"])
+    write_file(index, b"%s %d\n%s\n" % (version, len(groups), b"\n".join(lines)))
     return len(groups)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from dalify.registry import COMMON_PARAMETERS, READER_PARAMETERS, KernelOperator, Reader, catalog
-from dalify.registry.legacy import RETIRED_ARGUMENTS
 from tests.operators.battery.case import Case
 from tests.operators.battery.cases import CASES
 from tests.operators.battery.run_case import every_operator
@@ -44,6 +43,21 @@ def test_documentation(name):
     assert re.search(r"fn\.|\bx\b|=", strings.get("Example", ""))
 
 
+RETIRED = {argument for name in catalog.names() for argument in catalog.find(name).retired_arguments}
+
+
+@every_operator
+def test_arguments_without_effect(name, oracle):
+    """An argument that DALI does not know may be a mistake, such as `image_type` for `output_type`."""
+    try:
+        schema = oracle.backend.GetSchema(operator.attrgetter(name)(oracle.fn)._schema_name)
+    except AttributeError:
+        pytest.skip("DALI has no such function")
+    found = catalog.find(name)
+    accepted = {item for item in RETIRED if item in found.parameters or item in found.retired_arguments}
+    assert accepted == {item for item in RETIRED if schema.HasArgument(item)}
+
+
 @every_operator
 def test_schema(name, oracle):
     """Arguments, defaults and the number of inputs are those of the real DALI, except where the case has a reason."""
@@ -58,7 +72,7 @@ def test_schema(name, oracle):
         for item in signature.values()
         if item.kind in (item.KEYWORD_ONLY, item.POSITIONAL_OR_KEYWORD)
         and item.name not in COMMON_PARAMETERS
-        and item.name not in RETIRED_ARGUMENTS - set(found.parameters)
+        and item.name not in found.retired_arguments - set(found.parameters)
         and item.name not in found.old_arguments
     }
     case = CASES.get(name, Case())

@@ -90,6 +90,15 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], dict[str, Any], str]] = {
     ),
     "a sampler yields slices, gray": (gray, {"batch_sampler": [[slice(0, 2)]]}, "the sampler yielded slice(0, 2"),
     "a sampler yields None, gray": (gray, {"batch_sampler": [[None]]}, "the sampler yielded None"),
+    "a sampler yields booleans, gray": (gray, {"sampler": [True]}, "raised while sample 1 was loaded"),
+    "a sampler yields booleans, joined": (
+        lambda root: ConcatDataset([gray(root), gray(root)]), {"sampler": [False]}, "raised while sample 0 was loaded"
+    ),
+    "a batch with a boolean, gray": (gray, {"batch_sampler": [[0, 1], [0, True]]}, "raised while sample 1 was loaded"),
+    "a batch with a boolean": (of(KNOWN), {"batch_sampler": [[0, True]]}, "raised while sample 1 was loaded"),
+    "an index of 71 bits, gray": (gray, {"sampler": [0, 2**70]}, f"yielded index {2**70}, but the dataset has 6"),
+    "an index of 65 bits, gray": (gray, {"sampler": [0, -(2**63) - 1]}, f"yielded index {-(2**63) - 1}, but"),
+    "an index of 71 bits": (of(KNOWN), {"sampler": [0, 2**70]}, f"yielded index {2**70}, but"),
     "an index too large": (of(KNOWN), {"sampler": [0, 99]}, "yielded index 99, but the dataset has 40 samples"),
     "collate_fn fails": (of(KNOWN), {"collate_fn": fail_to_collate}, "function fail_to_collate, given 1 sample"),
     "collate_fn fails, hybrid": (of(PARTLY), {"collate_fn": fail_to_collate}, "the collate function fail_to_collate"),

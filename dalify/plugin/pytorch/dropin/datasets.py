@@ -215,6 +215,7 @@ def locate(sources: dict[int, Source], dataset: Any, index: Any) -> Located:
                 raise ValueError("absolute value of index should not exceed dataset length")
             index = len(dataset) + index
         part = bisect.bisect_right(dataset.cumulative_sizes, index)
-        index = index - (0 if part == 0 else dataset.cumulative_sizes[part - 1])
+        if part:  # otherwise the index keeps its type, such as bool
+            index = index - dataset.cumulative_sizes[part - 1]
         dataset = dataset.datasets[part]
     return source, index

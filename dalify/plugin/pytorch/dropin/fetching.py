@@ -23,6 +23,16 @@ _default_collate = NotedCollate(torch.utils.data.default_collate)
 _pooled_collate = NotedCollate(default_collate)
 
 
+def _is_integer(index: Any) -> bool:
+    """Return whether a value is an integer of 64 bits, and not a Boolean."""
+    if isinstance(index, bool):
+        return False
+    try:
+        return -(2**63) <= operator.index(index) < 2**63
+    except TypeError:
+        return False
+
+
 class Fetcher:
     """Computes batches. Several threads may use it at the same time, each with its own random numbers.
 
@@ -108,11 +118,10 @@ class Fetcher:
         """Add a note with the index of a sample to its error.
 
         Raises:
-            Exception: the error of the dataset itself for an index that is no integer; a source may raise another one.
+            Exception: the error of the dataset itself for an index that is not an integer of 64 bits; a source may
+                raise another one.
         """
-        try:
-            operator.index(index)
-        except TypeError:
+        if not _is_integer(index):
             try:
                 self.dataset[index]
             except Exception as own:
@@ -163,6 +172,8 @@ class Fetcher:
         Then the samples are computed one by one, so that those before the error draw their random numbers.
         """
         is_source = id(self.dataset) in self.sources
+        if bool in map(type, indices):  # an integer for NumPy, but not for all datasets
+            return None
         try:
             found: Any = indices if is_source else [locate(self.sources, self.dataset, index)[1] for index in indices]
             positions = np.asarray(found)

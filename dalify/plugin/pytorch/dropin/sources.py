@@ -328,8 +328,10 @@ class ArraySource(ImageSource):
 
         Raises:
             IndexError: there is no such sample.
-            TypeError: the index selects several samples.
+            TypeError: the index selects several samples, or is a Boolean.
         """
+        if isinstance(index, bool | np.bool_):
+            raise TypeError(f"the index of a sample must be an integer; got {index!r}")
         pixels, label = self.images[index], self.labels[index]
         if pixels.ndim != self.images.ndim - 1:
             image_of(pixels)  # raises Pillow's error
