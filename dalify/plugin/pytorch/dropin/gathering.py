@@ -130,7 +130,7 @@ class ColumnFetcher(Fetcher):
     def __init__(self, dataset: Any, samples: Any, has_copies: bool) -> None:
         super().__init__(dataset, {}, None)
         self.change_monitor = ChangeMonitor(dataset, watches_all=True)
-        self._columns = {int: samples}  # by the type of the indices
+        self._columns: dict[type, Any] = {int: samples}  # by the type of the indices
         if has_copies:
             for index in (np.int64(0), torch.tensor(0)):
                 self._columns[type(index)] = samples_in_memory(dataset, index)

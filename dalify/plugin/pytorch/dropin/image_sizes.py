@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import io
-import os
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -75,7 +74,7 @@ def header_of(opens_files: bool) -> Callable[[Any], Image.Image]:
         opens_files: whether Pillow receives an open file instead of its path; its errors differ.
     """
 
-    def header(path: Any) -> Image.Image:
+    def header(path: Any) -> Any:
         if isinstance(path, np.ndarray):
             return Image.fromarray(path)
         if isinstance(path, Image.Image):
@@ -89,7 +88,7 @@ def header_of(opens_files: bool) -> Callable[[Any], Image.Image]:
             return _opened(path)
         except Exception as error:
             if is_path(path):
-                note_failed_file(error, os.fspath(path))
+                note_failed_file(error, path)
             raise
 
     return header
