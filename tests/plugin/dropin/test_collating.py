@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin.collating import default_collate
-from tests.plugin.dropin.torch_reference import TorchLoader, cifar, same, transforms
+from tests.plugin.dropin.torch_reference import TorchLoader, cifar, datasets, same, transforms
 
 FLOATS = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
 SAMPLES: dict[str, list[Any]] = {
@@ -73,7 +74,7 @@ def describe(samples, *, collate_fn_map=None):
     return [type(samples[0]).__name__, len(samples)]
 
 
-@pytest.mark.parametrize("kind", [int, torch.Tensor, tuple])
+@pytest.mark.parametrize("kind", [int, torch.Tensor, tuple, Sequence, Collection, object])
 @pytest.mark.parametrize("mode", ["full", "hybrid"])
 def test_functions_that_users_add_to_the_table_of_torch(kind, mode, monkeypatch):
     monkeypatch.setitem(default_collate_fn_map, kind, describe)
@@ -82,3 +83,20 @@ def test_functions_that_users_add_to_the_table_of_torch(kind, mode, monkeypatch)
     loader = DataLoader(dataset, batch_size=2)
     assert loader.explain().mode == mode
     same(list(loader), list(TorchLoader(dataset, batch_size=2)))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("kind", [dict, Mapping, Collection, object])
+def test_functions_for_dictionaries(kind, workers, photo_folder, monkeypatch):
+    class Dictionaries(datasets.ImageFolder):
+        def __getitem__(self, index: int) -> Any:
+            image, label = super().__getitem__(index)
+            return {"image": image, "label": label}
+
+    monkeypatch.setitem(default_collate_fn_map, kind, describe)
+    steps = transforms.Compose([transforms.Resize((8, 8)), transforms.ToTensor()])
+    dataset = Dictionaries(str(photo_folder), steps)
+    options = {"batch_size": 2, "num_workers": workers}
+    loader = DataLoader(dataset, **options)
+    assert loader.explain().mode == "full"
+    same(list(loader), list(TorchLoader(dataset, **options)))

@@ -444,13 +444,6 @@ class Discarded(Photos):
         return self.to_tensor(self.crop(image)), self.labels[index]
 
 
-class Measured(Photos):
-    def __getitem__(self, index: int) -> Any:
-        image = Image.open(self.paths[index]).convert("RGB")
-        width = image.width
-        return self.transform(image), width
-
-
 class ByMethod(Photos):
     def change(self, image: Any) -> Any:
         return self.transform(image)
@@ -548,7 +541,7 @@ class Overwrites(Photos):
 
 
 TORCH = [
-    Twice, Unused, Discarded, Measured, ByMethod, Gray, Counts, Tries, DependsOnSample,
+    Twice, Unused, Discarded, ByMethod, Gray, Counts, Tries, DependsOnSample,
     Private, Inherited, WithoutSuper, Itself, WithLabelTwice, CallsLambda, OpensForWriting, Overwrites,
 ]  # fmt: skip
 

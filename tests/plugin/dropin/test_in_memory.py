@@ -14,6 +14,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.overrides import TorchFunctionMode
 from torch.utils.data import (
     ConcatDataset,
     Dataset,
@@ -284,7 +285,8 @@ NOT_SELECTED: dict[str, Callable[[], Any]] = {
         )
     },
     "needs a gradient": lambda: TensorDataset(torch.arange(float(COUNT), requires_grad=True)),
-    "indices of a tensor": lambda: Subset(Pairs(), torch.arange(5)),  # pyright: ignore[reportArgumentType]
+    "indices of 32 bits": lambda: Subset(Pairs(), np.arange(5, dtype=np.int32)),  # pyright: ignore[reportArgumentType]
+    "indices of two types": lambda: Subset(Pairs(), [1, np.int64(2)]),  # pyright: ignore[reportArgumentType]
 }  # fmt: skip
 
 
@@ -304,13 +306,38 @@ def test_batches_equal_torchs(name, workers):
     same(batches_of(DataLoader, dataset, num_workers=workers), batches_of(TorchLoader, dataset, num_workers=workers))
 
 
-@pytest.mark.parametrize("part_bytes", [1, 20, 500])
+@pytest.mark.parametrize("part_elements", [1, 20, 500])
 @pytest.mark.parametrize("kind", [Usual, Computed, Converted])
-def test_functions_of_large_rows_compute_a_few_at_a_time(kind, part_bytes, monkeypatch):
-    monkeypatch.setattr(columns, "_PART_BYTES", part_bytes)
+def test_functions_of_large_rows_compute_a_few_at_a_time(kind, part_elements, monkeypatch):
+    monkeypatch.setattr(columns, "_PART_ELEMENTS", part_elements)
     dataset = kind()
     assert DataLoader(dataset).explain().mode == "full"
     same(batches_of(DataLoader, dataset), batches_of(TorchLoader, dataset))
+
+
+def test_functions_of_large_batches_do_not_start_threads_of_torch():
+    class Scaled(Dataset[Any]):
+        def __init__(self) -> None:
+            self.images = torch.arange(400, dtype=torch.int16).reshape(400, 1, 1).repeat(1, 30, 30)
+
+        def __len__(self) -> int:
+            return len(self.images)
+
+        def __getitem__(self, index: int) -> Any:
+            return self.images[index].float() / 255
+
+    class Sizes(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func in (torch.Tensor.float, torch.Tensor.div):
+                sizes.append(args[0].numel())
+            return func(*args, **(kwargs or {}))
+
+    sizes: list[int] = []
+    dataset = Scaled()
+    with Sizes():
+        (batch,) = DataLoader(dataset, batch_size=400)
+    assert torch.equal(batch, dataset.images.float() / 255)
+    assert max(sizes) < 1 << 15  # at::internal::GRAIN_SIZE; an error if there are none
 
 
 @pytest.mark.parametrize("name", NOT_SELECTED)
@@ -515,3 +542,85 @@ def test_one_selection_copies_only_the_rows(tmp_path):
     dataset = StackDataset(values, np.asfortranarray(np.arange(12.0).reshape(6, 2)))  # pyright: ignore[reportArgumentType]
     (found,) = DataLoader(dataset, batch_size=6, on_fallback="raise")
     assert found[0].tolist() == found[1].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
+
+
+class ByTypeOfIndex(InMemory):
+    """Returns other values for other types of indices."""
+
+    def __getitem__(self, index: Any) -> Any:
+        if torch.is_tensor(index):
+            return self.tensor[index.item()] * 2, self.labels[index]
+        if isinstance(index, int):
+            return self.tensor[index], index
+        return self.tensor[index] * 3, index
+
+
+class Converts(InMemory):
+    def __getitem__(self, index: Any) -> Any:
+        index = int(index)
+        return self.tensor[index], self.names[index], index
+
+
+class IsCheckedAfterwards(InMemory):
+    def __getitem__(self, index: Any) -> Any:
+        number = int(index)
+        return self.tensor[number] * 2 if isinstance(index, int) else self.tensor[number]
+
+
+ORDER = np.random.default_rng(5).permutation(COUNT)
+INDICES: dict[str, Callable[[], Any]] = {
+    "array": ORDER.copy,
+    "negative": lambda: ORDER - COUNT,
+    "tensor": lambda: torch.from_numpy(ORDER.copy()),
+    "list of NumPy's integers": lambda: list(ORDER),
+    "list of tensors": lambda: list(torch.from_numpy(ORDER.copy())),
+    "32 bits": lambda: ORDER.astype(np.int32),
+}
+KINDS: list[Callable[[], Any]] = [
+    tensors, Usual, Converts, ByTypeOfIndex, IsCheckedAfterwards,
+    lambda: ConcatDataset([Pairs(), Pairs()]), lambda: StackDataset(image=Converts(), label=list(range(COUNT))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", INDICES)
+@pytest.mark.parametrize("use", ["subset", "sampler", "batch sampler"])
+def test_indices_of_other_types(use, name, kind, workers):
+    def events(loader: Any) -> list[Any]:
+        indices, options = INDICES[name](), {"batch_size": 4, "num_workers": workers}
+        dataset = Subset(kind(), indices) if use == "subset" else kind()
+        if use == "sampler":
+            options["sampler"] = indices
+        if use == "batch sampler":
+            options = {"batch_sampler": [indices[:4], indices[4:5], indices[5:]], "num_workers": workers}
+        return until_the_end(iter(loader(dataset, **options)))
+
+    same(events(DataLoader), events(TorchLoader))
+
+
+@pytest.mark.parametrize("indices", [ORDER, torch.from_numpy(ORDER), list(ORDER)])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_indices_of_arrays_and_tensors_select_whole_batches(indices, workers, monkeypatch):
+    dataset = tensors()
+    loader = DataLoader(dataset, batch_size=4, sampler=indices, num_workers=workers)
+    subset = DataLoader(Subset(dataset, indices), batch_size=4, num_workers=workers)
+    found = [iter(each) for each in (loader, subset)]
+    next(found[0])  # compares samples of the dataset with torch's
+    monkeypatch.delattr(TensorDataset, "__getitem__")
+    assert len(list(found[0])) == (COUNT - 1) // 4
+    if isinstance(indices, np.ndarray | torch.Tensor):
+        assert subset.explain().mode == "torch"  # without the method
+        assert len(list(found[1])) == (COUNT + 3) // 4
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_array_of_indices_that_is_changed(workers):
+    def batches(loader: Any) -> list[Any]:
+        indices = np.arange(12)
+        found = iter(loader(Subset(tensors(), indices), batch_size=2, num_workers=workers))  # pyright: ignore[reportArgumentType]
+        first = next(found)
+        indices[:] = 3
+        return [first, *found]
+
+    same(batches(DataLoader), batches(TorchLoader))

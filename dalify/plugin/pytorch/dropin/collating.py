@@ -15,6 +15,8 @@ from torch.utils.data._utils import collate as collating_of_torch
 from dalify.data import BufferPool
 
 image_pool = BufferPool()
+# torch looks for base classes, too: an entry for `Sequence` or `object` applies to these.
+_COLLATED = (dict, tuple, list, torch.Tensor)
 _NUMPY = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in (torch.float32, torch.uint8)}
 
 
@@ -26,7 +28,7 @@ def collates_as_torch(loader: Any) -> bool:
         and table.get(torch.Tensor) is collating_of_torch.collate_tensor_fn
         and table.get(int) is collating_of_torch.collate_int_fn
         and not any(
-            issubclass(kind, dict | tuple | torch.Tensor)
+            issubclass(kind, _COLLATED) or any(issubclass(each, kind) for each in _COLLATED)
             for kind in table
             if isinstance(kind, type) and kind is not torch.Tensor
         )

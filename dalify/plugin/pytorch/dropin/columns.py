@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +17,17 @@ from dalify.plugin.pytorch.dropin.collating import image_pool
 
 Positions = NDArray[np.int64]
 
-# Functions are applied to this many bytes of rows at a time, so that their results remain in the CPU cache.
-_PART_BYTES = 1 << 18
+# Functions are applied to this many elements of rows at a time: their results remain in the CPU cache, and torch only
+# divides larger operations among threads. If other processes use the CPU, such threads wait for each other for
+# milliseconds: epochs of small images took 40 times as long.
+_PART_ELEMENTS = (1 << 15) - 1
 
 INDEX = object()
 """In the place of a column: the index of the sample."""
+
+
+_INDEX_TYPES = int, np.int64, torch.Tensor
+_ARRAYS = np.ndarray, torch.Tensor
 
 
 class _NoColumnError(Exception):
@@ -50,7 +58,7 @@ class Column:
             rows = self._computed(list(map(self.values.__getitem__, positions.tolist())))
             return default_collate(group(rows)) if isinstance(rows, list) else rows
         rows_of: Any = _rows_of_tensor if isinstance(self.values, torch.Tensor) else _rows_of_array
-        size = max(1, _PART_BYTES * count // max(1, self.values.nbytes))
+        size = max(1, _PART_ELEMENTS * count // max(1, math.prod(self.values.shape)))
         if not self.functions or size >= len(positions):
             rows = self._computed(rows_of(self.values, positions))
             return torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows.contiguous()
@@ -73,12 +81,12 @@ class Picked:
     """The samples of a Subset.
 
     Attributes:
-        indices: position of each sample in `samples`.
+        indices: position of each sample in `samples`; see `index_of`.
         samples: the samples of the whole dataset: a column, `INDEX`, another `Picked`, `Joined`, or a tuple, list or
             dictionary of these.
     """
 
-    indices: Sequence[int]
+    indices: Any
     samples: Any
 
 
@@ -173,6 +181,40 @@ def is_column(values: Any) -> bool:
     return type(values) is list
 
 
+def index_of(indices: Any) -> Any:
+    """Return 0 as an index of the type of the elements of a list, range, array or tensor.
+
+    Args:
+        indices: indices of samples, such as those of a Subset or a batch.
+
+    Returns:
+        A Python integer, an integer of NumPy or a tensor without dimensions; None for other elements.
+    """
+    if type(indices) is range:
+        return 0
+    if type(indices) is list:
+        kinds = set(map(type, indices)) or {int}
+        kind = kinds.pop()
+        if kinds or kind not in _INDEX_TYPES:
+            return None
+        if kind is not torch.Tensor:
+            return kind(0)
+        is_integer = all(each.ndim == 0 and each.dtype == torch.int64 for each in indices)
+        return torch.tensor(0) if is_integer else None
+    if type(indices) is np.ndarray:
+        return np.int64(0) if indices.ndim == 1 and indices.dtype == np.int64 else None
+    if type(indices) is torch.Tensor:
+        return torch.tensor(0) if indices.ndim == 1 and indices.dtype == torch.int64 else None
+    return None
+
+
+def positions_of(indices: Any) -> Positions:
+    """Return indices for which `index_of` returns a value as an array ``[batch]``."""
+    if isinstance(indices, _ARRAYS):
+        return np.array(indices, np.int64)
+    return np.fromiter(map(int, indices), np.int64, len(indices))
+
+
 def collated(samples: Any, positions: Positions, group: Callable[[list[Any]], Any] = list) -> Any:
     """Return what torch's collate function returns for samples.
 
@@ -187,7 +229,10 @@ def collated(samples: Any, positions: Positions, group: Callable[[list[Any]], An
     if isinstance(samples, Column):
         return samples.select(positions, group)
     if isinstance(samples, Picked):
-        picked = [samples.indices[position] for position in positions.tolist()]
+        indices = samples.indices
+        if isinstance(indices, _ARRAYS):
+            return collated(samples.samples, np.asarray(indices)[positions], group)
+        picked = [indices[position] for position in positions.tolist()]
         if set(map(type, picked)) != {int}:
             raise _NoColumnError
         return collated(samples.samples, np.array(picked, np.int64), group)
@@ -205,7 +250,8 @@ def copied(samples: Any) -> Any:
     if isinstance(samples, Column):
         return Column(list(samples.values), samples.functions) if isinstance(samples.values, list) else samples
     if isinstance(samples, Picked):
-        return Picked(list(samples.indices), copied(samples.samples))
+        indices = deepcopy(samples.indices) if isinstance(samples.indices, _ARRAYS) else list(samples.indices)
+        return Picked(indices, copied(samples.samples))
     if isinstance(samples, Joined):
         return Joined(list(samples.stops), list(map(copied, samples.parts)))
     if isinstance(samples, dict):

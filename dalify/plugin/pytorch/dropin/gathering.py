@@ -14,7 +14,16 @@ import torch
 from torch.utils.data import ConcatDataset, StackDataset, Subset, TensorDataset, default_collate
 
 from dalify.base.wording import counted
-from dalify.plugin.pytorch.dropin.columns import Column, Joined, Picked, collated, is_column
+from dalify.plugin.pytorch.dropin.columns import (
+    Column,
+    Joined,
+    Picked,
+    collated,
+    copied,
+    index_of,
+    is_column,
+    positions_of,
+)
 from dalify.plugin.pytorch.dropin.datasets import ChangeMonitor
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -24,21 +33,25 @@ from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_sample
 _default_collate = NotedCollate(default_collate)
 
 
-def samples_in_memory(dataset: Any) -> Any:
+def samples_in_memory(dataset: Any, index: Any = 0) -> Any:
     """Return the samples of a dataset in the form of ``Picked.samples``.
 
     None if batches cannot be selected at once, or torch returns something else for the first or the last sample. If
     both raise, the samples are loaded one by one later, so that the error has an index.
+
+    Args:
+        dataset: the dataset.
+        index: an index of the type that the sampler returns, see `index_of`.
     """
     try:
-        samples, count = _samples_of(dataset), len(dataset)
+        samples, count = _samples_of(dataset, index), len(dataset)
     except Exception:  # torch raises it again
         return None
     if samples is None or not count:
         return None
-    for index in (0, count - 1):
-        found = _result_of(collated, samples, np.array([index], np.int64))
-        if not _are_equal(found, _result_of(_loaded, dataset, index)):
+    for position in (0, count - 1):
+        found = _result_of(collated, samples, np.array([position], np.int64))
+        if not _are_equal(found, _result_of(_loaded, dataset, index + position)):
             return None
     return samples
 
@@ -51,21 +64,21 @@ def _result_of(function: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-def _loaded(dataset: Any, index: int) -> Any:
+def _loaded(dataset: Any, index: Any) -> Any:
     return default_collate([dataset[index]])
 
 
-def _samples_of(dataset: Any) -> Any:
+def _samples_of(dataset: Any, index: Any) -> Any:
     kind = type(dataset)
     reads, reads_many = getattr(kind, "__getitem__", None), getattr(kind, "__getitems__", None)
     if reads is Subset.__getitem__ and reads_many is Subset.__getitems__:
-        samples = _samples_of(dataset.dataset)
-        is_list = type(dataset.indices) in (list, range)
-        return Picked(dataset.indices, samples) if samples is not None and is_list else None
+        inner = index_of(dataset.indices)
+        samples = None if inner is None else _samples_of(dataset.dataset, inner)
+        return None if samples is None else Picked(dataset.indices, samples)
     if reads is StackDataset.__getitem__ and reads_many is StackDataset.__getitems__:
         parts = dataset.datasets
         is_dict = isinstance(parts, dict)
-        found = [_samples_of(part) for part in (parts.values() if is_dict else parts)]
+        found = [_samples_of(part, index) for part in (parts.values() if is_dict else parts)]
         if any(part is None for part in found):
             return None
         return dict(zip(parts, found, strict=True)) if is_dict else tuple(found)
@@ -74,11 +87,11 @@ def _samples_of(dataset: Any) -> Any:
     if hasattr(dataset, "__getitems__"):
         return None
     if reads is ConcatDataset.__getitem__:
-        found = list(map(_samples_of, dataset.datasets))
+        found = [_samples_of(part, index) for part in dataset.datasets]
         return None if any(part is None for part in found) else Joined(dataset.cumulative_sizes, found)
     if reads is TensorDataset.__getitem__:
         return tuple(map(Column, dataset.tensors)) if all(map(is_column, dataset.tensors)) else None
-    return samples_of_getitem(dataset)
+    return samples_of_getitem(dataset, index)
 
 
 def _are_equal(first: Any, second: Any) -> bool:
@@ -110,22 +123,29 @@ class ColumnFetcher(Fetcher):
 
     Args:
         dataset: the user's dataset.
-        samples: see `samples_in_memory`.
+        samples: see `samples_in_memory`, for indices that are Python integers.
+        has_copies: whether later changes of the dataset's lists have no effect.
     """
 
-    def __init__(self, dataset: Any, samples: Any) -> None:
+    def __init__(self, dataset: Any, samples: Any, has_copies: bool) -> None:
         super().__init__(dataset, {}, None)
         self.change_monitor = ChangeMonitor(dataset, watches_all=True)
-        self._columns = samples
+        self._columns: dict[type, Any] = {int: samples}  # by the type of the indices
+        if has_copies:
+            for index in (np.int64(0), torch.tensor(0)):
+                self._columns[type(index)] = samples_in_memory(dataset, index)
+            self._columns = {kind: None if each is None else copied(each) for kind, each in self._columns.items()}
 
     def fetch(self, indices: Sequence[Any], draws: TorchDraws) -> Any:
         """Compute one batch; see `Fetcher.fetch`."""
-        indices = list(indices)
-        if set(map(type, indices)) == {int}:
-            try:
-                return collated(self._columns, np.array(indices, np.int64))
-            except Exception:  # the samples one by one, for the error of the right one
-                pass
+        if not isinstance(indices, np.ndarray | torch.Tensor):
+            indices = list(indices)
+        try:
+            found = self._selected(indices)
+            if found is not None:
+                return found
+        except Exception:  # the samples one by one, for the error of the right one
+            pass
         samples: list[Any] = []
         for index in indices:
             try:
@@ -134,3 +154,14 @@ class ColumnFetcher(Fetcher):
                 note_failed_sample(error, index, self.dataset)
                 raise
         return _default_collate(samples)
+
+    def _selected(self, indices: Any) -> Any:
+        """Return the batch, or None if its samples must be computed one by one."""
+        example = index_of(indices)
+        if example is None or not len(indices):
+            return None
+        kind = type(example)
+        if kind not in self._columns:  # a method may treat integers of NumPy and tensors in another way
+            self._columns[kind] = samples_in_memory(self.dataset, example)
+        samples = self._columns[kind]
+        return None if samples is None else collated(samples, positions_of(indices))

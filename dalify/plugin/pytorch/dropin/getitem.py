@@ -73,14 +73,19 @@ class _Rows:
         return replace(self, column=Column(self.column.values, (*self.column.functions, function)), **changes)
 
 
-def samples_of_getitem(dataset: Any) -> Any:
-    """Return the samples of a dataset in the form of ``Picked.samples``; None without a supported ``__getitem__``."""
+def samples_of_getitem(dataset: Any, index: Any = 0) -> Any:
+    """Return the samples of a dataset in the form of ``Picked.samples``; None without a supported ``__getitem__``.
+
+    Args:
+        dataset: the dataset.
+        index: an index of the type that the sampler returns, see `index_of`.
+    """
     found = getitem_of(dataset)
     if found is None:
         return None
     function, definition = found
     try:
-        return _finished(_Evaluation(dataset, function, definition.args.args).run(definition.body))
+        return _finished(_Evaluation(dataset, function, definition.args.args, index).run(definition.body))
     except NotEvaluatedError:
         return None
 
@@ -168,10 +173,12 @@ class _Evaluation:
         dataset: the dataset.
         function: its method.
         parameters: the names of the dataset and of the index.
+        index: an index, for its type.
     """
 
-    def __init__(self, dataset: Any, function: FunctionType, parameters: list[ast.arg]) -> None:
-        self._dataset = dataset
+    def __init__(self, dataset: Any, function: FunctionType, parameters: list[ast.arg], index: Any) -> None:
+        self._dataset, self._index = dataset, index
+        self._is_converted = False
         self._globals = function.__globals__
         self._names: dict[str, Any] = {parameters[0].arg: _Known(dataset), parameters[1].arg: INDEX}
 
@@ -301,20 +308,30 @@ class _Evaluation:
             owner = self._value(function.value)
             if isinstance(owner, _Rows):
                 return _method(owner, function.attr, arguments, named)
+            is_integer = isinstance(self._index, int)  # which has no such methods
+            if owner is INDEX and not is_integer and function.attr in ("item", "tolist") and not (arguments or named):
+                return self._converted_index()
         called = self._value(function)
         if not isinstance(called, _Known) or not arguments:
             raise NotEvaluatedError
         first = arguments[0]
         if first is INDEX and not named:
-            if called.value is torch.is_tensor and len(arguments) == 1:
-                return _Known(False)
-            if called.value is isinstance and len(arguments) == 2 and isinstance(arguments[1], _Known):
-                return _Known(isinstance(0, arguments[1].value))
             if called.value is int and len(arguments) == 1:
-                return INDEX
+                return self._converted_index()
+            if self._is_converted:  # there are indices of two types
+                raise NotEvaluatedError
+            if called.value is torch.is_tensor and len(arguments) == 1:
+                return _Known(torch.is_tensor(self._index))
+            if called.value is isinstance and len(arguments) == 2 and isinstance(arguments[1], _Known):
+                return _Known(isinstance(self._index, arguments[1].value))
         if isinstance(first, _Rows) and len(arguments) == 1 and set(named) <= {"dtype"}:
             return _as_tensor(called.value, first, _constant(named.get("dtype", _Known(None)), torch.dtype))
         raise NotEvaluatedError
+
+    def _converted_index(self) -> Any:
+        """Return the index as a Python integer."""
+        self._is_converted = not isinstance(self._index, int)
+        return INDEX
 
 
 def _truth(value: Any) -> bool:

@@ -12,9 +12,9 @@ For example::
 The method is compiled again without its operations on the image: the new function returns the path of the file and the
 other values. It is used if the first image that is opened is opened with Pillow or torchvision's loaders, decoded to a
 tensor by torchvision or an array by OpenCV, or created from an array, only converted to RGB, and passed to transforms
-that are attributes of the dataset. The image and its label may also be a sample of a supported dataset that is an
-attribute, or of the superclass. Other images, such as masks, are other values; a transform of version 2 may get them
-together with the image. Other methods are not supported.
+that are attributes of the dataset; its size may be read before. The image and its label may also be a sample of a
+supported dataset that is an attribute, or of the superclass. Other images, such as masks, are other values; a transform
+of version 2 may get them together with the image. Other methods are not supported.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import torch
 
 from dalify.plugin.pytorch.dropin.decoder_calls import conversion_of, decoder_of, name_of_check
 from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, getitem_of
+from dalify.plugin.pytorch.dropin.image_sizes import HEADER, header_of, with_sizes
 from dalify.plugin.pytorch.dropin.image_symbols import (
     EXPRESSIONS,
     PATH,
@@ -134,7 +135,7 @@ class _Separation:
             raise NotEvaluatedError
         names = [leaf for leaf in leaves if isinstance(leaf, str)]
         folder = WorkingFolder()
-        lookup = partial(self._compiled(names), folder, self._inner_lookup, self._dataset)
+        lookup = partial(self._compiled(names), folder, self._inner_lookup, header_of(self._opens_files), self._dataset)
         if is_late or self._is_joint:
             lookup = partial(Begun.start, lookup)
         template = template_of(value, iter(range(len(names))))
@@ -152,7 +153,7 @@ class _Separation:
         )
 
     def _compiled(self, names: list[str]) -> Callable[..., Any]:
-        """Return a function of a folder, an inner lookup, dataset and index that returns the path and other values.
+        """Return a function of folder, inner lookup, header, dataset and index that returns the path and other values.
 
         If code of the user follows the transforms, it is a generator function, which yields before that code. If one
         transform gets the image and other values, it yields these values, and receives the transformed ones.
@@ -169,7 +170,7 @@ class _Separation:
             statements.insert(self._first_call or 0, ast.Expr(yielded([])))
         definition.body = [*statements, result]
         definition.args = copy(definition.args)
-        definition.args.args = [ast.arg(FOLDER), ast.arg(_SAMPLE), *definition.args.args]
+        definition.args.args = [*map(ast.arg, (FOLDER, _SAMPLE, HEADER)), *definition.args.args]
         module = ast.Module([definition], [])
         compiled = compile(ast.fix_missing_locations(module), code.co_filename, "exec", dont_inherit=True)
         found = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
@@ -182,24 +183,24 @@ class _Separation:
             if self._is_array(ast.Name(name_of_check(statement))):
                 self._is_checked = True
                 continue
-            match statement:
+            match with_sizes(statement, self._symbols):
                 case ast.Return(value=ast.expr() as value):
                     return self._stored(self._value(value), statement)
                 case (
                     ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value)
                 ):
                     self._assign(target, self._value(value), statement)
-                case ast.If():
-                    found = self._run_if(statement)
+                case ast.If() as block:
+                    found = self._run_if(block)
                     if found is not None:
                         return found
-                case ast.With(items=[ast.withitem(context_expr=context, optional_vars=ast.Name(id=name))]):
+                case ast.With([ast.withitem(context_expr=context, optional_vars=ast.Name(id=name))], body):
                     self._symbols[name] = self._opened_in_block(context)
-                    found = self._run(statement.body)
+                    found = self._run(body)
                     if found is not None:
                         return found
-                case _:
-                    self._keep(statement)
+                case other:
+                    self._keep(other)
         return None
 
     def _run_if(self, statement: ast.If) -> Any:
@@ -578,6 +579,7 @@ class _Separation:
         if self._opens_image(function) or called is open:
             raise NotEvaluatedError
         is_method = called is MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
+        is_method |= isinstance(function, ast.Name) and function.id in (FOLDER, HEADER)
         is_safe = is_method or decodes_tensor(called) or (called is not MISSING and is_safe_function(called))
         is_transform = isinstance(function, ast.Attribute) and self._is_transform(function)
         if not (is_safe or (is_transform and is_deterministic(called))):

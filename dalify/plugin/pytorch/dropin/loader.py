@@ -13,7 +13,6 @@ import torch.utils.data
 from dalify.base.errors import NotAcceleratedError, check_option
 from dalify.plugin.pytorch.dropin.choice import Choice, choose
 from dalify.plugin.pytorch.dropin.collating import collates_as_torch
-from dalify.plugin.pytorch.dropin.columns import copied
 from dalify.plugin.pytorch.dropin.datasets import copied_lists
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
 from dalify.plugin.pytorch.dropin.gathering import ColumnFetcher, describe_columns
@@ -136,7 +135,7 @@ def _fetcher(loader: Any, choice: Choice) -> Fetcher:
     """Return the fetcher of a loader in the mode ``"full"``; that of threads has copies of lists."""
     has_copies = loader.num_workers > 0
     if choice.in_memory is not None:
-        return ColumnFetcher(loader.dataset, copied(choice.in_memory) if has_copies else choice.in_memory)
+        return ColumnFetcher(loader.dataset, choice.in_memory, has_copies)
     collate = None if collates_as_torch(loader) else NotedCollate(loader.collate_fn)
     if has_copies:
         return Fetcher(*copied_lists(loader.dataset, choice.sources), collate)

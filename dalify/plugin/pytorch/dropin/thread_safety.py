@@ -17,11 +17,12 @@ _SIMPLE_TYPES = (type(None), bool, int, float, str, bytes, pathlib.PurePath, np.
 _PANDAS_TYPES = ("DataFrame", "Series", "Index", "RangeIndex")
 _SAFE_FUNCTIONS = frozenset(
     {
-        abs, bool, bytes, dict, enumerate, float, int, isinstance, len, list, max, min, range, repr, round, set, sorted,
-        str, sum, tuple, type, zip, os.fspath, os.path.basename, os.path.dirname, os.path.exists, os.path.join,
-        os.path.normpath, os.path.split, os.path.splitext, pathlib.Path, pathlib.PurePath, np.array, np.asarray,
-        np.ascontiguousarray, cv2.cvtColor, cv2.imread, cv2.resize, io.BytesIO, Image.open,
-        torch.as_tensor, torch.from_numpy, torch.is_tensor, torch.tensor, torch.nn.functional.one_hot,
+        abs, all, any, bool, bytes, dict, divmod, enumerate, float, int, isinstance, len, list, max, min, range, repr,
+        round, set, sorted, str, sum, tuple, type, zip, os.fspath, os.path.basename, os.path.dirname, os.path.exists,
+        os.path.join, os.path.normpath, os.path.split, os.path.splitext, pathlib.Path, pathlib.PurePath, np.arange,
+        np.array, np.asarray, np.ascontiguousarray, np.concatenate, np.full, np.ones, np.stack, np.zeros, cv2.cvtColor,
+        cv2.imread, cv2.resize, io.BytesIO, Image.open, torch.arange, torch.as_tensor, torch.cat, torch.from_numpy,
+        torch.full, torch.is_tensor, torch.ones, torch.stack, torch.tensor, torch.zeros, torch.nn.functional.one_hot,
     }
 )  # fmt: skip
 _TENSOR_CLASSES = (torch.FloatTensor, torch.IntTensor, torch.LongTensor, torch.Tensor)
