@@ -25,6 +25,7 @@ from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_start, 
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.torchvision_steps import Registered
+from dalify.plugin.pytorch.dropin.worker_batches import slot_collate
 
 _TRIALS = 4  # several, because mirrored images need other compiled code
 _SIZE = 160, 120
@@ -135,13 +136,16 @@ class SubstituteLoader:
         return getattr(self._loader, name)
 
 
-def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], accelerated: AcceleratedDataset | None) -> Any:
+def torch_iterator(
+    loader: Any, get_iterator: Callable[[Any], Any], accelerated: AcceleratedDataset | None, *, uses_slots: bool = True
+) -> Any:
     """Return an iterator of torch.
 
     Args:
         loader: the user's loader.
         get_iterator: torch's method, or the method of a subclass.
         accelerated: replacement for the dataset; None to keep it.
+        uses_slots: whether workers put their batches into memory that is used again.
 
     Returns:
         An instance of one of torch's iterator classes.
@@ -154,6 +158,8 @@ def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], accelerated:
             accelerated.warm_up()
         elif collates_as_torch(loader):
             attributes["collate_fn"] = NotedCollate(default_collate)
+    if loader.num_workers and uses_slots:
+        attributes["collate_fn"] = slot_collate(loader, attributes["collate_fn"])
     try:
         with kept_interrupts():  # processes are forked, and exceptions of fork hooks are ignored
             return get_iterator(SubstituteLoader(loader, **attributes))

@@ -129,7 +129,7 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
     if choice.mode == "hybrid":
         return torch_iterator(loader, get_iterator, AcceleratedDataset(loader.dataset))
     _report_fallback(loader, choice.reasons[0])
-    return torch_iterator(loader, get_iterator, None)
+    return torch_iterator(loader, get_iterator, None, uses_slots=choice.reasons[0].code != "LO00")
 
 
 def _fetcher(loader: Any, choice: Choice) -> Fetcher:

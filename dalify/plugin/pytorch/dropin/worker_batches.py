@@ -1,0 +1,232 @@
+"""Batches of torch's worker processes in shared memory that is used again.
+
+torch allocates new shared memory for each tensor of each batch, and passes its file descriptor to the process of the
+loader. Both processes then access new pages, which takes several times as long as a copy. Here, each worker writes its
+batches to slots. A slot is free again when the process of the loader has released all tensors and arrays in it.
+
+torch's own way is used for a batch if no slot is free, because the user keeps batches, and for tensors that cannot be
+moved: those that are on a device, in shared memory of the user, or views of a part of their memory.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import pickle
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import _utils
+
+from dalify.base.errors import WorkerError
+from dalify.data import BufferPool
+from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotMemory, SlotReference
+from dalify.plugin.pytorch.dropin.collating import image_pool
+from dalify.plugin.pytorch.dropin.hints import NotedCollate
+
+_MOST_SLOTS = 256  # of a loader, because each needs a file descriptor
+# Smaller arrays of NumPy own their memory, as with torch's loader.
+_SMALL_BYTES = 1 << 12
+_BYTES = np.dtype(np.uint8)
+
+# The collate functions of the loaders of this process, by number; they own the slots of the workers.
+_receivers: weakref.WeakValueDictionary[int, SlotCollate] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+_received = threading.local()  # `memory` is the slot of the batch that a thread unpickles
+
+
+def slot_collate(loader: Any, collate: NotedCollate) -> Any:
+    """Return a collate function for the workers of a loader that puts batches into slots.
+
+    Args:
+        loader: a ``torch.utils.data.DataLoader`` with workers.
+        collate: its collate function.
+
+    Returns:
+        the function; `collate` itself if the limits of the process do not allow slots.
+    """
+    workers = loader.num_workers
+    slots_per_worker = max(1, min((loader.prefetch_factor or 2) + HELD_BATCHES, _MOST_SLOTS // workers))
+    try:
+        return SlotCollate(collate, [[Slot() for _ in range(slots_per_worker)] for _ in range(workers)])
+    except WorkerError:
+        return collate
+
+
+class SlotCollate:
+    """A collate function that returns batches of worker processes in slots.
+
+    Args:
+        collate: the user's or torch's function.
+        slots: slots of each worker. Their first byte is 1 while they contain a batch; the worker sets it, and the
+            process of the loader clears it.
+    """
+
+    def __init__(self, collate: NotedCollate, slots: list[list[Slot]]) -> None:
+        self._collate = collate
+        self._slots = slots
+        self._number = next(_numbers)
+        _receivers[self._number] = self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a worker process that is being started."""
+        return {"_collate": self._collate, "_slots": self._slots, "_number": self._number}
+
+    def __call__(self, samples: Any) -> Any:
+        """Collate samples in a worker.
+
+        Returns:
+            an object that is unpickled as the batch; the batch itself if no slot is free or large enough.
+        """
+        info = torch.utils.data.get_worker_info()
+        if info is None:
+            return self._collate(samples)
+        slots = self._slots[info.id]
+        free = next((number for number, slot in enumerate(slots) if not slot.memory[0]), None)
+        if free is None:
+            return self._collate(samples)
+        memory = SlotMemory(slots[free].memory)
+        is_default = self._collate.collate is torch.utils.data.default_collate
+        # The user's function may keep what torch's function returns to it.
+        with _stacking_in(memory if is_default else image_pool):
+            batch = self._collate(samples)
+        with suppress(WorkerError):  # the batch is larger than a slot
+            content = _packed(batch, memory)
+            slots[free].free_after(memory.end_bytes)
+            slots[free].memory[0] = 1
+            return _PackedBatch(self._number, info.id, free, content)
+        return batch
+
+    def receive(self, worker: int, number: int, content: bytes) -> Any:
+        """Return the batch in a slot, in the process of the loader."""
+        slot = self._slots[worker][number]
+        _received.memory = SlotReference(slot, slot.memory.__setitem__, 0, 0).memory()
+        try:
+            return pickle.loads(content)
+        finally:
+            del _received.memory
+
+
+class _PackedBatch:
+    """A batch in a slot; it is unpickled as the batch.
+
+    Args:
+        receiver: number of the collate function.
+        worker: number of the worker.
+        slot: number of the slot of the worker.
+        content: the batch; its tensors and arrays are positions in the slot.
+    """
+
+    def __init__(self, receiver: int, worker: int, slot: int, content: bytes) -> None:
+        self._state = receiver, worker, slot, content
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpacked, self._state
+
+
+def _unpacked(receiver: int, worker: int, slot: int, content: bytes) -> Any:
+    """Return a batch; None if its iterator was deleted, so that the batch is discarded."""
+    collate = _receivers.get(receiver)
+    return None if collate is None else collate.receive(worker, slot, content)
+
+
+@contextmanager
+def _stacking_in(pool: BufferPool) -> Iterator[None]:
+    """Let torch's default collate function allocate batches from a pool in this thread."""
+    table: dict[Any, Callable[..., Any]] = _utils.collate.default_collate_fn_map
+    of_torch, thread = _utils.collate.collate_tensor_fn, threading.get_ident()
+
+    def stacked(tensors: Any, *, collate_fn_map: Any = None) -> Any:
+        if threading.get_ident() != thread or not _are_alike(tensors):
+            return of_torch(tensors, collate_fn_map=collate_fn_map)
+        first = tensors[0]
+        shape = (len(tensors), *first.shape)
+        memory = pool.empty((len(tensors) * first.numel() * first.element_size(),), _BYTES)
+        return torch.stack(tensors, out=torch.from_numpy(memory).view(first.dtype).view(shape))
+
+    if table.get(torch.Tensor) is not of_torch:  # the user has replaced it
+        yield
+        return
+    table[torch.Tensor] = stacked
+    try:
+        yield
+    finally:
+        table[torch.Tensor] = of_torch
+
+
+def _are_alike(tensors: Any) -> bool:
+    """Return whether all are ordinary CPU tensors of the same shape and dtype, so that they can be stacked."""
+    first = tensors[0]
+    return all(
+        type(each) is torch.Tensor
+        and each.layout is torch.strided
+        and not each.is_nested
+        and each.dtype is first.dtype
+        and each.shape == first.shape
+        and each.device.type == "cpu"
+        and each.numel() > 0
+        and not each.requires_grad
+        for each in tensors
+    )
+
+
+def _packed(batch: Any, memory: SlotMemory) -> bytes:
+    """Return a pickled batch whose tensors and arrays are in a slot."""
+    file = io.BytesIO()
+    _Packer(file, memory).dump(batch)
+    return file.getvalue()
+
+
+class _Packer(ForkingPickler):
+    """Pickles objects like torch's workers, and puts tensors and arrays into a slot.
+
+    Args:
+        file: receives the pickled object.
+        memory: memory of the slot.
+    """
+
+    def __init__(self, file: io.BytesIO, memory: SlotMemory) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._memory = memory
+        self._starts: dict[int, int] = {}  # in the slot, by address; tensors may share their memory
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how to unpickle a tensor or an array; NotImplemented for the usual way."""
+        if type(value) is torch.Tensor and _is_movable(value):
+            whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(value.untyped_storage()).numpy()
+            address = value.data_ptr()
+            if address not in self._starts:
+                self._starts[address] = self._memory.start_of(whole)
+            return _tensor_at, (self._starts[address], whole.size, value.dtype, tuple(value.shape), value.stride())
+        if type(value) is np.ndarray and value.nbytes >= _SMALL_BYTES and not value.dtype.hasobject:
+            if value.flags.c_contiguous:
+                return _array_at, (self._memory.start_of(value), value.nbytes, value.dtype, value.shape)
+        return NotImplemented
+
+
+def _is_movable(value: torch.Tensor) -> bool:
+    """Return whether a tensor can be copied with all of its memory, without an effect on other tensors."""
+    return (
+        value.device.type == "cpu"
+        and value.layout is torch.strided
+        and not (value.requires_grad or value.is_nested or value.is_quantized or value.is_conj() or value.is_neg())
+        and value.numel() > 0
+        and value.storage_offset() == 0
+        and value.untyped_storage().nbytes() == value.numel() * value.element_size()
+        and not value.untyped_storage().is_shared()
+    )
+
+
+def _tensor_at(start: int, size_bytes: int, dtype: torch.dtype, shape: tuple[int, ...], stride: tuple[int, ...]) -> Any:
+    memory = torch.from_numpy(_received.memory[start : start + size_bytes])
+    return torch.empty(0, dtype=dtype, device="cpu").set_(memory.untyped_storage(), 0, shape, stride)
+
+
+def _array_at(start: int, size_bytes: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    return _received.memory[start : start + size_bytes].view(dtype).reshape(shape)
