@@ -17,7 +17,7 @@ from torch.utils.data import _utils
 
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
-from dalify.plugin.pytorch.dropin.collating import collates_as_torch, default_collate
+from dalify.plugin.pytorch.dropin.collating import default_collate
 from dalify.plugin.pytorch.dropin.datasets import find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -137,7 +137,7 @@ class SubstituteLoader:
 
 
 def torch_iterator(
-    loader: Any, get_iterator: Callable[[Any], Any], accelerated: AcceleratedDataset | None, *, uses_slots: bool = True
+    loader: Any, get_iterator: Callable[[Any], Any], accelerated: AcceleratedDataset | None, *, reuses_memory: bool
 ) -> Any:
     """Return an iterator of torch.
 
@@ -145,7 +145,7 @@ def torch_iterator(
         loader: the user's loader.
         get_iterator: torch's method, or the method of a subclass.
         accelerated: replacement for the dataset; None to keep it.
-        uses_slots: whether workers put their batches into memory that is used again.
+        reuses_memory: whether batches are in memory that is used again.
 
     Returns:
         An instance of one of torch's iterator classes.
@@ -156,10 +156,10 @@ def torch_iterator(
         if loader.num_workers:
             attributes["worker_init_fn"] = _WorkerInitializer(loader.worker_init_fn)
             accelerated.warm_up()
-        elif collates_as_torch(loader):
-            attributes["collate_fn"] = NotedCollate(default_collate)
-    if loader.num_workers and uses_slots:
+    if reuses_memory and loader.num_workers:
         attributes["collate_fn"] = slot_collate(loader, attributes["collate_fn"])
+    elif reuses_memory and loader.collate_fn is torch.utils.data.default_collate:
+        attributes["collate_fn"] = NotedCollate(default_collate)
     try:
         with kept_interrupts():  # processes are forked, and exceptions of fork hooks are ignored
             return get_iterator(SubstituteLoader(loader, **attributes))

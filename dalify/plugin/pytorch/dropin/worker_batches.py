@@ -17,6 +17,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -25,15 +26,13 @@ import torch
 from torch.utils.data import _utils
 
 from dalify.base.errors import WorkerError
-from dalify.data import BufferPool
 from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotMemory, SlotReference
-from dalify.plugin.pytorch.dropin.collating import image_pool
+from dalify.plugin.pytorch.dropin.collating import collate_tensors, default_collate
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 
 _MOST_SLOTS = 256  # of a loader, because each needs a file descriptor
 # Smaller arrays of NumPy own their memory, as with torch's loader.
 _SMALL_BYTES = 1 << 12
-_BYTES = np.dtype(np.uint8)
 
 # The collate functions of the loaders of this process, by number; they own the slots of the workers.
 _receivers: weakref.WeakValueDictionary[int, SlotCollate] = weakref.WeakValueDictionary()
@@ -53,10 +52,15 @@ def slot_collate(loader: Any, collate: NotedCollate) -> Any:
     """
     workers = loader.num_workers
     slots_per_worker = max(1, min((loader.prefetch_factor or 2) + HELD_BATCHES, _MOST_SLOTS // workers))
+    slots: list[list[Slot]] = []
     try:
-        return SlotCollate(collate, [[Slot() for _ in range(slots_per_worker)] for _ in range(workers)])
+        for _ in range(workers):
+            slots.append([Slot() for _ in range(slots_per_worker)])
+            for slot in slots[-1]:
+                _ = slot.memory  # maps it, which may exceed the limit on the address space
     except WorkerError:
         return collate
+    return SlotCollate(collate, slots)
 
 
 class SlotCollate:
@@ -87,21 +91,31 @@ class SlotCollate:
         info = torch.utils.data.get_worker_info()
         if info is None:
             return self._collate(samples)
-        slots = self._slots[info.id]
-        free = next((number for number, slot in enumerate(slots) if not slot.memory[0]), None)
-        if free is None:
+        number = self._free_slot(info.id)
+        if number is None:
             return self._collate(samples)
-        memory = SlotMemory(slots[free].memory)
-        is_default = self._collate.collate is torch.utils.data.default_collate
-        # The user's function may keep what torch's function returns to it.
-        with _stacking_in(memory if is_default else image_pool):
-            batch = self._collate(samples)
-        with suppress(WorkerError):  # the batch is larger than a slot
-            content = _packed(batch, memory)
-            slots[free].free_after(memory.end_bytes)
-            slots[free].memory[0] = 1
-            return _PackedBatch(self._number, info.id, free, content)
-        return batch
+        slot = self._slots[info.id][number]
+        memory = SlotMemory(slot.memory)
+        if self._collate.collate is torch.utils.data.default_collate:
+            try:
+                content = _packed(NotedCollate(_collate_in(memory))(samples), memory)
+            except WorkerError:  # the batch is larger than a slot
+                return self._collate(samples)
+        else:
+            with _pooled_stacks():  # not in the slot: the user's function may keep what torch's function returns
+                batch = self._collate(samples)
+            try:
+                content = _packed(batch, memory)
+            except WorkerError:
+                return batch
+        slot.free_after(memory.end_bytes)
+        slot.memory[0] = 1
+        return _PackedBatch(self._number, info.id, number, content)
+
+    def _free_slot(self, worker: int) -> int | None:
+        with suppress(WorkerError):  # a worker that was not forked cannot map a slot
+            return next((number for number, slot in enumerate(self._slots[worker]) if not slot.memory[0]), None)
+        return None
 
     def receive(self, worker: int, number: int, content: bytes) -> Any:
         """Return the batch in a slot, in the process of the loader."""
@@ -136,19 +150,25 @@ def _unpacked(receiver: int, worker: int, slot: int, content: bytes) -> Any:
     return None if collate is None else collate.receive(worker, slot, content)
 
 
+def _collate_in(memory: SlotMemory) -> Callable[[Any], Any]:
+    """Return torch's default collate function, which puts stacked tensors into a slot."""
+
+    @wraps(torch.utils.data.default_collate)
+    def collate(samples: Any) -> Any:
+        return default_collate(samples, memory)
+
+    return collate
+
+
 @contextmanager
-def _stacking_in(pool: BufferPool) -> Iterator[None]:
-    """Let torch's default collate function allocate batches from a pool in this thread."""
+def _pooled_stacks() -> Iterator[None]:
+    """Let torch's default collate function, if the user's function calls it in this thread, reuse private memory."""
     table: dict[Any, Callable[..., Any]] = _utils.collate.default_collate_fn_map
     of_torch, thread = _utils.collate.collate_tensor_fn, threading.get_ident()
 
     def stacked(tensors: Any, *, collate_fn_map: Any = None) -> Any:
-        if threading.get_ident() != thread or not _are_alike(tensors):
-            return of_torch(tensors, collate_fn_map=collate_fn_map)
-        first = tensors[0]
-        shape = (len(tensors), *first.shape)
-        memory = pool.empty((len(tensors) * first.numel() * first.element_size(),), _BYTES)
-        return torch.stack(tensors, out=torch.from_numpy(memory).view(first.dtype).view(shape))
+        collate: Any = collate_tensors if threading.get_ident() == thread else of_torch
+        return collate(tensors, collate_fn_map=collate_fn_map)
 
     if table.get(torch.Tensor) is not of_torch:  # the user has replaced it
         yield
@@ -158,22 +178,6 @@ def _stacking_in(pool: BufferPool) -> Iterator[None]:
         yield
     finally:
         table[torch.Tensor] = of_torch
-
-
-def _are_alike(tensors: Any) -> bool:
-    """Return whether all are ordinary CPU tensors of the same shape and dtype, so that they can be stacked."""
-    first = tensors[0]
-    return all(
-        type(each) is torch.Tensor
-        and each.layout is torch.strided
-        and not each.is_nested
-        and each.dtype is first.dtype
-        and each.shape == first.shape
-        and each.device.type == "cpu"
-        and each.numel() > 0
-        and not each.requires_grad
-        for each in tensors
-    )
 
 
 def _packed(batch: Any, memory: SlotMemory) -> bytes:
@@ -204,10 +208,13 @@ class _Packer(ForkingPickler):
             if address not in self._starts:
                 self._starts[address] = self._memory.start_of(whole)
             return _tensor_at, (self._starts[address], whole.size, value.dtype, tuple(value.shape), value.stride())
-        if type(value) is np.ndarray and value.nbytes >= _SMALL_BYTES and not value.dtype.hasobject:
-            if value.flags.c_contiguous:
-                return _array_at, (self._memory.start_of(value), value.nbytes, value.dtype, value.shape)
+        if type(value) is np.ndarray and _is_large(value):
+            return _array_at, (self._memory.start_of(value), value.nbytes, value.dtype, value.shape)
         return NotImplemented
+
+
+def _is_large(value: np.ndarray[Any, Any]) -> bool:
+    return value.nbytes >= _SMALL_BYTES and value.flags.c_contiguous and not value.dtype.hasobject
 
 
 def _is_movable(value: torch.Tensor) -> bool:
