@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import threading
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +20,9 @@ from dalify.base.errors import WorkerError
 from dalify.data.shared_memory import REGION_BYTES, SlotMemory
 from dalify.plugin.pytorch import DataLoader
 from dalify.plugin.pytorch.dropin import worker_batches
+from tests.helpers.platforms import needs_posix
 from tests.helpers.processes import wait_until
+from tests.helpers.programs import LIMIT_S
 from tests.plugin.dropin.torch_reference import TorchLoader, same, seed, until_the_end
 
 pytestmark = [
@@ -153,7 +156,7 @@ def test_single_sparse_tensors():
 
 @pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
 def test_start_methods(context):
-    check(Samples("image and label"), 1, batch_size=2, num_workers=2, multiprocessing_context=context)
+    check(Samples("image and label"), 1, batch_size=2, num_workers=1, multiprocessing_context=context)
 
 
 @pytest.mark.parametrize("in_order", [True, False])
@@ -197,18 +200,18 @@ def test_tensors_that_share_memory_still_do():
 
 def test_memory_is_used_again_when_a_batch_is_released():
     loader = DataLoader(Samples("large"), 1, num_workers=1, prefetch_factor=1, on_fallback="silent")
-    addresses, kept = set(), []
+    addresses, kept, flat = set(), [], None
     for images, label in loader:
         assert not images.is_shared()
         if label < 2:
             kept.append((images, images.clone()))
-        images_again = images.view(-1)
+        flat = images.view(-1)
         del images
-        addresses.add(images_again.data_ptr())
+        addresses.add(flat.data_ptr())
         if label >= 2:
-            images_again.fill_(-1)  # does not affect later batches
+            flat.fill_(-1)  # does not affect later batches
     assert len(addresses) <= 1 + worker_batches.HELD_BATCHES
-    del loader, images_again
+    del loader, flat
     for images, copy in kept:
         assert torch.equal(images, copy)
 
@@ -240,6 +243,49 @@ def test_released_in_another_thread():
         thread.join()
     seed()
     assert sums == [images.sum().item() for images, _ in TorchLoader(Samples("large"), 2, num_workers=1)]
+
+
+@needs_posix
+@pytest.mark.parametrize("persistent", [True, False])
+def test_processes_that_are_forked_while_batches_are_held(persistent):
+    """They read the same values afterwards, and the loader still reuses memory."""
+    context = multiprocessing.get_context("fork")
+    loader = DataLoader(Samples("large"), 1, num_workers=2, persistent_workers=persistent, on_fallback="silent")
+    processes, is_over = [], context.Event()
+
+    def compare(images: Any, total: float) -> None:
+        is_over.wait(LIMIT_S)
+        assert images.sum() == total
+
+    addresses = set()
+    for _ in range(2):
+        for images, label in loader:
+            addresses.add(images.data_ptr())
+            assert not images.is_shared()
+            if label % 4 == 0:
+                array = images.numpy()  # torch's threads do not exist in a forked process
+                processes.append(context.Process(target=compare, args=(array, array.sum())))
+                processes[-1].start()
+    is_over.set()
+    for process in processes:
+        process.join(LIMIT_S)
+    assert [process.exitcode for process in processes] == [0] * len(processes)
+    assert len(addresses) < COUNT
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_slots_of_a_worker_that_are_created_later(context):
+    loader = DataLoader(
+        Samples("large"), 1, num_workers=1, multiprocessing_context=context, prefetch_factor=1, on_fallback="silent"
+    )
+    seed()
+    found = []
+    for images, _ in loader:
+        worker_batches._forks.add()  # as if this process were forked while it holds the batch
+        found.append(images.sum())
+        assert not images.is_shared()
+    seed()
+    same(found, [images.sum() for images, _ in TorchLoader(Samples("large"), 1, num_workers=1)])
 
 
 def test_files_are_closed():

@@ -6,6 +6,9 @@ batches to slots. A slot is free again when the process of the loader has releas
 
 torch's own way is used for a batch if no slot is free, because the user keeps batches, and for tensors that cannot be
 moved: those that are on a device, in shared memory of the user, or views of a part of their memory.
+
+A process that is forked while the process of the loader holds batches may read them at any time. Their slots are not
+used again; the worker creates others.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import itertools
 import pickle
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
@@ -26,6 +30,7 @@ import torch
 from torch.utils.data import _utils
 
 from dalify.base.errors import WorkerError
+from dalify.base.fork_hook import at_fork
 from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotMemory, SlotReference
 from dalify.plugin.pytorch.dropin.collating import collate_tensors, default_collate
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
@@ -33,6 +38,8 @@ from dalify.plugin.pytorch.dropin.hints import NotedCollate
 _MOST_SLOTS = 256  # of a loader, because each needs a file descriptor
 # Smaller arrays of NumPy own their memory, as with torch's loader.
 _SMALL_BYTES = 1 << 12
+
+_FREE, _USED, _ABANDONED, _NEW = range(4)
 
 # The collate functions of the loaders of this process, by number; they own the slots of the workers.
 _receivers: weakref.WeakValueDictionary[int, SlotCollate] = weakref.WeakValueDictionary()
@@ -68,19 +75,22 @@ class SlotCollate:
 
     Args:
         collate: the user's or torch's function.
-        slots: slots of each worker. Their first byte is 1 while they contain a batch; the worker sets it, and the
-            process of the loader clears it.
+        slots: slots of each worker. The first byte is their state: the worker sets `_USED`, and the process of the
+            loader sets `_FREE`, or `_ABANDONED` if the process was forked while it held the batch.
     """
 
     def __init__(self, collate: NotedCollate, slots: list[list[Slot]]) -> None:
         self._collate = collate
         self._slots = slots
         self._number = next(_numbers)
+        # Slots that this process has released, and the number of forks when it received them. Deleting a tensor does
+        # not free its slot at once, because a forked process deletes its own tensors.
+        self._released: list[deque[tuple[int, int]]] = [deque() for _ in slots]
         _receivers[self._number] = self
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a worker process that is being started."""
-        return {"_collate": self._collate, "_slots": self._slots, "_number": self._number}
+        return {"_collate": self._collate, "_slots": self._slots, "_number": self._number, "_released": []}
 
     def __call__(self, samples: Any) -> Any:
         """Collate samples in a worker.
@@ -109,22 +119,70 @@ class SlotCollate:
             except WorkerError:
                 return batch
         slot.free_after(memory.end_bytes)
-        slot.memory[0] = 1
-        return _PackedBatch(self._number, info.id, number, content)
+        is_new = slot.memory[0] == _NEW
+        slot.memory[0] = _USED
+        return _PackedBatch(self._number, info.id, number, slot if is_new else None, content)
 
     def _free_slot(self, worker: int) -> int | None:
-        with suppress(WorkerError):  # a worker that was not forked cannot map a slot
-            return next((number for number, slot in enumerate(self._slots[worker]) if not slot.memory[0]), None)
+        """Return the number of a free slot of a worker, in that worker; None if there is none."""
+        slots = self._slots[worker]
+        with suppress(WorkerError):  # of the limits of the process
+            for number, slot in enumerate(slots):
+                if slot.memory[0] == _ABANDONED:
+                    slots[number] = slot = Slot()
+                    slot.memory[0] = _NEW
+                if slot.memory[0] in (_FREE, _NEW):
+                    return number
         return None
 
-    def receive(self, worker: int, number: int, content: bytes) -> Any:
-        """Return the batch in a slot, in the process of the loader."""
-        slot = self._slots[worker][number]
-        _received.memory = SlotReference(slot, slot.memory.__setitem__, 0, 0).memory()
+    def receive(self, worker: int, number: int, slot: Slot | None, content: bytes) -> Any:
+        """Return the batch in a slot, in the process of the loader.
+
+        Args:
+            worker: number of the worker.
+            number: number of the slot.
+            slot: the slot if the worker has created it for this batch.
+            content: the pickled batch.
+        """
+        self.free_released()
+        slots = self._slots[worker]
+        if slot is not None:
+            slots[number] = slot
+        released = self._released[worker]
+        _received.memory = SlotReference(slots[number], released.append, (number, _forks.count)).memory()
         try:
             return pickle.loads(content)
         finally:
             del _received.memory
+
+    def free_released(self) -> None:
+        """Let the workers use the slots that this process has released."""
+        for slots, released in zip(self._slots, self._released, strict=True):
+            with suppress(IndexError):  # another thread took the last one
+                while released:
+                    number, forks = released.popleft()
+                    slots[number].memory[0] = _FREE if forks == _forks.count else _ABANDONED
+
+
+class _Forks:
+    """Counts the forks of this process: forked processes may read the batches that it holds at that time."""
+
+    count = 0
+
+    def add(self) -> None:
+        """Count a fork."""
+        self.count += 1
+
+
+_forks = _Forks()
+
+
+def _free_all_released() -> None:
+    for collate in list(_receivers.values()):
+        collate.free_released()
+
+
+at_fork(_receivers.clear, before=_free_all_released, in_parent=_forks.add)
 
 
 class _PackedBatch:
@@ -133,21 +191,22 @@ class _PackedBatch:
     Args:
         receiver: number of the collate function.
         worker: number of the worker.
-        slot: number of the slot of the worker.
+        number: number of the slot of the worker.
+        slot: the slot if the process of the loader does not have it; otherwise None.
         content: the batch; its tensors and arrays are positions in the slot.
     """
 
-    def __init__(self, receiver: int, worker: int, slot: int, content: bytes) -> None:
-        self._state = receiver, worker, slot, content
+    def __init__(self, receiver: int, worker: int, number: int, slot: Slot | None, content: bytes) -> None:
+        self._state = receiver, worker, number, slot, content
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpacked, self._state
 
 
-def _unpacked(receiver: int, worker: int, slot: int, content: bytes) -> Any:
+def _unpacked(receiver: int, worker: int, number: int, slot: Slot | None, content: bytes) -> Any:
     """Return a batch; None if its iterator was deleted, so that the batch is discarded."""
     collate = _receivers.get(receiver)
-    return None if collate is None else collate.receive(worker, slot, content)
+    return None if collate is None else collate.receive(worker, number, slot, content)
 
 
 def _collate_in(memory: SlotMemory) -> Callable[[Any], Any]:
