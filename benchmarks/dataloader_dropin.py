@@ -1,10 +1,14 @@
-"""Compare dalify's DataLoader with torch's, with equal datasets, transforms and arguments, on one core."""
+"""Compare dalify's DataLoader with torch's, with equal datasets, transforms and arguments, on one core.
+
+The last table is for a worker process and the process of the program, so wall time is compared.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +18,15 @@ from PIL import Image
 
 from benchmarks.common import Contender, Options, RunBatch, compare, photo_folder
 from benchmarks.torch_loader import DEVIATION, MEAN, training_transform, validation_transform
+from dalify.base.wording import counted
 from tests.helpers.torchvision_import import import_torchvision
 
 PHOTO_BATCH = 32
 SMALL_BATCH = 128
+COMPUTED_BATCH = 64
 SMALL_IMAGES = 10_000
 ROWS, COLUMNS = 10_000, 64
+COMPUTED_IMAGES = 2_048
 
 
 def small_images() -> Any:
@@ -46,6 +53,18 @@ def rows() -> Any:
     import torch  # imported only for its rows
 
     return torch.utils.data.TensorDataset(torch.randn(ROWS, COLUMNS), torch.arange(ROWS))
+
+
+class ComputedImages:
+    """Images that Python code of a user computes. Neither loader knows the code."""
+
+    def __len__(self) -> int:
+        return COMPUTED_IMAGES
+
+    def __getitem__(self, index: int) -> Any:
+        import torch  # imported only for its rows
+
+        return torch.full((3, 224, 224), float(index)), index
 
 
 class LabeledPhotos:
@@ -94,14 +113,14 @@ def training_with_python() -> Any:
 
 
 @contextmanager
-def run_loader(kind: Any, dataset: Any, batch_size: int) -> Iterator[RunBatch]:
-    """Time a loader over an endless epoch in the caller's thread, so that the CPU time is complete."""
+def run_loader(kind: Any, dataset: Any, batch_size: int, workers: int) -> Iterator[RunBatch]:
+    """Time a loader over an endless epoch."""
     import torch  # imported only for its rows
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # torch's threads spin for small images
     sampler = torch.utils.data.RandomSampler(dataset, replacement=True, num_samples=10**8)
-    batches = iter(kind(dataset, batch_size=batch_size, sampler=sampler))
+    batches = iter(kind(dataset, batch_size=batch_size, sampler=sampler, num_workers=workers))
 
     def run_batch() -> int:
         _, labels = next(batches)
@@ -111,15 +130,23 @@ def run_loader(kind: Any, dataset: Any, batch_size: int) -> Iterator[RunBatch]:
     torch.set_num_threads(threads)
 
 
-def contenders(dataset: Any, batch_size: int) -> list[Contender]:
-    """Return dalify's loader and torch's loader for one dataset."""
+def contenders(dataset: Any, batch_size: int, workers: int = 0) -> list[Contender]:
+    """Return dalify's loader and torch's loader for one dataset.
+
+    Without workers, batches are computed in the caller's thread, so that the CPU time is complete.
+    """
     import torch  # imported only for its rows
 
     from dalify.plugin.pytorch import DataLoader  # this imports torch
 
-    kinds = {"dalify": DataLoader, "torch": torch.utils.data.DataLoader}
+    kinds = {"dalify": partial(DataLoader, on_fallback="silent"), "torch": torch.utils.data.DataLoader}
     return [
-        Contender(name, lambda kind=kind: run_loader(kind, dataset, batch_size), ("torch", "torchvision"))
+        Contender(
+            name,
+            lambda kind=kind: run_loader(kind, dataset, batch_size, workers),
+            ("torch", "torchvision"),
+            not workers,
+        )
         for name, kind in kinds.items()
     ]
 
@@ -143,3 +170,6 @@ def main(options: Options) -> None:
     compare("DataLoader of images that a user's class reads with OpenCV", contenders(read, PHOTO_BATCH), options)
     compare("DataLoader of CIFAR10, training", contenders(small_images(), SMALL_BATCH), options)
     compare("DataLoader of a TensorDataset", contenders(rows(), SMALL_BATCH), options)
+    for workers in (0, 1):
+        title = f"DataLoader of images that a user's class computes, {counted(workers, 'worker process')}"
+        compare(title, contenders(ComputedImages(), COMPUTED_BATCH, workers), options)

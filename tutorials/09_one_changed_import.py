@@ -161,7 +161,7 @@ assert torch.equal(ordinary["image"], expected["image"])
 assert ordinary["name"] == expected["name"]
 
 # %% [markdown]
-"""If the method does anything else with the image, torch's loader runs unchanged, and the log states the reason and
+"""If the method does anything else with the image, torch's loader runs, and the log states the reason and
 suggests a change. Here the suggestion is `lower`: it converts the `Compose` to a faster function of one image with the
 same result, which you can call anywhere.
 """

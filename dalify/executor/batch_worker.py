@@ -9,6 +9,7 @@ from dalify.base.limits import Limits, applied
 from dalify.base.optional import is_loaded, torch
 from dalify.base.threads import AwaitedThreads
 from dalify.data import BufferPool
+from dalify.data.shared_memory import SlotMemory
 from dalify.executor.batch_source import Reply, Request
 from dalify.executor.engine import Engine
 from dalify.executor.feeds import Feeds
@@ -17,7 +18,7 @@ from dalify.executor.meter import Meter
 from dalify.executor.plan_split import split_plan
 from dalify.executor.resources import Resources
 from dalify.executor.runnable_graph import RunnableGraph
-from dalify.executor.shared_batches import SlotMemory, write_reply
+from dalify.executor.shared_batches import write_reply
 from dalify.executor.steps import walk
 from dalify.graph.packing import branches_of
 from dalify.sources.permutation import mixed_key

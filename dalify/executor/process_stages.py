@@ -14,17 +14,12 @@ from typing import Any, Self
 
 from dalify.base.errors import WorkerError
 from dalify.base.fork_hook import Owner
+from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotMemory, SlotReference
 from dalify.executor.batch_source import Reply
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import MAX_DEATHS, MAX_TIMEOUTS, Order, RemoteParts, Replies, pickled_setup
-from dalify.executor.shared_batches import (
-    SlotMemory,
-    read_reply,
-    read_request,
-    write_request,
-)
-from dalify.sources.shared_memory import HELD_BATCHES, Slot, SlotReference
+from dalify.executor.shared_batches import read_reply, read_request, write_request
 from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_pool import WorkerPool
 from dalify.sources.worker_process import Calls, Failure, RunnerFactory, Task, error_of, failure_of, trace_of
@@ -209,7 +204,7 @@ class ProcessStages:
     def _take(self, order: Order, reply: Reply) -> None:
         """Store the views of a batch in its iteration, or copy the batch and release the slot."""
         slot = self._computing.pop(order)
-        memory = SlotReference(self._free, slot, self._slots[slot]).memory()
+        memory = SlotReference(self._slots[slot], self._free.append, slot).memory()
         # Consumers may hold any number of batches. A batch is copied if its slot is needed, because one slot per worker
         # must be free or in progress.
         is_copied = len(self._free) + len(self._computing) < min(self._count, self.in_progress)

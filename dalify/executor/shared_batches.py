@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,15 +16,13 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import WorkerError
 from dalify.base.narrow import is_tuple
-from dalify.data import Batch, BufferPool
+from dalify.data import Batch
 from dalify.data.dtypes import DALIDataType
+from dalify.data.shared_memory import REGION_BYTES, Slot, SlotMemory
 from dalify.executor.batch_source import Reply, Request
 from dalify.executor.origins import Origins
-from dalify.sources.shared_memory import REGION_BYTES, Slot, aligned
 
 _HEADER_BYTES = 1 << 24
-# A `Slot()` without chunks has two regions, one for each direction.
-_WORKERS_START, _END = REGION_BYTES, 2 * REGION_BYTES
 
 # Returns origins for the slot of a reader's first output, numbers of entries, and the index of an output.
 OriginsOf = Callable[[int, NDArray[Any], int], Origins]
@@ -51,75 +48,25 @@ class _Arrays(NamedTuple):
     origins: Any
 
 
-class SlotMemory(BufferPool):
-    """Allocates the memory of a slot in order; it is freed with the batch.
+def _store(memory: SlotMemory, batch: Batch | None, indices: Mapping[int, int]) -> _Arrays | None:
+    """Store a batch in a slot, and return the positions of its arrays.
 
     Args:
-        memory: all bytes of a slot.
-        start: start of the memory to use, an offset in bytes.
-        end: end of the memory to use, exclusive.
+        memory: memory of the slot.
+        batch: a batch on the CPU; None for no samples.
+        indices: slots of readers by the id of their index.
     """
-
-    def __init__(self, memory: NDArray[np.uint8], start: int = _WORKERS_START, end: int = _END) -> None:
-        super().__init__()
-        self._memory = memory
-        self._address = memory.__array_interface__["data"][0]
-        self._next = start
-        self._end = end
-        self._lock = threading.Lock()
-
-    @property
-    def end_bytes(self) -> int:
-        """End of the allocated memory, an offset in bytes."""
-        return self._next
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return an uninitialized array in the slot.
-
-        Raises:
-            WorkerError: the slot is full.
-        """
-        size_bytes = math.prod(shape) * dtype.itemsize
-        if not size_bytes:
-            return np.empty(shape, dtype)
-        with self._lock:
-            start, self._next = self._next, self._next + aligned(size_bytes)
-        if self._next > self._end:
-            raise WorkerError(
-                f"a batch is larger than {REGION_BYTES >> 30} GiB, the limit between processes.",
-                hint="Use smaller batches.",
-            )
-        return self._memory[start : start + size_bytes].view(dtype).reshape(shape)
-
-    def start_of(self, array: NDArray[Any]) -> int:
-        """Return the offset of an array in the slot; it is copied to the slot if necessary to be contiguous in it."""
-        if not array.size:
-            return 0
-        start = array.__array_interface__["data"][0] - self._address
-        if array.flags.c_contiguous and 0 <= start < len(self._memory):
-            return start
-        copied = self.empty(array.shape, array.dtype)
-        copied[...] = array
-        return copied.__array_interface__["data"][0] - self._address
-
-    def store(self, batch: Batch | None, indices: Mapping[int, int]) -> _Arrays | None:
-        """Store a batch in the slot, and return the positions of its arrays.
-
-        Args:
-            batch: a batch on the CPU; None for no samples.
-            indices: slots of readers by the id of their index.
-        """
-        if batch is None:
-            return None
-        arrays = batch.arrays
-        return _Arrays(
-            [self.start_of(array) for array in arrays],
-            [array.shape for array in arrays],
-            batch.dense is not None,
-            batch.dtype.name,
-            batch.layout,
-            _sent_origins(batch.origins, indices),
-        )
+    if batch is None:
+        return None
+    arrays = batch.arrays
+    return _Arrays(
+        [memory.start_of(array) for array in arrays],
+        [array.shape for array in arrays],
+        batch.dense is not None,
+        batch.dtype.name,
+        batch.layout,
+        _sent_origins(batch.origins, indices),
+    )
 
 
 def _sent_origins(origins: Sequence[str | None] | None, indices: Mapping[int, int]) -> Any:
@@ -150,8 +97,8 @@ def _view(memory: NDArray[np.uint8], start: int, shape: tuple[int, ...], dtype: 
 
 def write_request(slot: Slot, request: Request) -> None:
     """Write a request for a worker to a slot."""
-    memory = SlotMemory(slot.memory, _HEADER_BYTES, _WORKERS_START)
-    inputs = {number: memory.store(batch, {}) for number, batch in request.inputs.items()}
+    memory = SlotMemory(slot.memory, _HEADER_BYTES, REGION_BYTES)
+    inputs = {number: _store(memory, batch, {}) for number, batch in request.inputs.items()}
     content = pickle.dumps(request._replace(inputs=inputs), pickle.HIGHEST_PROTOCOL)
     if len(content) > _HEADER_BYTES - 8:
         raise WorkerError(
@@ -176,7 +123,7 @@ def write_reply(memory: SlotMemory, reply: Reply, indices: Mapping[int, int]) ->
         reply: the reply.
         indices: slots of readers by the id of their index.
     """
-    values: Any = {slot: memory.store(batch, indices) for slot, batch in reply.values.items()}
+    values: Any = {slot: _store(memory, batch, indices) for slot, batch in reply.values.items()}
     return reply._replace(values=values)
 
 

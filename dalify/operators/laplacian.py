@@ -107,6 +107,44 @@ def _kernels(
     return terms
 
 
+# Constant arguments are the same for every chunk.
+@lru_cache(16)
+def _terms(
+    windows: bytes, smoothing: bytes, scales: bytes, axes: int, normalized_kernel: bool
+) -> list[list[list[np.ndarray]]]:
+    """Return the kernels of each derivative for each frame, [axes][frames][axes].
+
+    Args:
+        windows: sizes of the derivatives, contents of an int32 array [frames, axes].
+        smoothing: sizes across the derivatives, the same; empty without.
+        scales: factors of the derivatives, contents of a float32 array [frames, axes]; empty without.
+        axes: number of filtered axes.
+        normalized_kernel: argument of the operator.
+
+    Raises:
+        ArgumentValueError: a size is wrong. Its `sample` is the index of the frame.
+    """
+    of_frames = np.frombuffer(windows, np.int32).reshape(-1, axes).tolist()
+    sizes: list[list[int]] = [[]] * len(of_frames)
+    factors = [[1.0] * axes] * len(of_frames)
+    if smoothing:
+        sizes = np.frombuffer(smoothing, np.int32).reshape(-1, axes).tolist()
+    if scales:
+        factors = np.frombuffer(scales, np.float32).reshape(-1, axes).tolist()
+    found: dict[str, list[list[np.ndarray]]] = {}
+    kernels: list[list[list[np.ndarray]]] = []
+    for n, row in enumerate(zip(of_frames, sizes, factors, strict=True)):
+        key = str(row)
+        if key not in found:
+            try:
+                found[key] = _kernels(*row, normalized_kernel)
+            except ArgumentValueError as error:
+                error.sample = n
+                raise
+        kernels.append(found[key])
+    return [list(of_term) for of_term in zip(*kernels, strict=True)]
+
+
 @laplacian.cpu_samples
 @laplacian.gpu_samples
 def _(
@@ -123,21 +161,16 @@ def _(
     first, axes = data_axes(layout, x.ndim)
     leading = leading_axes(layout)
     source, owners = x.folded(leading)
-    windows = per_axis_of_samples(window_size, x, layout, "window_size", axes).tolist()
-    factors, sizes = [[1.0] * axes] * len(source), [[]] * len(source)
-    if scale is not None:
-        factors = per_axis_of_samples(scale, x, layout, "scale", axes).tolist()
-    if smoothing_size is not None:
-        sizes = per_axis_of_samples(smoothing_size, x, layout, "smoothing_size", axes).tolist()
-    rows: list[Any] = [tuple(map(tuple, row)) for row in zip(windows, sizes, factors, strict=True)]
-    found: dict[Any, list[list[np.ndarray]]] = {}
-    for n, row in enumerate(rows):
-        if row not in found:
-            try:
-                found[row] = _kernels(row[0], row[1], row[2], normalized_kernel)
-            except ArgumentValueError as error:
-                error.sample = n if owners is None else int(owners[n])
-                raise
-    terms = list(zip(*(found[row] for row in rows), strict=True))
+
+    def content(values: Vectors | None, name: str) -> bytes:
+        return b"" if values is None else per_axis_of_samples(values, x, layout, name, axes).tobytes()
+
+    windows = content(window_size, "window_size")
+    scales, smoothing = content(scale, "scale"), content(smoothing_size, "smoothing_size")
+    try:
+        terms = _terms(windows, smoothing, scales, axes, normalized_kernel)
+    except ArgumentValueError as error:
+        error.sample = error.sample if owners is None else int(owners[error.sample])
+        raise
     fill: Any = sum_convolutions if isinstance(x, Samples) else sum_convolutions_torch
     fill(out.folded(leading)[0], source, terms, first - leading)

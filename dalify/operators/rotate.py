@@ -9,7 +9,7 @@ import numpy as np
 from dalify.base.errors import ArgumentValueError
 from dalify.data import Batch, DALIDataType, DALIInterpType, Samples, Spec
 from dalify.kernels.images.frames import folded_frames, frame_counts, per_frame_of_shapes, visual_layout
-from dalify.kernels.images.rotation import about_centers, canvas_sizes, rotations
+from dalify.kernels.images.rotation import about_centers, canvas_shapes, rotations
 from dalify.kernels.images.warp import warp_2d, warp_3d
 from dalify.kernels.images.warp_rules import LAYOUTS, check_interpolation, sized_shapes, with_size
 from dalify.kernels.images.warp_torch import warp_samples_torch
@@ -73,15 +73,14 @@ def _check_layout(x: Spec, axis: Any) -> str:
     return layout
 
 
-def _matrices(angle: Vectors, axis: Vectors | None, shapes: np.ndarray, layout: str) -> np.ndarray:
-    """Return the matrices of the frames of all samples, which have the given shapes."""
+def _matrices(angle: Vectors, axis: Vectors | None, shapes: np.ndarray, counts: np.ndarray, layout: str) -> np.ndarray:
+    """Return the matrices of the frames of all samples, which have the given shapes and numbers of frames."""
     angles = per_frame_of_shapes(angle, shapes, layout, "angle")
     axes = None if axis is None or "D" not in layout else per_frame_of_shapes(axis, shapes, layout, "axis", 3)
     try:
         return rotations(angles, axes)
     except ArgumentValueError as error:
-        ends = frame_counts(shapes, layout).cumsum()
-        error.sample = int((ends <= error.sample).sum())
+        error.sample = int((counts.cumsum() <= error.sample).sum())
         raise
 
 
@@ -90,15 +89,16 @@ def _(
     x: Batch, *, angle: Vectors, axis: Vectors | None, keep_size: bool, size: Vectors | None, spec: Spec
 ) -> dict[str, Any]:
     layout, shapes = _check_layout(spec, axis), x.shape_array()
+    counts = frame_counts(shapes, layout)
+    matrices = _matrices(angle, axis, shapes, counts, layout)
+    # One entry per sample, because empty samples are left out.
+    entries = np.split(matrices, counts.cumsum()[:-1]) if layout.startswith("F") else matrices
+    found: dict[str, Any] = {"matrices": entries}
     if size is not None:
-        return sized_shapes(shapes, layout, size)
-    if keep_size:
-        return {}
-    first = int(layout.startswith("F"))
-    matrices, counts = _matrices(angle, axis, shapes, layout), frame_counts(shapes, layout)
-    out_shapes = shapes.copy()
-    out_shapes[:, first:-1] = canvas_sizes(shapes[:, first:-1], matrices, counts)
-    return {"out_shapes": out_shapes}
+        return found | sized_shapes(shapes, layout, size)
+    if not keep_size:
+        found["out_shapes"] = canvas_shapes(shapes, int(layout.startswith("F")), matrices, counts)
+    return found
 
 
 @rotate.cpu_samples
@@ -107,24 +107,18 @@ def _(
     out: AnySamples,
     x: AnySamples,
     *,
-    angle: Vectors,
-    axis: Vectors | None,
+    matrices: Vectors,
     fill_value: float | None,
     interp_type: DALIInterpType,
     spec: Spec,
 ) -> None:
     layout = visual_layout(spec, LAYOUTS)
-    # In float32, as in DALI: see `warp`.
-    matrices = _matrices(angle, axis, x.shapes, layout).astype(np.float32)
-    # Angles of images are counterclockwise with y down, so their matrix already is the inverse map.
-    matrices = matrices.transpose(0, 2, 1) if "D" in layout else matrices
+    is_volume = "D" in layout
     target, source = folded_frames(out, layout), folded_frames(x, layout)
-    warp_cpu = warp_3d if "D" in layout else warp_2d
+    of_frames = np.concatenate(matrices) if isinstance(matrices, list) else matrices
+    # Angles of images are counterclockwise with y down, so their matrix already is the inverse map.
+    # In float32, as in DALI: see `warp`.
+    maps = about_centers(of_frames.astype(np.float32), source.shapes, target.shapes, transposed=is_volume)
+    warp_cpu = warp_3d if is_volume else warp_2d
     warp: Any = warp_cpu if isinstance(x, Samples) else warp_samples_torch
-    warp(
-        target,
-        source,
-        about_centers(matrices, source.shapes[:, :-1], target.shapes[:, :-1]),
-        nearest=interp_type == DALIInterpType.INTERP_NN,
-        fill_value=fill_value,
-    )
+    warp(target, source, maps, nearest=interp_type == DALIInterpType.INTERP_NN, fill_value=fill_value)

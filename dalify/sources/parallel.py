@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
 from dalify.base.interrupts import deferred_interrupts
+from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotReference, array_in
 from dalify.sources.callback import Cycle, SourceKind
 from dalify.sources.external import SourceOptions, UserSource, position_in
-from dalify.sources.shared_memory import HELD_BATCHES, Slot, SlotReference, array_in
 from dalify.sources.source_worker import (
     IN_PLACE,
     Chunk,
@@ -213,7 +213,7 @@ class ParallelSource(UserSource):
             self._drop(pending)
             raise
         in_use = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._pending)
-        memory = SlotReference(self._free, pending.slot, self._slots[pending.slot]).memory()
+        memory = SlotReference(self._slots[pending.slot], self._free.append, pending.slot).memory()
         outputs = self._outputs_in(memory, pending)
         if in_use > HELD_BATCHES:
             outputs = [

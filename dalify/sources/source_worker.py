@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from dalify.base.errors import DalifyError, SourceError
 from dalify.data.batch import Batch
 from dalify.data.sample_info import BatchInfo, SampleInfo
+from dalify.data.shared_memory import REGION_BYTES, Slot, aligned
 from dalify.sources.callback import Callback, ItemIterator, SourceKind
 from dalify.sources.convert import to_batch
 from dalify.sources.external import SourceOptions, split_outputs
-from dalify.sources.shared_memory import REGION_BYTES, Slot, aligned
 from dalify.sources.worker_process import Calls, Failure, Task, failure_of, trace_of
 
 # The first frames of every traceback are in these files; they are omitted.

@@ -31,8 +31,8 @@ from dalify.base.fork_hook import Owner, at_fork
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.base.source_line import SourceLine
 from dalify.base.threads import Thread
+from dalify.data.shared_memory import Slot
 from dalify.sources.pickling import CallbackPickler
-from dalify.sources.shared_memory import Slot
 from dalify.sources.worker_death import WorkerDeath
 from dalify.sources.worker_handle import TERMINATION_S, Worker, end_workers
 from dalify.sources.worker_process import READING, STARTING, Result, RunnerFactory, Task, progress_in, run_worker

@@ -26,7 +26,7 @@ from dalify.base.errors import DalifyError, WorkerError
 from dalify.base.fork_hook import at_fork
 from dalify.base.optional import LazyModule, is_loaded, torch
 from dalify.base.source_line import SourceLine, is_own
-from dalify.sources.shared_memory import Slot
+from dalify.data.shared_memory import Slot
 
 if TYPE_CHECKING:
     import fcntl

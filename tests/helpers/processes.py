@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
 
 import psutil
+
+from tests.helpers.programs import LIMIT_S
 
 _CLOCK_S = 0.02  # resolution of the start times of processes
 
@@ -53,3 +57,11 @@ def is_running(process: int) -> bool:
         return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = LIMIT_S) -> bool:
+    """Return whether a condition becomes true within a time."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from dalify import fn, pipeline_def
 from dalify.base.errors import ArgumentTypeError, PipelineStateError, SourceError
 from dalify.pipeline.pipeline import parts_of
 from tests.helpers.platforms import needs_linux
-from tests.helpers.processes import children, is_running
+from tests.helpers.processes import children, is_running, wait_until
 from tests.helpers.programs import LIMIT_S, running
 from tests.helpers.steps import steps_of
 
@@ -43,13 +42,6 @@ def make() -> Iterator[Callable[..., Any]]:
     yield build
     for pipe in pipes:
         pipe.close()
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = LIMIT_S) -> bool:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
 
 
 # -- the same as in this process ---------------------------------------------------------------------------------------

@@ -105,6 +105,34 @@ def test_windows_of_samples_of_different_shapes(dtype, axes):
         np.testing.assert_array_equal(out, values)
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.int16, np.float32])
+@pytest.mark.parametrize("axes", [1, 2, 3, 4])
+def test_windows_that_exceed_their_samples(dtype, axes):
+    # Fill values along each axis, empty samples, and windows that contain, cross or miss their sample.
+    generator = np.random.default_rng(axes)
+    for fill_axis in [None, *range(axes)]:
+        xs, outs, anchors, expected = [], [], [], []
+        fill = generator.integers(1, 100, 1 if fill_axis is None else 3).astype(dtype)
+        fill = fill.reshape([-1 if axis == fill_axis else 1 for axis in range(axes)])
+        for _ in range(60):
+            shape, size = generator.integers(0, 7, axes), generator.integers(1, 7, axes)
+            anchor = generator.integers(-6, 7, axes)
+            is_whole = generator.random(axes) < 0.3
+            size[is_whole], anchor[is_whole] = shape[is_whole], 0
+            if fill_axis is not None:
+                size[fill_axis] = fill.size
+            x = generator.integers(0, 100, shape).astype(dtype)
+            values = np.broadcast_to(fill, size).copy()
+            for place in np.ndindex(*size):
+                source = tuple(anchor + place)
+                if all(0 <= at < extent for at, extent in zip(source, shape, strict=True)):
+                    values[place] = x[source]
+            xs.append(x), outs.append(np.empty(size, dtype)), anchors.append(anchor), expected.append(values)
+        copy_windows(ragged(outs), ragged(xs), np.array(anchors), fill_values=fill)
+        for out, values in zip(outs, expected, strict=True):
+            np.testing.assert_array_equal(out, values)
+
+
 def test_flips_of_samples_of_different_shapes():
     generator = np.random.default_rng(0)
     xs = [generator.integers(0, 256, (4 + n, 9 - n, 3), dtype=np.uint8) for n in range(5)]

@@ -21,7 +21,7 @@ def matrix_of(angle, axis=None):
 
 def canvas_of(size, angles):
     matrices = rotation.rotations(np.array(angles, np.float32))
-    (canvas,) = rotation.canvas_sizes(np.array([size]), matrices, np.array([len(angles)]))
+    (canvas,) = rotation.canvas_shapes(np.array([size]), 0, matrices, np.array([len(angles)]))
     return tuple(canvas.tolist())
 
 
@@ -69,7 +69,7 @@ def test_canvas_of_frames_holds_each():
 def test_canvases_of_samples_with_different_numbers_of_frames():
     sizes, counts = np.array([[10, 20], [5, 8], [10, 20], [7, 9]]), np.array([3, 0, 1, 1])
     matrices = rotation.rotations(np.array([0, 30, 80, 45, 90], np.float32))
-    assert rotation.canvas_sizes(sizes, matrices, counts).tolist() == [[22, 24], [5, 8], [22, 22], [9, 7]]
+    assert rotation.canvas_shapes(sizes, 0, matrices, counts).tolist() == [[22, 24], [5, 8], [22, 22], [9, 7]]
 
 
 @pytest.mark.parametrize("axis", [[0, 0, 1], [1, 2, 3]])
@@ -81,7 +81,7 @@ def test_canvas_of_volumes_has_the_parity_of_the_dominant_axis(axis):
         extents = np.ceil((share * sizes[:, None, ::-1]).sum(2) - 0.01).astype(int)
         dominant = [row if share[row, row] == share[row].max() else share[row].argmax() for row in range(3)]
         expected = extents + (extents + sizes[:, ::-1][:, dominant]) % 2
-        assert rotation.canvas_sizes(sizes, matrices, np.ones(2, int))[:, ::-1].tolist() == expected.tolist()
+        assert rotation.canvas_shapes(sizes, 0, matrices, np.ones(2, int))[:, ::-1].tolist() == expected.tolist()
 
 
 def test_matrices_that_are_not_rotations_are_named():

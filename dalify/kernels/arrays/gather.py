@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # Elements are copied as integers of their size.
 _UNITS = {size: np.empty(0, f"u{size}") for size in (1, 2, 4, 8)}
-# Smaller results are filled completely before elements of the source are copied; of larger ones only the outside.
-_MAX_FILLED_BYTES = 1 << 16
 # Chunks with more elements are converted sample by sample, without an intermediate copy.
 _MAX_CONVERTED = 1 << 18
 
@@ -103,24 +101,11 @@ def copy_windows(out: Samples, x: Samples, start: np.ndarray, *, fill_values: np
         return
     if not is_copy and x.ndim and _convert_all(out, x, start):
         return
-    is_inside = np.full(len(x), is_copy)
-    if is_inside.any():
-        is_inside &= ((start >= 0) & (start + out.shapes <= x.shapes)).all(1)
-    at = np.flatnonzero(is_inside)
-    if len(at):
-        copy_windows(out.take(at), x.take(at), start[at])
-    others = np.flatnonzero(~is_inside)
-    value = _fill_of_axis(np.asarray(fill_values), out)
-    if value is not None and out.dtype == x.dtype and out.shapes.prod(1).max() * out.dtype.itemsize < _MAX_FILLED_BYTES:
-        own = start[others]
-        shapes, extents = out.shapes[others], x.shapes[others]
-        first = np.clip(-own, 0, shapes)
-        parts = np.maximum(np.minimum(extents - own, shapes) - first, 0)
-        _copy_filled(
-            out.addresses[others], shapes, x.addresses[others], extents, first, own + first, parts, *value
-        )  # fmt: skip
+    value = _fill_of_axis(np.asarray(fill_values), out) if out.dtype == x.dtype else None
+    if value is not None:
+        _copy_filled(out.addresses, out.shapes, x.addresses, x.shapes, start, *value)
         return
-    for target, source, n in zip(out.take(others).arrays(), x.take(others).arrays(), others, strict=True):
+    for n, (target, source) in enumerate(zip(out.arrays(), x.arrays(), strict=True)):
         copy_window(target[None], source[None], start[n : n + 1], fill_values=fill_values)
 
 
@@ -227,40 +212,48 @@ def fill_run(out, first, size, fill_values, channel, units):
 
 
 @njit(nogil=True, cache=True)
-def _copy_filled(out_at, out_shapes, x_at, x_shapes, out_start, x_start, extents, fill_values, fill_axis):
-    """Fill samples and copy a part of each source, by runs that are contiguous in both.
-
-    The parts start at `out_start` and `x_start` and have the `extents`; all are [N, axes].
-    """
+def _copy_filled(out_at, out_shapes, x_at, x_shapes, start, fill_values, fill_axis):
+    """Copy the part of each window that is inside its source, by contiguous runs, and fill the rest."""
     axes = out_shapes.shape[1]
-    index = np.zeros(axes, np.int64)
+    index, extents = new_array((axes,), out_shapes), new_array((axes,), out_shapes)
+    out_start, x_start = new_array((axes,), out_shapes), new_array((axes,), out_shapes)
     for n in range(len(out_at)):
         size, units = np.int64(1), np.int64(1)
         for axis in range(axes):
-            size *= out_shapes[n, axis]
-            units *= out_shapes[n, axis] if axis > fill_axis else 1
-        fill_run(array_at(out_at[n], (size,), fill_values), 0, size, fill_values, 0, units)
-        if (extents[n] == 0).any():
-            continue
-        last, run = axes - 1, np.int64(fill_values.itemsize)
-        while last > 0 and extents[n, last] == out_shapes[n, last] and extents[n, last] == x_shapes[n, last]:
-            run *= extents[n, last]
+            extent = out_shapes[n, axis]
+            size *= extent
+            units *= extent if axis > fill_axis else 1
+            first = min(max(-start[n, axis], 0), extent)
+            extents[axis] = max(min(x_shapes[n, axis] - start[n, axis], extent) - first, 0)
+            out_start[axis], x_start[axis], index[axis] = first, start[n, axis] + first, 0
+        # The last axis with an extent that differs and the axes after it form a row.
+        last, step = axes - 1, np.int64(1)
+        while last > 0 and extents[last] == out_shapes[n, last] and extents[last] == x_shapes[n, last]:
+            step *= extents[last]
             last -= 1
-        run *= extents[n, last]
-        index[:] = 0
-        rows = np.int64(1)
-        for axis in range(last):
-            rows *= extents[n, axis]
-        for _ in range(rows):
-            target, source = np.int64(0), np.int64(0)
-            for axis in range(axes):
-                target = target * out_shapes[n, axis] + out_start[n, axis] + index[axis]
-                source = source * x_shapes[n, axis] + x_start[n, axis] + index[axis]
-            copy_bytes(out_at[n] + target * fill_values.itemsize, x_at[n] + source * fill_values.itemsize, run)
+        row, before, inside = out_shapes[n, last] * step, out_start[last] * step, extents[last] * step
+        after_channel = out_start[last] + extents[last] if fill_axis == last else np.int64(0)
+        out, item_bytes = array_at(out_at[n], (size,), fill_values), np.int64(fill_values.itemsize)
+        for begin in range(0, size, max(row, 1)):
+            source, is_inside = np.int64(0), inside > 0
+            for axis in range(last):
+                place = index[axis] - out_start[axis]
+                is_inside &= 0 <= place < extents[axis]
+                source = source * x_shapes[n, axis] + x_start[axis] + place
+            channel = index[fill_axis] if fill_axis < last else np.int64(0)
+            if is_inside:
+                source = (source * x_shapes[n, last] + x_start[last]) * step
+                at = begin + before
+                fill_run(out, begin, before, fill_values, channel, units)
+                copy_bytes(out_at[n] + at * item_bytes, x_at[n] + source * item_bytes, inside * item_bytes)
+                at += inside
+                fill_run(out, at, begin + row - at, fill_values, channel + after_channel, units)
+            else:
+                fill_run(out, begin, row, fill_values, channel, units)
             axis = last - 1
             while axis >= 0:
                 index[axis] += 1
-                if index[axis] < extents[n, axis]:
+                if index[axis] < out_shapes[n, axis]:
                     break
                 index[axis] = 0
                 axis -= 1

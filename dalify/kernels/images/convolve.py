@@ -19,7 +19,6 @@ import numpy as np
 from dalify.base.compiling import njit
 from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
-from dalify.base.small_arrays import rows_at
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
 from dalify.kernels.arrays.convert import in_float32, saturate_cast, saturate_cast_torch, store_joined
@@ -221,14 +220,16 @@ def sum_convolutions(
     """
     sizes = x.shapes.prod(1)
     for numbers in blocks(sizes):
-        source, shapes = x.take(numbers), rows_at(x.shapes, numbers)
+        is_all = len(numbers) == len(x)
+        target, source = (out, x) if is_all else (out.take(numbers), x.take(numbers))
         source = source if x.dtype in _FILTERED_TYPES else converted(source, np.dtype(np.float32))
         parts = [np.empty(int(sizes[numbers].sum()), np.float32) for _ in terms[:2]]
         for number, kernels in enumerate(terms):
             part = parts[number > 0]
-            _convolve(split(part, shapes), source, [kernels[n] for n in numbers.tolist()], first_axis)
+            of_block = kernels if is_all else [kernels[n] for n in numbers.tolist()]
+            _convolve(split(part, source.shapes), source, of_block, first_axis)
             np.add(parts[0], part if number else 0, out=parts[0])  # 0: sums are never -0
-        store_joined(out.take(numbers), parts[0])
+        store_joined(target, parts[0])
 
 
 def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: Sequence[np.ndarray], first_axis: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,14 @@ def default_layout(spec: Spec) -> str:
 
 def frame_counts(shapes: np.ndarray, layout: str) -> np.ndarray:
     """Return the number of frames of samples with the shapes [N, ndim], int64 [N]; 1 without a frame axis."""
-    return shapes[:, 0] if layout.startswith("F") else np.ones(len(shapes), np.int64)
+    return shapes[:, 0] if layout.startswith("F") else _ones(len(shapes))
+
+
+@lru_cache(64)  # chunks have few numbers of samples
+def _ones(count: int) -> np.ndarray:
+    ones = np.ones(count, np.int64)
+    ones.flags.writeable = False
+    return ones
 
 
 def flat_frames(x: Any, layout: str) -> Any:
@@ -150,11 +158,17 @@ def per_axis_of_samples(values: Any, x: Any, layout: str, name: str, axes: int) 
 
 def per_frame_of_samples(values: Any, x: Any, layout: str, name: str, width: int | None = None) -> np.ndarray:
     """`per_frame_of_shapes` for the shapes of `Samples` or `DeviceSamples`."""
-    if not layout.startswith("F") and isinstance(values, np.ndarray):  # does not list the shapes, which takes time
-        if width is None and values.ndim == 2 and values.shape[1] == 1:
-            return values[:, 0]
-        return per_frame(_per_sample(values), 1, name, width)
-    return per_frame_of_shapes(values, x.shapes, layout, name, width)
+    found = _of_images(values, layout, name, width)
+    return per_frame_of_shapes(values, x.shapes, layout, name, width) if found is None else found
+
+
+def _of_images(values: Any, layout: str, name: str, width: int | None) -> np.ndarray | None:
+    """Return `per_frame_of_shapes` of single images, which does not need their shapes; None for others."""
+    if layout.startswith("F") or not isinstance(values, np.ndarray):
+        return None
+    if width is None and values.ndim == 2 and values.shape[1] == 1:
+        return values[:, 0]
+    return per_frame(_per_sample(values), 1, name, width)
 
 
 def per_frame_of_shapes(
@@ -175,6 +189,9 @@ def per_frame_of_shapes(
     Raises:
         ShapeError: as in `per_frame`, with the sample.
     """
+    found = _of_images(values, layout, name, width)
+    if found is not None:
+        return found
     counts, size = frame_counts(shapes, layout), width or 1
     values = values if layout.startswith("F") else _per_sample(values)
     _check_entries(values, size, name, width)

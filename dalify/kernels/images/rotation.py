@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from dalify.base.array_at import new_array
 from dalify.base.compiling import njit
 from dalify.base.errors import ArgumentValueError
 from dalify.kernels.arrays.frozen import read_only
@@ -70,32 +71,35 @@ def _fill_rotations(matrices, angles, axes):
     return len(angles)
 
 
-def canvas_sizes(sizes: np.ndarray, matrices: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def canvas_shapes(shapes: np.ndarray, first: int, matrices: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the smallest canvases that contain rotated images; each axis has the parity of its dominant source axis.
 
     With the same parity, rotations by 90 degrees are exact.
 
     Args:
-        sizes: int64 [N, k], extents of the images or volumes, outermost first (H, W or D, H, W).
+        shapes: int64 [N, ndim], shapes of the images or volumes.
+        first: the first of the k rotated axes, which are H, W or D, H, W.
         matrices: [M, k, k], rotations of the frames of all samples; a canvas contains all frames of its sample, and
             has the parity of the majority.
         counts: int64 [N], number of frames of each sample.
 
     Returns:
-        extents, outermost first, int64 [N, k].
+        shapes of the canvases, int64 [N, ndim].
     """
-    found = np.empty(sizes.shape, np.int64)
-    _fill_canvases(found, read_only(sizes), matrices, read_only(counts))
+    found = shapes.copy()
+    _fill_canvases(found, first, matrices, read_only(counts))
     return found
 
 
 @njit(cache=True)
-def _fill_canvases(found, sizes, matrices, counts):
+def _fill_canvases(found, first_axis, matrices, counts):
+    """Replace the shapes of images by those of their canvases."""
     axes, first = matrices.shape[1], 0
-    for n in range(len(sizes)):
+    last_axis = first_axis + axes - 1
+    canvas = new_array((axes,), np.int64)
+    for n in range(len(found)):
         last = first + counts[n]
         for row in range(axes):
-            place = axes - 1 - row
             largest, odd = 0.0, 0
             for m in range(first, last):
                 extent = 0.0
@@ -104,28 +108,49 @@ def _fill_canvases(found, sizes, matrices, counts):
                 share = abs(matrices[m, row, dominant])
                 for axis in range(axes):
                     part = abs(matrices[m, row, axis])
-                    extent += part * sizes[n, axes - 1 - axis]
+                    extent += part * found[n, last_axis - axis]
                     if part > share:
                         dominant, share = axis, part
                 largest = extent if extent > largest else largest
-                odd += sizes[n, axes - 1 - dominant] % 2
+                odd += found[n, last_axis - dominant] % 2
             whole = np.int64(math.ceil(largest - _TOLERANCE))
             parity = np.int64(2 * odd > counts[n])
-            found[n, place] = whole + (whole - parity) % 2 if counts[n] else sizes[n, place]
+            canvas[row] = whole + (whole - parity) % 2
+        if counts[n]:
+            for row in range(axes):
+                found[n, last_axis - row] = canvas[row]
         first = last
 
 
-def about_centers(matrices: np.ndarray, sizes: np.ndarray, out_sizes: np.ndarray) -> np.ndarray:
+def about_centers(
+    matrices: np.ndarray, shapes: np.ndarray, out_shapes: np.ndarray, *, transposed: bool = False
+) -> np.ndarray:
     """Return affine transforms with the given linear parts that map the centers of canvases to those of the sources.
 
     Args:
         matrices: [N, k, k], from canvas to source.
-        sizes: [N, k], extents of the sources, outermost first.
-        out_sizes: [N, k], extents of the canvases, outermost first.
+        shapes: int64 [N, at least k], shapes of the sources; the first k extents are H, W or D, H, W.
+        out_shapes: int64 [N, at least k], shapes of the canvases.
+        transposed: use the transposed matrices, which are the inverse rotations.
 
     Returns:
         [N, k, k + 1], computed and returned in the dtype of the matrices.
     """
-    centers, out_centers = (np.asarray(sizes)[:, ::-1].astype(matrices.dtype) / 2 for sizes in (sizes, out_sizes))
-    shifts = centers - (matrices * out_centers[:, None, :]).sum(axis=2)
-    return np.concatenate([matrices, shifts[:, :, None]], axis=2)
+    count, axes = matrices.shape[:2]
+    found = np.empty((count, axes, axes + 1), matrices.dtype)
+    _fill_about_centers(found, matrices, read_only(shapes), read_only(out_shapes), transposed)
+    return found
+
+
+# Keeps the GIL, because releasing it takes longer than the computation.
+@njit(cache=True)
+def _fill_about_centers(found, matrices, shapes, out_shapes, transposed):
+    axes, real = matrices.shape[1], found.dtype.type
+    for n in range(len(found)):
+        for row in range(axes):
+            moved = real(0)
+            for axis in range(axes):
+                weight = matrices[n, axis, row] if transposed else matrices[n, row, axis]
+                found[n, row, axis] = weight
+                moved += weight * (real(out_shapes[n, axes - 1 - axis]) / real(2))
+            found[n, row, axes] = real(shapes[n, axes - 1 - row]) / real(2) - moved

@@ -24,6 +24,7 @@ from dalify.base.errors import PipelineStateError, WorkerError
 from dalify.base.fork_hook import Owner
 from dalify.base.interrupts import CallAtEnd
 from dalify.base.threads import Thread
+from dalify.data.shared_memory import HELD_BATCHES
 from dalify.executor.batch_source import Reply
 from dalify.executor.iteration import Iteration
 from dalify.executor.remote import MAX_DEATHS, MAX_TIMEOUTS, Order, RemoteParts, Replies
@@ -32,7 +33,6 @@ from dalify.plugin.ray.package import ray
 from dalify.plugin.ray.pool import RayPool
 from dalify.plugin.ray.worker import pickled_for_ray
 from dalify.plugin.ray.worker_group import Member, WorkerGroup, watch
-from dalify.sources.shared_memory import HELD_BATCHES
 from dalify.sources.worker_process import Failure, error_of
 
 _logger = logging.getLogger("dalify.ray")

@@ -14,13 +14,12 @@ import numpy as np
 import dalify
 from dalify.base.errors import ArgumentTypeError
 from dalify.base.recent import Recent
+from dalify.data.shared_memory import REGION_BYTES, Slot, SlotMemory
 from dalify.executor.batch_source import Reply, Request
 from dalify.executor.batch_worker import BatchWorker
 from dalify.executor.remote import RemoteParts, pickled_setup
-from dalify.executor.shared_batches import SlotMemory
 from dalify.plugin.ray.package import ray
 from dalify.sources.pickling import CallbackPickler
-from dalify.sources.shared_memory import REGION_BYTES, Slot
 from dalify.sources.worker_process import Failure, failure_of, trace_of
 
 # A worker is not informed when a trainer ends, so it keeps only the most recently used engines.

@@ -19,6 +19,7 @@ from dalify.plugin.pytorch.dropin.sources import Source
 # TrivialAugmentWide on photographs), so more threads would wait for each other.
 _THREADS_FOR_PYTHON = 4
 _NO_IMAGES = ("DS02", "DS03")
+UNCHANGED = "LO00"  # code of the reason that the user asked for torch's loader
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Choice:
 
     Attributes:
         mode: ``"full"``: dalify, in threads instead of workers; ``"hybrid"``: torch's loader with its workers, where
-            dalify computes the supported part of each sample; ``"torch"``: torch's loader, unchanged.
+            dalify computes the supported part of each sample; ``"torch"``: torch's loader.
         sources: the sources of the samples; empty if torch reads them, or they are in memory.
         reasons: the reasons against the mode ``"full"``.
         in_memory: samples in arrays, see `samples_in_memory`; otherwise None.

@@ -17,7 +17,7 @@ from torch.utils.data import _utils
 
 from dalify.base.fork_gate import working
 from dalify.base.interrupts import kept_interrupts
-from dalify.plugin.pytorch.dropin.collating import collates_as_torch, default_collate
+from dalify.plugin.pytorch.dropin.collating import default_collate
 from dalify.plugin.pytorch.dropin.datasets import find_sources
 from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -25,6 +25,7 @@ from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_start, 
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan
 from dalify.plugin.pytorch.dropin.torchvision_steps import Registered
+from dalify.plugin.pytorch.dropin.worker_batches import slot_collate
 
 _TRIALS = 4  # several, because mirrored images need other compiled code
 _SIZE = 160, 120
@@ -135,13 +136,16 @@ class SubstituteLoader:
         return getattr(self._loader, name)
 
 
-def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], accelerated: AcceleratedDataset | None) -> Any:
+def torch_iterator(
+    loader: Any, get_iterator: Callable[[Any], Any], accelerated: AcceleratedDataset | None, *, reuses_memory: bool
+) -> Any:
     """Return an iterator of torch.
 
     Args:
         loader: the user's loader.
         get_iterator: torch's method, or the method of a subclass.
         accelerated: replacement for the dataset; None to keep it.
+        reuses_memory: whether batches are in memory that is used again.
 
     Returns:
         An instance of one of torch's iterator classes.
@@ -152,8 +156,10 @@ def torch_iterator(loader: Any, get_iterator: Callable[[Any], Any], accelerated:
         if loader.num_workers:
             attributes["worker_init_fn"] = _WorkerInitializer(loader.worker_init_fn)
             accelerated.warm_up()
-        elif collates_as_torch(loader):
-            attributes["collate_fn"] = NotedCollate(default_collate)
+    if reuses_memory and loader.num_workers:
+        attributes["collate_fn"] = slot_collate(loader, attributes["collate_fn"])
+    elif reuses_memory and loader.collate_fn is torch.utils.data.default_collate:
+        attributes["collate_fn"] = NotedCollate(default_collate)
     try:
         with kept_interrupts():  # processes are forked, and exceptions of fork hooks are ignored
             return get_iterator(SubstituteLoader(loader, **attributes))

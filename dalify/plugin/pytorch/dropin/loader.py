@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import torch.utils.data
 
 from dalify.base.errors import NotAcceleratedError, check_option
-from dalify.plugin.pytorch.dropin.choice import Choice, choose
+from dalify.base.wording import counted
+from dalify.plugin.pytorch.dropin.choice import UNCHANGED, Choice, choose
 from dalify.plugin.pytorch.dropin.collating import collates_as_torch
 from dalify.plugin.pytorch.dropin.datasets import copied_lists
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -98,14 +99,15 @@ def explain(loader: Any) -> LoaderReport:
         if not collates_as_torch(loader):
             lines.append("the collate function runs in the thread that requests the batch")
     else:
-        lines.append(f"{loader.num_workers} worker process{'es' if loader.num_workers > 1 else ''} of torch")
+        memory = "" if choice.reasons[0].code == UNCHANGED else ", with memory for their batches that is used again"
+        lines.append(f"{counted(loader.num_workers, 'worker process')} of torch{memory}")
     first = choice.reasons[0] if choice.reasons else Reason("", code="")
     return LoaderReport(choice.mode, tuple(lines), first.code, first.text, first.hint)
 
 
 def _choose(loader: Any) -> Choice:
     if _BACKEND.of(loader) == "torch":
-        return Choice("torch", {}, (Reason("backend='torch' is set", code="LO00"),))
+        return Choice("torch", {}, (Reason("backend='torch' is set", code=UNCHANGED),))
     return choose(loader)
 
 
@@ -126,9 +128,9 @@ def make_iterator(loader: Any, get_iterator: Callable[[Any], Any] = TORCH_ITERAT
         loader.check_worker_number_rationality()
         return ThreadIterator(loader, _fetcher(loader, choice))
     if choice.mode == "hybrid":
-        return torch_iterator(loader, get_iterator, AcceleratedDataset(loader.dataset))
+        return torch_iterator(loader, get_iterator, AcceleratedDataset(loader.dataset), reuses_memory=True)
     _report_fallback(loader, choice.reasons[0])
-    return torch_iterator(loader, get_iterator, None)
+    return torch_iterator(loader, get_iterator, None, reuses_memory=choice.reasons[0].code != UNCHANGED)
 
 
 def _fetcher(loader: Any, choice: Choice) -> Fetcher:
@@ -144,7 +146,7 @@ def _fetcher(loader: Any, choice: Choice) -> Fetcher:
 
 def _report_fallback(loader: Any, reason: Reason) -> None:
     """Warn once per loader that torch's loader is used, or raise an error."""
-    if reason.code == "LO00":
+    if reason.code == UNCHANGED:
         return
     on_fallback = _ON_FALLBACK.of(loader)
     if on_fallback == "raise" or _BACKEND.of(loader) == "dalify":
@@ -191,15 +193,17 @@ class DataLoader(Resumable, Accelerated, torch.utils.data.DataLoader[_Sample]):
     - *hybrid*: Python code needs worker processes: a transform of yours, a target transform, functions that your
       ``__getitem__`` calls, a `worker_init_fn`. torch's loader and its workers run, and dalify computes the supported
       part of each sample.
-    - *torch*: the dataset is not supported, or dalify would not be faster. torch's loader runs unchanged, and the
-      logger ``dalify`` warns once.
+    - *torch*: the dataset is not supported. torch's loader runs, and the logger ``dalify`` warns once.
+
+    In the modes *hybrid* and *torch*, the workers put batches into shared memory that is used again when all tensors of
+    a batch are released. torch allocates and maps new memory for each tensor, which often takes longer than the copy.
 
     Exceptions have the same type as with torch's loader, and a note with a hint. `state_dict` and `load_state_dict`
     resume in the middle of an epoch.
 
     Args:
         dataset: as in torch, like all arguments up to `in_order`.
-        backend: ``"auto"``; ``"dalify"``: raise if torch's loader would run; ``"torch"``: always use torch's loader.
+        backend: ``"auto"``; ``"dalify"``: raise if torch's loader would run; ``"torch"``: use torch's loader unchanged.
             The environment variable DALIFY_DATALOADER_BACKEND overrides it.
         on_fallback: if torch's loader is used: ``"warn"`` logs a warning, ``"silent"`` does nothing, ``"raise"``
             raises `NotAcceleratedError`. The environment variable DALIFY_DATALOADER_FALLBACK overrides it.

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from dalify.plugin.pytorch.dropin.choice import UNCHANGED
 from dalify.plugin.pytorch.dropin.collating import collates_as_torch
 from dalify.plugin.pytorch.dropin.draws import RandomStates, TorchDraws
 from dalify.plugin.pytorch.dropin.fetching import Fetcher
@@ -31,7 +32,6 @@ _TRANSFORM_ATTRIBUTES = ("val", "trans_val", "crop", "hflip", "img_trans", "norm
 _PADDED_BOXES = 200
 _MIN_EXTENT, _MAX_EXTENT = 0.3, 1.0
 _MIN_RATIO, _MAX_RATIO = 0.5, 2
-_REQUESTED = "LO00"  # reason code of backend="torch"
 _TRIALS = 8  # one sample each; enough for samples with and without crops and flips
 
 
@@ -232,7 +232,7 @@ class SsdDataLoader(DataLoader):
     def explain(self) -> LoaderReport:
         """Report the parts that dalify and torch compute; the first call compares some samples of both."""
         report = super().explain()
-        if not is_ssd_dataset(self.dataset) or report.code == _REQUESTED:
+        if not is_ssd_dataset(self.dataset) or report.code == UNCHANGED:
             return report
         try:
             source = self._ssd_source()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dalify.base.errors import WorkerError
-from dalify.sources.shared_memory import REGION_BYTES, Slot, SlotReference, aligned
+from dalify.data.shared_memory import REGION_BYTES, Slot, SlotReference, aligned
 from tests.helpers.platforms import needs_linux, needs_posix
 
 pytestmark = needs_posix
@@ -85,7 +85,7 @@ def test_results_must_fit_their_region():
 
 def test_a_lease_ends_with_the_last_view():
     slot, free = Slot(0), deque()
-    memory = SlotReference(free, 7, slot).memory()
+    memory = SlotReference(slot, free.append, 7).memory()
     view = memory[10:20].view(np.uint16)[1:]
     del memory
     gc.collect()
@@ -98,7 +98,7 @@ def test_a_lease_ends_with_the_last_view():
 
 def test_views_outlive_the_slot():
     slot, free = Slot(0), deque()
-    view = SlotReference(free, 0, slot).memory()[:100]
+    view = SlotReference(slot, free.append, 0).memory()[:100]
     view[:] = 9
     slot.close()
     del slot

@@ -13,7 +13,8 @@ import mmap
 import os
 import sys
 import tempfile
-from collections import deque
+import threading
+from collections.abc import Callable
 from multiprocessing import reduction
 from typing import Any
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import WorkerError
 from dalify.base.interrupts import CallAtEnd
+from dalify.data.pool import BufferPool
 
 # Number of batches that a consumer may hold without a copy, in addition to those in progress.
 HELD_BATCHES = 4
@@ -168,21 +170,73 @@ def _received(chunks: int, file: Any) -> Slot:
     return Slot(chunks, file.detach())
 
 
+class SlotMemory(BufferPool):
+    """Allocates the memory of a slot in order; it is freed with the batch. Thread-safe.
+
+    Args:
+        memory: all bytes of a slot.
+        start: start of the memory to use, an offset in bytes; by default of the second region.
+        end: end of the memory to use, exclusive; by default of the second region.
+    """
+
+    def __init__(self, memory: NDArray[np.uint8], start: int = REGION_BYTES, end: int = 2 * REGION_BYTES) -> None:
+        super().__init__()
+        self._memory = memory
+        self._address = memory.__array_interface__["data"][0]
+        self._next = start
+        self._end = end
+        self._lock = threading.Lock()
+
+    @property
+    def end_bytes(self) -> int:
+        """End of the allocated memory, an offset in bytes."""
+        return self._next
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an uninitialized array in the slot.
+
+        Raises:
+            WorkerError: the slot is full.
+        """
+        size_bytes = math.prod(shape) * dtype.itemsize
+        if not size_bytes:
+            return np.empty(shape, dtype)
+        with self._lock:
+            start, self._next = self._next, self._next + aligned(size_bytes)
+        if self._next > self._end:
+            raise WorkerError(
+                f"a batch is larger than {REGION_BYTES >> 30} GiB, the limit between processes.",
+                hint="Use smaller batches.",
+            )
+        return self._memory[start : start + size_bytes].view(dtype).reshape(shape)
+
+    def start_of(self, array: NDArray[Any]) -> int:
+        """Return the offset of an array in the slot; it is copied to the slot if necessary to be contiguous in it."""
+        if not array.size:
+            return 0
+        start = array.__array_interface__["data"][0] - self._address
+        if array.flags.c_contiguous and 0 <= start < len(self._memory):
+            return start
+        copied = self.empty(array.shape, array.dtype)
+        copied[...] = array
+        return copied.__array_interface__["data"][0] - self._address
+
+
 class SlotReference(CallAtEnd):
     """Reserves a slot while an array views it, and releases it when the last view is deleted."""
 
     __array_interface__: dict[str, Any]
     _memory: NDArray[np.uint8]
 
-    def __new__(cls, free: deque[int], number: int, slot: Slot) -> SlotReference:
+    def __new__(cls, slot: Slot, release: Callable[..., Any], *arguments: Any) -> SlotReference:
         """Reserve a slot.
 
         Args:
-            free: the number of the slot is appended to it on release, by any thread.
-            number: number of the slot.
             slot: the slot.
+            release: called on release, by any thread; a function in C (see `CallAtEnd`).
+            arguments: its arguments.
         """
-        self = super().__new__(cls, free.append, number)
+        self = super().__new__(cls, release, *arguments)
         self._memory = slot.memory
         self.__array_interface__ = self._memory.__array_interface__
         return self
