@@ -136,7 +136,7 @@ def test_explanation_of_a_hybrid():
         "hint: Convert the labels once, in the dataset, so that threads can compute the batches.",
         "[WI01] worker_init_fn is set, which must be called in worker processes",
         "hint: Omit worker_init_fn to compute the batches in threads; torch.manual_seed or generator= sets the seeds.",
-        "2 worker processes of torch, with memory for their batches that is used again",
+        "2 worker processes of torch, with reused shared memory for batches",
     ]
 
 

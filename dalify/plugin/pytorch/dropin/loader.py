@@ -99,7 +99,7 @@ def explain(loader: Any) -> LoaderReport:
         if not collates_as_torch(loader):
             lines.append("the collate function runs in the thread that requests the batch")
     else:
-        memory = "" if choice.reasons[0].code == UNCHANGED else ", with memory for their batches that is used again"
+        memory = "" if choice.reasons[0].code == UNCHANGED else ", with reused shared memory for batches"
         lines.append(f"{counted(loader.num_workers, 'worker process')} of torch{memory}")
     first = choice.reasons[0] if choice.reasons else Reason("", code="")
     return LoaderReport(choice.mode, tuple(lines), first.code, first.text, first.hint)

@@ -4,8 +4,8 @@ torch allocates new shared memory for each tensor of each batch, and passes its 
 loader. Both processes then access new pages, which takes several times as long as a copy. Here, each worker writes its
 batches to slots. A slot is free again when the process of the loader has released all tensors and arrays in it.
 
-torch's own way is used for a batch if no slot is free, because the user keeps batches, and for tensors that cannot be
-moved: those that are on a device, in shared memory of the user, or views of a part of their memory.
+If no slot is free, because the user keeps batches, the batch is passed as torch does. So are tensors that are on a
+device, in shared memory of the user, or views of a part of their memory.
 
 A process that is forked while the process of the loader holds batches may read them at any time. Their slots are not
 used again; the worker creates others.
@@ -260,7 +260,7 @@ class _Packer(ForkingPickler):
         self._starts: dict[int, int] = {}  # in the slot, by address; tensors may share their memory
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how to unpickle a tensor or an array; NotImplemented for the usual way."""
+        """Return how to unpickle a tensor or an array; NotImplemented to pickle it as torch does."""
         if type(value) is torch.Tensor and _is_movable(value):
             whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(value.untyped_storage()).numpy()
             address = value.data_ptr()
