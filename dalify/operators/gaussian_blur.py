@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data import DALIDataType, Samples
 from dalify.kernels.images.convolve import (
+    complete_gaussians,
     convolve_samples,
     convolve_samples_torch,
     data_axes,
     gaussian_kernels,
-    gaussian_sigma,
-    gaussian_window,
 )
 from dalify.kernels.images.frames import leading_axes, per_axis_of_samples
+from dalify.kernels.images.separable import SymmetricKernels
 from dalify.registry import AnySamples, PerSampleOrFrame, Spec, Vectors, operator
 
 
@@ -63,10 +62,11 @@ def gaussian_blur(
 
 
 _MAX_SIGMA = 1000
+_MAX_WINDOW = 6001  # pixels, of the largest standard deviation
 
 
-def _completed(sigma: float, window_size: int) -> tuple[float, int]:
-    """Return sigma and window size; the one that is 0 is computed from the other."""
+def _check(sigma: float, window_size: int) -> None:
+    """Raise an ArgumentValueError unless there is a Gaussian with these arguments."""
     if sigma < 0:
         raise ArgumentValueError(f"sigma must not be negative; got {sigma:g}.")
     if not sigma <= _MAX_SIGMA:
@@ -77,27 +77,28 @@ def _completed(sigma: float, window_size: int) -> tuple[float, int]:
         )
     if window_size and (window_size < 0 or window_size % 2 == 0):
         raise ArgumentValueError(f"window_size must be an odd positive number of pixels; got {window_size}.")
-    if window_size > gaussian_window(_MAX_SIGMA):
-        raise ArgumentValueError(f"window_size must be at most {gaussian_window(_MAX_SIGMA)}; got {window_size}.")
-    return sigma or gaussian_sigma(window_size), window_size or gaussian_window(sigma)
+    if window_size > _MAX_WINDOW:
+        raise ArgumentValueError(f"window_size must be at most {_MAX_WINDOW}; got {window_size}.")
 
 
 # Constant standard deviations and window sizes are the same for every chunk.
 @lru_cache(16)
-def _kernels(sigmas: bytes, windows: bytes, axes: int) -> list[list[np.ndarray]]:
-    """Return the weights of each frame and axis, [frames, axes], from the contents of float32 and int32 arrays."""
-    values = np.frombuffer(sigmas, np.float32).tolist(), np.frombuffer(windows, np.int32).tolist()
-    pairs: dict[tuple[float, int], tuple[float, int]] = {}
-    for place, pair in enumerate(zip(*values, strict=True)):
-        if pair not in pairs:
-            try:
-                pairs[pair] = _completed(*pair)
-            except ArgumentValueError as error:
-                error.sample = place // axes
-                raise
-    weights = dict(zip(pairs, gaussian_kernels([*pairs.values()]), strict=True))
-    found = [weights[pair] for pair in zip(*values, strict=True)]
-    return [found[place : place + axes] for place in range(0, len(found), axes)]
+def _kernels(sigmas: bytes, windows: bytes, axes: int) -> SymmetricKernels:
+    """Return the kernels of each frame and axis from the contents of float32 and int32 arrays [frames, axes].
+
+    Raises:
+        ArgumentValueError: with the index of the frame.
+    """
+    given_sigmas, given_windows = np.frombuffer(sigmas, np.float32), np.frombuffer(windows, np.int32)
+    found = np.empty(len(given_sigmas)), np.empty(len(given_sigmas), np.int64)
+    refused = complete_gaussians(*found, given_sigmas, given_windows, _MAX_SIGMA, _MAX_WINDOW)
+    if refused >= 0:
+        try:
+            _check(float(given_sigmas[refused]), int(given_windows[refused]))
+        except ArgumentValueError as error:
+            error.sample = refused // axes
+            raise
+    return gaussian_kernels(*(values.reshape(-1, axes) for values in found))
 
 
 @gaussian_blur.cpu_samples
@@ -109,10 +110,13 @@ def _(out: AnySamples, x: AnySamples, *, sigma: Vectors, window_size: Vectors, s
     windows = per_axis_of_samples(window_size, x, layout, "window_size", axes)
     leading = leading_axes(layout)
     source, owners = x.folded(leading)
-    convolve: Any = convolve_samples if isinstance(x, Samples) else convolve_samples_torch
     try:
         kernels = _kernels(sigmas.tobytes(), windows.tobytes(), axes)
     except ArgumentValueError as error:
         error.sample = error.sample if error.sample is None or owners is None else int(owners[error.sample])
         raise
-    convolve(out.folded(leading)[0], source, kernels, first - leading)
+    target = out.folded(leading)[0]
+    if isinstance(target, Samples) and isinstance(source, Samples):
+        convolve_samples(target, source, kernels, first - leading)
+    else:
+        convolve_samples_torch(target, source, kernels.arrays, first - leading)

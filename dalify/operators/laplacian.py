@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from dalify.base.errors import ArgumentValueError, DTypeError
 from dalify.data import DALIDataType, Samples, Spec
 from dalify.kernels.images.convolve import data_axes, sum_convolutions, sum_convolutions_torch
 from dalify.kernels.images.frames import leading_axes, per_axis_of_samples
+from dalify.kernels.images.separable import SymmetricKernels
 from dalify.registry import AnySamples, PerSampleOrFrame, Vectors, operator
 
 _MAX_WINDOW = 31
@@ -111,8 +111,8 @@ def _kernels(
 @lru_cache(16)
 def _terms(
     windows: bytes, smoothing: bytes, scales: bytes, axes: int, normalized_kernel: bool
-) -> list[list[list[np.ndarray]]]:
-    """Return the kernels of each derivative for each frame, [axes][frames][axes].
+) -> list[SymmetricKernels]:
+    """Return the kernels of each derivative.
 
     Args:
         windows: sizes of the derivatives, contents of an int32 array [frames, axes].
@@ -142,7 +142,7 @@ def _terms(
                 error.sample = n
                 raise
         kernels.append(found[key])
-    return [list(of_term) for of_term in zip(*kernels, strict=True)]
+    return [SymmetricKernels.of_arrays(of_term) for of_term in zip(*kernels, strict=True)]
 
 
 @laplacian.cpu_samples
@@ -172,5 +172,8 @@ def _(
     except ArgumentValueError as error:
         error.sample = error.sample if owners is None else int(owners[error.sample])
         raise
-    fill: Any = sum_convolutions if isinstance(x, Samples) else sum_convolutions_torch
-    fill(out.folded(leading)[0], source, terms, first - leading)
+    target = out.folded(leading)[0]
+    if isinstance(target, Samples) and isinstance(source, Samples):
+        sum_convolutions(target, source, terms, first - leading)
+    else:
+        sum_convolutions_torch(target, source, [each.arrays for each in terms], first - leading)

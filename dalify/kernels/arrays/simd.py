@@ -20,6 +20,7 @@ from dalify.base.llvm import clamp, constant, count_down, load, offset, repeat, 
 _FLOAT_BYTES = 4
 _LANES = 4
 _PIXELS = 16
+_SUMS = 32
 _RGB = 3
 _FLOAT, _INT, _BYTE = ir.FloatType(), ir.IntType(32), ir.IntType(8)
 _TWO, _FOUR = ir.VectorType(_FLOAT, 2), ir.VectorType(_FLOAT, _LANES)
@@ -270,3 +271,72 @@ def _generate_mix(context: Any, builder: ir.IRBuilder, signature: Any, arguments
     order = [_PIXELS * channel + pixel for pixel in range(_PIXELS) for channel in range(_RGB)]
     store(builder, shuffle(builder, both, third, order), target)
     return context.get_dummy_value()
+
+
+@intrinsic
+def symmetric_sums(
+    typing_context: Any, rows: Any, weights: Any, pairs: Any, shift: Any, target: Any, like: Any
+) -> tuple[Any, Any]:
+    """Store 32 sums of one element of each row, weighted with a symmetric kernel.
+
+    For use inside numba functions. The first five arguments are ``uintp``: `rows`, the address of the addresses of rows
+    of float32, first the row of the middle weight, then for each of the other weights the two rows with this weight;
+    `weights`, of the float32 weights, the middle one first; `pairs`, the number of the other weights, at least 1;
+    `shift`, the distance of the first elements from the start of the rows in bytes; `target`, of 32 results, with the
+    dtype of the array `like`, float32 or uint8. Results of uint8 are rounded half to even and saturated.
+    """
+    address = types.uintp
+    return types.void(*[address] * 5, like), partial(_generate_symmetric, like.dtype)
+
+
+def _generate_symmetric(
+    dtype: Any, context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]
+) -> Any:
+    rows, weights, pairs, shift, target, _ = arguments
+    block = ir.VectorType(_FLOAT, _SUMS)
+
+    def weight(at: Any) -> Any:
+        return repeat(builder, load(builder, at, _FLOAT, _FLOAT_BYTES), _SUMS)
+
+    def add_pair(rows_at: Any, weight_at: Any, total: Any) -> list[Any]:
+        one, other = (_block_of_row(builder, offset(builder, rows_at, 8 * place), shift) for place in range(2))
+        product = _fused(builder.fmul, _fused(builder.fadd, one, other), weight(weight_at))
+        total = _fused(builder.fadd, total, product)
+        return [offset(builder, rows_at, 16), offset(builder, weight_at, _FLOAT_BYTES), total]
+
+    middle = _fused(builder.fmul, _block_of_row(builder, rows, shift), weight(weights))
+    begin = offset(builder, rows, 8), offset(builder, weights, _FLOAT_BYTES), middle
+    *_, total = count_down(builder, pairs, begin, add_pair)
+    _store_block(builder, total, target, block, dtype)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def store_row(typing_context: Any, rows: Any, shift: Any, target: Any, like: Any) -> tuple[Any, Any]:
+    """`symmetric_sums` with a kernel of a single weight, which is 1."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[Any, ...]) -> Any:
+        rows, shift, target, _ = arguments
+        block = ir.VectorType(_FLOAT, _SUMS)
+        _store_block(builder, _block_of_row(builder, rows, shift), target, block, like.dtype)
+        return context.get_dummy_value()
+
+    return types.void(types.uintp, types.uintp, types.uintp, like), generate
+
+
+def _block_of_row(builder: Any, row_at: Any, shift: Any) -> Any:
+    """Emit the elements of a row whose address is stored at `row_at`."""
+    row = load(builder, row_at, shift.type, shift.type.width // 8)
+    return load(builder, builder.add(row, shift), ir.VectorType(_FLOAT, _SUMS), _FLOAT_BYTES)
+
+
+def _store_block(builder: Any, values: Any, target: Any, block: Any, dtype: Any) -> None:
+    """Store float32 values as float32, or as uint8, rounded half to even and saturated; NaN as 0."""
+    if dtype == types.float32:
+        store(builder, values, target, _FLOAT_BYTES)
+        return
+    for limit, comparison in ((constant(block, 0.0), ">"), (constant(block, 255.0), "<")):
+        values = builder.select(builder.fcmp_ordered(comparison, values, limit), values, limit)
+    rounds = builder.module.declare_intrinsic(f"llvm.rint.v{_SUMS}f32", fnty=ir.FunctionType(block, [block]))
+    whole = builder.fptosi(builder.call(rounds, [values]), ir.VectorType(_INT, _SUMS))
+    store(builder, builder.trunc(whole, ir.VectorType(_BYTE, _SUMS)), target)

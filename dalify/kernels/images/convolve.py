@@ -2,9 +2,6 @@
 
 Sums are computed in float32, and rounded and saturated once at the end. Borders are reflected without repeating the
 edge pixel (``dcb|abcd|cba``).
-
-On the CPU, OpenCV filters in the calling thread, without holding the GIL. Its fixed-point Gaussian is not used, because
-it has errors of up to 2 gray levels, and is slower than the float version.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import cv2
 import numpy as np
 
 from dalify.base.compiling import njit
@@ -21,50 +17,85 @@ from dalify.base.errors import LayoutError
 from dalify.base.optional import torch
 from dalify.data.device_samples import DeviceSamples
 from dalify.data.samples import Samples
-from dalify.kernels.arrays.convert import in_float32, saturate_cast, saturate_cast_torch, store_joined
+from dalify.kernels.arrays.convert import in_float32, saturate_cast_torch, store_joined
 from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.joined import blocks, converted, split
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.arrays.windows_torch import bordered_samples_torch, window_samples_torch
 from dalify.kernels.dispatch import prefer_triton
+from dalify.kernels.images.separable import SymmetricKernels, filter_images
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _FILTERED_TYPES = (np.dtype(np.uint8), np.dtype(np.float32))  # others are converted to float32 before they are filtered
-_MAX_CHANNELS = 4  # per OpenCV call; more are supported, but slower
-_IDENTITY = np.ones(1, np.float32)
+_VOLUME_AXES = 3
 _MAX_BLOCK = 128  # NumPy's ``sum`` divides more elements into blocks
 
 
+@njit(cache=True)
 def gaussian_sigma(window_size: int) -> float:
     """Return the standard deviation, in pixels, for a window size: ``(radius - 1) * 0.3 + 0.8``, as in OpenCV."""
     return ((window_size - 1) * 0.5 - 1) * 0.3 + 0.8
 
 
+@njit(cache=True)
 def gaussian_window(sigma: float) -> int:
     """Return the window size, in pixels, for a standard deviation: ``2 * ceil(3 * sigma) + 1``."""
     return 2 * math.ceil(3 * sigma) + 1
 
 
-def gaussian_kernels(pairs: Sequence[tuple[float, int]]) -> list[np.ndarray]:
-    """Return the weights of Gaussians, float32 [window size], sum 1.
+@njit(cache=True)
+def complete_gaussians(
+    sigmas: np.ndarray,
+    sizes: np.ndarray,
+    given_sigmas: np.ndarray,
+    given_sizes: np.ndarray,
+    max_sigma: float,
+    max_size: int,
+) -> int:
+    """Compute the standard deviations and window sizes that are 0, one of each pair, from the others.
 
     Args:
-        pairs: standard deviation in pixels, > 0, and window size in pixels, odd, of each Gaussian.
+        sigmas: standard deviations in pixels, float64 [N], output.
+        sizes: window sizes in pixels, int64 [N], output.
+        given_sigmas: standard deviations or 0, float32 [N].
+        given_sizes: window sizes or 0, int32 [N].
+        max_sigma: maximum of a standard deviation.
+        max_size: maximum of a window size.
+
+    Returns:
+        index of the first pair that is refused, because a value is negative, not a number, an even size or too large,
+        or both are 0; -1 if there is none.
     """
-    sigmas = np.array([sigma for sigma, _ in pairs])
-    sizes = [size for _, size in pairs]
-    ends = np.cumsum(sizes)
+    for n in range(len(sigmas)):
+        sigma, size = np.float64(given_sigmas[n]), np.int64(given_sizes[n])
+        if not 0 <= sigma <= max_sigma or not 0 <= size <= max_size or (size % 2 == 0 and (size or sigma == 0)):
+            return n
+        sigmas[n] = sigma if sigma else gaussian_sigma(size)
+        sizes[n] = size if size else gaussian_window(sigma)
+    return -1
+
+
+def gaussian_kernels(sigmas: np.ndarray, sizes: np.ndarray) -> SymmetricKernels:
+    """Return Gaussians with the sum 1.
+
+    Args:
+        sigmas: standard deviation in pixels, > 0, of each frame and axis, float64 [N, axes].
+        sizes: size of each window in pixels, odd, int64 [N, axes].
+    """
+    ends = np.add.accumulate(sizes.reshape(-1))
+    radii = sizes // 2
     weights = np.empty(ends[-1])
-    _fill_exponents(weights, sigmas, ends)
+    _fill_exponents(weights, sigmas.reshape(-1), ends)
     np.exp(weights, out=weights)  # np.exp in compiled functions has other rounding errors
-    places = [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)]
-    if max(sizes) > _MAX_BLOCK:
-        return [(weights[place] / weights[place].sum()).astype(np.float32) for place in places]
     found = np.empty(len(weights), np.float32)
-    _normalize(found, weights, ends)
-    return [found[place] for place in places]
+    if np.maximum.reduce(sizes, None) > _MAX_BLOCK:
+        for part, values in zip(np.split(found, ends[:-1]), np.split(weights, ends[:-1]), strict=True):
+            part[:] = values / values.sum()
+    else:
+        _normalize(found, weights, ends)
+    return SymmetricKernels(found, ends.reshape(sizes.shape) - 1 - radii, radii)
 
 
 @njit(cache=True)
@@ -157,29 +188,13 @@ def bordered_indices(size: int, before: int, after: int, border: str) -> tuple[n
     return np.clip(position, 0, size - 1), outside
 
 
-def _filter_plane(out: np.ndarray, image: np.ndarray, vertical: np.ndarray, horizontal: np.ndarray) -> None:
-    """Filter one image [H, W] or [H, W, C]; `out` is float32, or uint8 if the image is."""
-    depth = cv2.CV_32F if out.dtype == np.float32 else cv2.CV_8U
-    cv2.sepFilter2D(image, depth, horizontal, vertical, dst=out, borderType=cv2.BORDER_REFLECT_101)
-
-
-def _along(x: np.ndarray, axis: int, weights: np.ndarray) -> np.ndarray:
-    """Filter any array along one axis into a new float32 array."""
-    length = x.shape[axis]
-    planes = x.reshape(math.prod(x.shape[:axis]), length, -1)
-    result = np.empty(planes.shape, np.float32)
-    for target, plane in zip(result, planes, strict=True):
-        _filter_plane(target, plane, weights, _IDENTITY)
-    return result.reshape(x.shape)
-
-
-def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+def convolve_samples(out: Samples, x: Samples, kernels: SymmetricKernels, first_axis: int) -> None:
     """Filter each sample with one kernel per axis.
 
     Args:
         out: samples of any dtype with the shapes of `x`, output.
-        x: N samples of any dtype. Fastest for uint8 [H, W, C] with C <= 4.
-        kernels: N lists of one kernel (odd length, float32) for each filtered axis.
+        x: N samples of any dtype. Fastest for uint8 and float32.
+        kernels: kernels of N samples.
         first_axis: the first filtered axis of a sample; the others follow it.
     """
     if x.dtype in _FILTERED_TYPES and (out.dtype == np.float32 or out.dtype == x.dtype):
@@ -187,29 +202,46 @@ def convolve_samples(out: Samples, x: Samples, kernels: Sequence[Sequence[np.nda
         return
 
     def fill(target: Samples, source: Samples, numbers: np.ndarray) -> None:
-        _convolve(target, source, [kernels[n] for n in numbers.tolist()], first_axis)
+        _convolve(target, source, kernels.take(numbers), first_axis)
 
     in_float32(out, x, fill)
 
 
-def _convolve(out: Samples, x: Samples, kernels: Sequence[Sequence[np.ndarray]], first_axis: int) -> None:
+def _convolve(out: Samples, x: Samples, kernels: SymmetricKernels, first_axis: int) -> None:
     """`convolve_samples` for uint8 or float32, to the same type or to float32."""
-    if len(kernels[0]) != 2 or (x.ndim > first_axis + 2 and x.extents(-1).max() > _MAX_CHANNELS):
-        for target, sample, weights in zip(out.arrays(), x.arrays(), kernels, strict=True):
-            _convolve_sample(target, sample, weights, first_axis)
-        return
     out, _ = out.folded(first_axis)
     x, owners = x.folded(first_axis)
     if owners is not None:
-        kernels = [kernels[n] for n in owners.tolist()]
-    depth = cv2.CV_32F if out.dtype == np.float32 else cv2.CV_8U
-    for target, image, (vertical, horizontal) in zip(out.arrays(), x.arrays(), kernels, strict=True):
-        cv2.sepFilter2D(image, depth, horizontal, vertical, dst=target, borderType=cv2.BORDER_REFLECT_101)
+        kernels = kernels.take(owners)
+    if kernels.axes == _VOLUME_AXES:
+        for numbers in blocks(x.shapes.prod(1)):
+            _convolve_volumes(out.take(numbers), x.take(numbers), kernels.take(numbers))
+    else:
+        filter_images(out, x, _image_shapes(x, kernels.axes), kernels)
 
 
-def sum_convolutions(
-    out: Samples, x: Samples, terms: Sequence[Sequence[Sequence[np.ndarray]]], first_axis: int
-) -> None:
+def _convolve_volumes(out: Samples, x: Samples, kernels: SymmetricKernels) -> None:
+    """Filter volumes along the first axis, and the slices of the result along the other two."""
+    between = Samples.empty(x.shapes, np.dtype(np.float32))
+    filter_images(between, x, _image_shapes(x, 1), kernels.of_axes(0))
+    (slices, owners), (targets, _) = between.folded(1), out.folded(1)
+    filter_images(targets, slices, _image_shapes(slices, 2), kernels.of_axes(1, 2).take(owners))
+
+
+def _image_shapes(x: Samples, axes: int) -> np.ndarray:
+    """Return rows, columns and channels of samples of which the first or the first two axes are filtered, int64 [N, 3].
+
+    If only one axis is filtered, the elements along the others are channels of a single column.
+    """
+    shapes = x.shapes
+    found = np.ones((len(shapes), 3), np.int64)
+    found[:, :axes] = shapes[:, :axes]
+    for axis in range(axes, shapes.shape[1]):
+        found[:, 2] *= shapes[:, axis]
+    return found
+
+
+def sum_convolutions(out: Samples, x: Samples, terms: Sequence[SymmetricKernels], first_axis: int) -> None:
     """Fill `out` with sums of several results of `convolve_samples` in float32.
 
     Args:
@@ -226,28 +258,10 @@ def sum_convolutions(
         parts = [np.empty(int(sizes[numbers].sum()), np.float32) for _ in terms[:2]]
         for number, kernels in enumerate(terms):
             part = parts[number > 0]
-            of_block = kernels if is_all else [kernels[n] for n in numbers.tolist()]
+            of_block = kernels if is_all else kernels.take(numbers)
             _convolve(split(part, source.shapes), source, of_block, first_axis)
             np.add(parts[0], part if number else 0, out=parts[0])  # 0: sums are never -0
         store_joined(target, parts[0])
-
-
-def _convolve_sample(out: np.ndarray, x: np.ndarray, kernels: Sequence[np.ndarray], first_axis: int) -> None:
-    last_axis = first_axis + len(kernels) - 1
-    channels = math.prod(x.shape[last_axis + 1 :])
-    # The last two axes are filtered together if the channels allow it, the others separately in float32.
-    planar = len(kernels) >= 2 and channels <= _MAX_CHANNELS
-    for i, weights in enumerate(kernels[: -2 if planar else None]):
-        if weights.size > 1 or weights[0] != 1:
-            x = _along(x, first_axis + i, weights)
-    if planar:
-        shape = (math.prod(x.shape[: last_axis - 1]), x.shape[last_axis - 1], x.shape[last_axis], channels)
-        for target, plane in zip(out.reshape(shape), x.reshape(shape), strict=True):
-            if channels == 1:
-                target, plane = target[..., 0], plane[..., 0]
-            _filter_plane(target, plane, kernels[-2], kernels[-1])
-    else:
-        saturate_cast(out, x)
 
 
 @prefer_triton("convolution", "convolve_samples")
