@@ -147,6 +147,25 @@ def test_nan_is_treated_as_in_dali(function: str) -> None:
     check([(function, (np.array([nan, 1, 2], np.float32), np.array([1, nan, 3], np.float32)))])
 
 
+@pytest.mark.parametrize("function", ["min", "max"])
+@pytest.mark.parametrize("first_is_constant", [False, True])
+@pytest.mark.parametrize("second_is_constant", [False, True])
+@pytest.mark.parametrize("dtypes", [("f4", "f4"), ("f8", "f4"), ("u1", "f4"), ("f4", "i4"), ("f2", "f2")])
+def test_nan_of_arrays_and_constants(
+    function: str, first_is_constant: bool, second_is_constant: bool, dtypes: tuple[str, str]
+) -> None:
+    edges: Any = [np.nan, -np.inf, 0, 3, np.inf]
+    lists = [[5.0, np.nan, 0.0] if dtype[0] == "f" else [5, 0] for dtype in dtypes]
+    for one, other in itertools.product(*lists):
+        a = np.array([[one]] if first_is_constant else [edges] if dtypes[0][0] == "f" else [[0, 3, 4, 5, 7]], dtypes[0])
+        b = np.array([[other]] if second_is_constant else [[*[other] * 4, 3]], dtypes[1])
+        found = np.empty((1, 1 if a.shape == b.shape == (1, 1) else 5), np.result_type(*dtypes))
+        wide = [operand.astype(found.dtype) for operand in (a, b)]
+        is_chosen = wide[0] < wide[1] if function == "min" else wide[0] > wide[1]
+        compute(function, found, a, b)
+        np.testing.assert_array_equal(found, np.broadcast_to(np.where(is_chosen, *wide), found.shape))
+
+
 def test_negative_integers_compare_with_floats_by_value() -> None:
     a, b = np.array([-7.0, -7.0, 2.0], np.float32), np.array([-7, -1, -3], np.int32)
     assert ours("eq", a, b).tolist() == [True, False, False]

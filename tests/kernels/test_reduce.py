@@ -87,6 +87,24 @@ def test_extremes_ignore_nan() -> None:
     assert apply("minimum", x, (0,)).tolist() == [1, 1]
 
 
+# Short rows, rows of several partial extrema, and rows that are no multiple of them.
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(7, 1), (7, 3), (5, 64), (5, 65), (3, 1027), (4, 720, 3), (2, 33, 70), (2, 9, 1)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lengths_of_rows(shape: tuple[int, ...], dtype: str, axis: int) -> None:
+    x = np.random.default_rng(1).integers(0, 120, (2, *shape)).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x[0, 0] = np.nan
+        x[1, :, 0] = np.nan
+        x[1, -1] = np.inf
+    wide = None if np.dtype(dtype).kind == "f" else np.int64
+    np.testing.assert_array_equal(apply("maximum", x, (axis,), dtype), np.fmax.reduce(x, axis + 1))
+    np.testing.assert_array_equal(apply("minimum", x, (axis,), dtype), np.fmin.reduce(x, axis + 1))
+    with np.errstate(invalid="ignore"):
+        total = apply("total", x, (axis,), wide or dtype)
+        np.testing.assert_allclose(total, x.sum(axis=axis + 1, dtype=wide or np.float64), rtol=1e-6)
+
+
 def test_result_types() -> None:
     for name in INTEGERS:
         dtype = from_numpy(name)

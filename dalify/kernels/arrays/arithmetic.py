@@ -140,13 +140,17 @@ def _refuse_zero(divisor: np.ndarray) -> None:
         )
 
 
+def _has_negative(values: np.ndarray) -> bool:
+    return values.dtype.kind not in "ub" and bool(np.minimum.reduce(values, None, initial=0) < 0)
+
+
 def _divide(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     dtype = out.dtype
     if dtype.kind == "f":
         np.true_divide(a, b, out=out, dtype=dtype, casting="unsafe")
         return
     _refuse_zero(b)
-    if dtype.kind == "u":
+    if dtype.kind == "u" or not (_has_negative(a) or _has_negative(b)):
         np.floor_divide(a, b, out=out, dtype=dtype, casting="unsafe")
         return
     # Truncation: subtract the remainder, which has the sign of the dividend; the rest divides evenly.
@@ -172,20 +176,37 @@ def _power(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
         np.power(a, b, out=out, dtype=dtype, casting="unsafe")
 
 
+def _has_nan(values: np.ndarray) -> bool:
+    return values.dtype.kind == "f" and bool(np.isnan(values).any())
+
+
 def _smaller(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    if out.dtype.kind == "f":  # `a < b ? a : b`: a NaN in `a` returns b, a NaN in `b` returns NaN
-        a, b = a.astype(out.dtype, copy=False), b.astype(out.dtype, copy=False)
-        np.copyto(out, np.where(a < b, a, b))
-    else:
-        np.minimum(a, b, out=out, dtype=out.dtype, casting="unsafe")
+    _choose(out, a, b, np.minimum, np.fmin, np.less)
 
 
 def _larger(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    if out.dtype.kind == "f":
-        a, b = a.astype(out.dtype, copy=False), b.astype(out.dtype, copy=False)
-        np.copyto(out, np.where(a > b, a, b))
+    _choose(out, a, b, np.maximum, np.fmax, np.greater)
+
+
+def _choose(
+    out: np.ndarray, a: np.ndarray, b: np.ndarray, returns_nan: np.ufunc, ignores_nan: np.ufunc, is_chosen: np.ufunc
+) -> None:
+    """Compute ``is_chosen(a, b) ? a : b``: a NaN in `a` results in `b`, a NaN in `b` in NaN.
+
+    NumPy's functions for minimum and maximum treat both operands alike, so the function depends on where a NaN is.
+    """
+    # The operand with fewer elements, often a constant, is searched first.
+    if a.size <= b.size and not _has_nan(a):
+        ufunc = returns_nan
+    elif not _has_nan(b):
+        ufunc = ignores_nan
+    elif not _has_nan(a):
+        ufunc = returns_nan
     else:
-        np.maximum(a, b, out=out, dtype=out.dtype, casting="unsafe")
+        a, b = a.astype(out.dtype, copy=False), b.astype(out.dtype, copy=False)
+        np.copyto(out, np.where(is_chosen(a, b), a, b))
+        return
+    ufunc(a, b, out=out, dtype=out.dtype, casting="unsafe")
 
 
 def _clamp(out: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:

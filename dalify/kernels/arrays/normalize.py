@@ -189,7 +189,8 @@ def normalize(
         shift: added to each element.
     """
     is_measured = mean is None and factor is None
-    if is_measured and x.dtype == out.dtype == np.float32 and sorted(axes) == list(range(x.ndim - len(axes), x.ndim)):
+    is_direct = out.dtype == np.float32 and (x.dtype == np.float32 or x.dtype.kind in "iu")
+    if is_measured and is_direct and sorted(axes) == list(range(x.ndim - len(axes), x.ndim)):
         _normalize_rows_of_samples(*out.compiled, *x.compiled, len(axes), ddof, epsilon, scale, shift)
         return
     options = {"ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalify.base import scratch
 from dalify.base.array_at import array_at
 from dalify.base.compiling import njit
 from dalify.base.small_arrays import columns_at, zeros
@@ -26,9 +27,10 @@ from dalify.kernels.arrays.strided import transpose_samples
 # Values are added to as many partial sums as fit into a few SIMD registers, then combined.
 _LANES = 64
 _LANE_BYTES = 512  # of partial extrema
+_LEAST_STEPS, _LEAST_LANES = 8, 16  # combining more partial extrema takes longer than finding them
+_SHORT = 64  # largest number of floats for which partial extrema are slower than a loop
 _FLOAT_BYTES = 4  # of the smallest floats of compiled loops
 _NONE = np.empty(0, np.int64)
-_EXACT_BYTES = 1 << 45  # the sum of this many bytes is below 2**53: exact in float64
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
@@ -76,9 +78,9 @@ def _moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np.nda
 def _row_moments(x: np.ndarray, shift: np.ndarray, sums: np.ndarray, squares: np.ndarray) -> None:
     """`_moments` for rows that are one result each, without partial sums, which are slow to combine for short rows."""
     for a in range(x.shape[0]):
-        row, center, total, square = x[a], shift[a, 0], 0.0, 0.0
-        for i in range(row.size):
-            difference = np.float64(row[i]) - center
+        center, total, square = shift[a, 0], 0.0, 0.0
+        for i in range(x.shape[1]):
+            difference = np.float64(x[a, i]) - center
             total += difference
             square += difference * difference
         sums[a, 0], squares[a, 0] = total, square
@@ -132,6 +134,13 @@ def _totals_of_samples(x_at, forms, like, starts, sums):
         outer, count, inner = forms[n]
         size = count * inner
         x = array_at(x_at[n], (outer, size), like)
+        if inner == 1:
+            for a in range(outer):
+                total = np.int64(0)
+                for i in range(size):
+                    total += np.int64(x[a, i])
+                sums[starts[n] + a] = total
+            continue
         width = max(1, _LANES // inner) * inner
         lanes = np.empty(width, np.int64)
         for a in range(outer):
@@ -147,14 +156,37 @@ def _totals_of_samples(x_at, forms, like, starts, sums):
                     results[b] += lanes[first + b]
 
 
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _has_number(row):
+    found = False
+    for value in row:
+        found |= value == value
+    return found
+
+
 @njit(nogil=True, cache=True)
-def _extremes_of_samples(x_at, forms, like, starts, found, start, is_largest):
+def _extremes_of_samples(x_at, forms, like, starts, found, start, is_largest, is_integer):
     """Compute extrema, ignoring NaN unless all values are NaN; `start` for results of no values."""
     for n in range(len(x_at)):
         outer, count, inner = forms[n]
         size = count * inner
         x = array_at(x_at[n], (outer, size), like)
-        width = max(1, _LANE_BYTES // x.itemsize // inner) * inner
+        # The compiler finds several extrema of a row at once only if they are integers.
+        if inner == 1 and (is_integer or size <= _SHORT):
+            for a in range(outer):
+                extreme = start
+                if is_largest:
+                    for i in range(size):
+                        extreme = x[a, i] if x[a, i] > extreme else extreme
+                else:
+                    for i in range(size):
+                        extreme = x[a, i] if x[a, i] < extreme else extreme
+                if extreme == start and not is_integer and count and not _has_number(x[a]):
+                    extreme = x[a, 0]
+                found[starts[n] + a] = extreme
+            continue
+        lanes_at_most = min(_LANE_BYTES // x.itemsize, max(size // _LEAST_STEPS, _LEAST_LANES))
+        width = max(1, lanes_at_most // inner) * inner
         lanes = np.empty(width, found.dtype)
         for a in range(outer):
             lanes[:] = start
@@ -174,12 +206,8 @@ def _extremes_of_samples(x_at, forms, like, starts, found, start, is_largest):
                     if (value > results[b]) if is_largest else (value < results[b]):
                         results[b] = value
             for b in range(inner):
-                if count and results[b] == start:
+                if count and results[b] == start and not _has_number(x[a, b::inner]):
                     results[b] = x[a, b]
-                    for i in range(b, size, inner):
-                        if x[a, i] == x[a, i]:
-                            results[b] = start
-                            break
 
 
 def reduced_dtype(reduction: str, dtype: DALIDataType, requested: DALIDataType | None = None) -> DALIDataType:
@@ -274,9 +302,15 @@ def result_counts(x: Samples, axes: Sequence[int]) -> np.ndarray:
 def _moments_along(
     flat: Collapsed, shift: np.ndarray | None = None, *, is_centered: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums and sums of squares of x - shift, float64 ``[results]``; see `_moments_of_samples`."""
-    sums, squares = flat.results(np.float64), flat.results(np.float64)
-    shift = zeros(len(sums)) if shift is None else shift
+    """Return the sums and sums of squares of x - shift, float64 ``[results]``; see `_moments_of_samples`.
+
+    They are valid until the next call on the same thread.
+    """
+    shape = (int(flat.starts[-1]),)
+    sums, squares = scratch.borrow("sums", shape, np.float64), scratch.borrow("sums of squares", shape, np.float64)
+    if shift is None:
+        shift = scratch.borrow("no shift", shape, np.float64)
+        shift[:] = 0
     _moments_of_samples(*flat.x.compiled, flat.starts, shift, sums, squares, is_centered)
     return sums, squares
 
@@ -312,13 +346,10 @@ def total(out: Samples, x: Samples, axes: Sequence[int]) -> None:
         return
     wide = np.uint64 if out.dtype.kind == "u" else np.int64
     flat = collapse(x, axes)
-    if x.dtype == np.uint8 and flat.x.shapes[:, 1].max() <= _EXACT_BYTES:
-        sums = _moments_along(flat)[0].astype(wide)
-    else:
-        if x.dtype.kind == "f":
-            flat = collapse(converted(converted(x, np.float64), wide), axes)
-        sums = flat.results(np.int64)
-        _totals_of_samples(*flat.x.compiled, flat.starts, sums)
+    if x.dtype.kind == "f":
+        flat = collapse(converted(converted(x, np.float64), wide), axes)
+    sums = flat.results(np.int64)
+    _totals_of_samples(*flat.x.compiled, flat.starts, sums)
     store_joined(out, sums.astype(out.dtype))
 
 
@@ -398,7 +429,7 @@ def _extreme(out: Samples, x: Samples, axes: Sequence[int], *, is_largest: bool)
     largest, smallest = (np.inf, -np.inf) if wide.kind == "f" else (limits.max, limits.min)
     found = flat.results(wide)
     start = wide.type(smallest if is_largest else largest)
-    _extremes_of_samples(*flat.x.compiled, flat.starts, found, start, is_largest)
+    _extremes_of_samples(*flat.x.compiled, flat.starts, found, start, is_largest, wide.kind != "f")
     if not flat.x.shapes[:, 1].all():
         own: Any = np.finfo(x.dtype) if x.dtype.kind == "f" else limits
         np.putmask(found, np.broadcast_to(flat.counts == 0, found.shape), own.min if is_largest else own.max)
