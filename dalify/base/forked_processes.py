@@ -1,0 +1,104 @@
+"""The processes that were forked from this one, and whether they may be running.
+
+A forked process has the views of shared memory that this process had at the fork, so the memory must not be used again
+while it runs. Each fork has a pipe, which only the forked process and its own children keep open for writing. So the
+pipe reports its end when all of them have ended, or have replaced their memory by exec.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+
+from dalify.base.fork_lock import ForkLock
+
+# Each pipe needs a file descriptor as long as the forked process runs.
+_MAX_PIPES = 64
+
+
+class ForkedProcesses:
+    """The forks of this process, numbered from 0. The first three methods are called at each fork.
+
+    Attributes:
+        begun: number of forks that have begun.
+        finished: number of forks after which this process has continued.
+    """
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.finished = 0
+        self._pipes: dict[int, int] = {}  # ends for reading, by number of the fork
+        self._without_pipe: list[range] = []  # other forks
+        self._inherited: list[int] = []  # ends for writing, of the forks that created this process
+        self._writer = -1  # of the fork in progress
+        self._forking = threading.Lock()  # held during a fork, so that forks of several threads are consecutive
+        self._polling = ForkLock()
+
+    def before_fork(self) -> None:
+        """Create the pipe."""
+        self._forking.acquire()
+        number = self.begun
+        self.begun += 1
+        try:
+            self._close_ended()
+            if len(self._pipes) < _MAX_PIPES:
+                reader, self._writer = os.pipe()
+                os.set_blocking(reader, False)
+                self._pipes[number] = reader
+        except OSError:  # too many open files
+            pass
+        finally:
+            if number not in self._pipes:
+                self._add_without_pipe(number)
+
+    def _add_without_pipe(self, number: int) -> None:
+        known = self._without_pipe
+        start = known.pop().start if known and known[-1].stop == number else number
+        known.append(range(start, number + 1))
+
+    def continue_in_parent(self) -> None:
+        """Close the end for writing in the parent."""
+        if self._writer >= 0:
+            os.close(self._writer)
+            self._writer = -1
+        self.finished = self.begun
+        with suppress(RuntimeError):  # interrupted before it was acquired
+            self._forking.release()
+
+    def begin_child(self) -> None:
+        """Keep only the end for writing in the child."""
+        for reader in self._pipes.values():
+            os.close(reader)
+        self._pipes.clear()
+        if self._writer >= 0:
+            self._inherited.append(self._writer)
+            self._writer = -1
+        self._without_pipe.clear()
+        self.finished = self.begun
+        self._forking = threading.Lock()
+
+    def may_run(self, first: int, end: int) -> bool:
+        """Return whether a process of the forks from `first` to `end` (exclusive) may be running."""
+        if first >= end:
+            return False
+        self._close_ended()
+        return any(each.start < end and first < each.stop for each in self._without_pipe) or any(
+            number in self._pipes for number in range(first, end)
+        )
+
+    def _close_ended(self) -> None:
+        with self._polling:
+            for number, reader in list(self._pipes.items()):
+                with suppress(BlockingIOError):  # running
+                    os.read(reader, 1)
+                    del self._pipes[number]
+                    os.close(reader)
+
+    def leave(self) -> None:
+        """Declare that this process does not read memory of the processes from which it was forked."""
+        while self._inherited:
+            os.close(self._inherited.pop())
+
+
+forked_processes = ForkedProcesses()
