@@ -8,7 +8,7 @@ pipe reports its end when all of them have ended, or have replaced their memory 
 from __future__ import annotations
 
 import os
-import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 from dalify.base.fork_lock import ForkLock
@@ -18,7 +18,9 @@ _MAX_PIPES = 64
 
 
 class ForkedProcesses:
-    """The forks of this process, numbered from 0. The first three methods are called at each fork.
+    """The forks of this process since the first call of `observe`, numbered from 0.
+
+    Ctrl-C may end the methods that are called at a fork at any point. Then it may be unknown whether a process runs.
 
     Attributes:
         begun: number of forks that have begun.
@@ -32,14 +34,21 @@ class ForkedProcesses:
         self._without_pipe: list[range] = []  # other forks
         self._inherited: list[int] = []  # ends for writing, of the forks that created this process
         self._writer = -1  # of the fork in progress
-        self._forking = threading.Lock()  # held during a fork, so that forks of several threads are consecutive
         self._polling = ForkLock()
+        self._prepare: Callable[[], object] | None = None
+
+    def observe(self, prepare: Callable[[], object]) -> None:
+        """Observe the forks of this process from now on, and call a function before each."""
+        self._prepare = prepare
+
+    # -- called at a fork, after other threads have been stopped from forking
 
     def before_fork(self) -> None:
         """Create the pipe."""
-        self._forking.acquire()
+        if self._prepare is None:
+            return
+        self._prepare()
         number = self.begun
-        self.begun += 1
         try:
             self._close_ended()
             if len(self._pipes) < _MAX_PIPES:
@@ -48,23 +57,30 @@ class ForkedProcesses:
                 self._pipes[number] = reader
         except OSError:  # too many open files
             pass
-        finally:
-            if number not in self._pipes:
-                self._add_without_pipe(number)
+        if number in self._pipes:
+            self.begun += 1
+        else:
+            self.add_without_pipe()
 
-    def _add_without_pipe(self, number: int) -> None:
+    def add_without_pipe(self) -> None:
+        """Count a fork without a pipe, because `before_fork` was interrupted, or no further file can be opened."""
+        if self._prepare is None:
+            return
+        number = self.begun
+        self.begun += 1
         known = self._without_pipe
         start = known.pop().start if known and known[-1].stop == number else number
         known.append(range(start, number + 1))
 
     def continue_in_parent(self) -> None:
         """Close the end for writing in the parent."""
-        if self._writer >= 0:
-            os.close(self._writer)
-            self._writer = -1
+        self._close_writer()
         self.finished = self.begun
-        with suppress(RuntimeError):  # interrupted before it was acquired
-            self._forking.release()
+
+    def _close_writer(self) -> None:
+        writer, self._writer = self._writer, -1
+        if writer >= 0:
+            os.close(writer)
 
     def begin_child(self) -> None:
         """Keep only the end for writing in the child."""
@@ -76,7 +92,6 @@ class ForkedProcesses:
             self._writer = -1
         self._without_pipe.clear()
         self.finished = self.begun
-        self._forking = threading.Lock()
 
     def may_run(self, first: int, end: int) -> bool:
         """Return whether a process of the forks from `first` to `end` (exclusive) may be running."""
@@ -92,7 +107,7 @@ class ForkedProcesses:
             for number, reader in list(self._pipes.items()):
                 with suppress(BlockingIOError):  # running
                     os.read(reader, 1)
-                    del self._pipes[number]
+                    del self._pipes[number]  # first, because Ctrl-C must not leave a closed file
                     os.close(reader)
 
     def leave(self) -> None:

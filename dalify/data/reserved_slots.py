@@ -10,13 +10,11 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalify.base.fork_hook import at_fork
 from dalify.base.forked_processes import forked_processes
 from dalify.base.interrupts import deferred_interrupts
 from dalify.data.shared_memory import Slot, SlotReference
@@ -45,7 +43,7 @@ class ReservedSlots:
     """Records which slots the program views. Thread-safe."""
 
     def __init__(self) -> None:
-        _observe_forks()
+        forked_processes.observe(_note_all_releases)
         self._forks: dict[int, int] = {}  # the first fork since each slot was reserved
         # Releasing a slot is a single C call, because consumers release memory in any thread at any time.
         self._unseen: deque[int] = deque()
@@ -139,12 +137,6 @@ class FreeSlots:
 _all: weakref.WeakSet[ReservedSlots] = weakref.WeakSet()
 
 
-@cache
-def _observe_forks() -> None:
-    at_fork(forked_processes.begin_child, before=_before_fork, in_parent=forked_processes.continue_in_parent)
-
-
-def _before_fork() -> None:
+def _note_all_releases() -> None:
     for slots in list(_all):
         slots.note_releases()
-    forked_processes.before_fork()

@@ -206,8 +206,15 @@ class ParallelSource(UserSource):
         pending = self._pending[0]
         while not pending.is_complete:
             self._pool.collect(lambda: pending.is_complete)
-        self._pending.popleft()
-        self.iteration += 1
+        with deferred_interrupts():  # which would lose the slot
+            self._pending.popleft()
+            self.iteration += 1
+            outputs = self._take(pending)
+        self.prefetch()
+        return outputs
+
+    def _take(self, pending: _PendingBatch) -> list[Any]:
+        """Return a batch that is complete."""
         try:
             self._check(pending)
         except BaseException:
@@ -215,18 +222,13 @@ class ParallelSource(UserSource):
             raise
         in_use = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._pending)
         slot = self._slots[pending.slot]
-        if in_use > HELD_BATCHES:
-            try:
-                outputs = [
-                    each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each]
-                    for each in self._outputs_in(slot.memory, pending)
-                ]
-            finally:
-                self._free.add(pending.slot)
-        else:
-            outputs = self._outputs_in(self._free.reserve(slot, pending.slot), pending)
-        self.prefetch()
-        return outputs
+        if in_use <= HELD_BATCHES:
+            return self._outputs_in(self._free.reserve(slot, pending.slot), pending)
+        try:
+            outputs = self._outputs_in(slot.memory, pending)
+            return [each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each] for each in outputs]
+        finally:
+            self._free.add(pending.slot)
 
     def _check(self, pending: _PendingBatch) -> None:
         """Raise the first error or end of data of a batch."""
