@@ -14,8 +14,7 @@ from typing import Any, Self
 
 from dalify.base.errors import WorkerError
 from dalify.base.fork_hook import Owner
-from dalify.data.reserved_slots import FreeSlots
-from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotMemory
+from dalify.data.shared_memory import HELD_BATCHES, FreeSlots, Slot, SlotMemory
 from dalify.executor.batch_source import Reply
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration

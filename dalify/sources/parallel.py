@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
 from dalify.base.interrupts import deferred_interrupts
-from dalify.data.reserved_slots import FreeSlots
-from dalify.data.shared_memory import HELD_BATCHES, Slot, array_in
+from dalify.data.shared_memory import HELD_BATCHES, FreeSlots, Slot, array_in
 from dalify.sources.callback import Cycle, SourceKind
 from dalify.sources.external import SourceOptions, UserSource, position_in
 from dalify.sources.source_worker import (

@@ -15,8 +15,7 @@ import pytest
 
 from dalify.base import forked_processes as forks
 from dalify.base.forked_processes import forked_processes
-from dalify.data.reserved_slots import FreeSlots
-from dalify.data.shared_memory import Slot
+from dalify.data.shared_memory import FreeSlots, Slot
 from tests.helpers.platforms import needs_posix
 
 pytestmark = [needs_posix, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]

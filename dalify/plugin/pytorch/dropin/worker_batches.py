@@ -30,8 +30,7 @@ from torch.utils.data import _utils
 
 from dalify.base.errors import WorkerError
 from dalify.base.fork_hook import at_fork
-from dalify.data.reserved_slots import ReservedSlots
-from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotMemory
+from dalify.data.shared_memory import HELD_BATCHES, ReservedSlots, Slot, SlotMemory
 from dalify.plugin.pytorch.dropin.collating import collate_tensors, default_collate
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 
