@@ -8,8 +8,9 @@ pipe reports its end when all of them have ended, or have replaced their memory 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
 from dalify.base.fork_lock import ForkLock
 
@@ -36,16 +37,29 @@ class ForkedProcesses:
         self._writer = -1  # of the fork in progress
         self._polling = ForkLock()
         self._prepare: Callable[[], object] | None = None
+        self._here = threading.local()
 
     def observe(self, prepare: Callable[[], object]) -> None:
         """Observe the forks of this process from now on, and call a function before each."""
         self._prepare = prepare
 
+    @contextmanager
+    def ignored(self) -> Generator[None]:
+        """Return a context manager; forks of this thread in its block are not counted.
+
+        The forked processes must not read memory of this process.
+        """
+        self._here.is_ignored = True
+        try:
+            yield
+        finally:
+            self._here.is_ignored = False
+
     # -- called at a fork, after other threads have been stopped from forking
 
     def before_fork(self) -> None:
         """Create the pipe."""
-        if self._prepare is None:
+        if self._prepare is None or getattr(self._here, "is_ignored", False):
             return
         self._prepare()
         number = self.begun
@@ -64,7 +78,7 @@ class ForkedProcesses:
 
     def add_without_pipe(self) -> None:
         """Count a fork without a pipe, because `before_fork` was interrupted, or no further file can be opened."""
-        if self._prepare is None:
+        if self._prepare is None or getattr(self._here, "is_ignored", False):
             return
         number = self.begun
         self.begun += 1
@@ -91,6 +105,7 @@ class ForkedProcesses:
             self._inherited.append(self._writer)
             self._writer = -1
         self._without_pipe.clear()
+        self._here.is_ignored = False
         self.finished = self.begun
 
     def may_run(self, first: int, end: int) -> bool:

@@ -140,6 +140,18 @@ def test_more_processes_than_pipes(
         assert number in free
 
 
+def test_forks_that_are_ignored(free: FreeSlots, slots: list[Slot]) -> None:
+    begun = forked_processes.begun
+    number = free.take()
+    view = free.reserve(slots[number], number)
+    with forked_processes.ignored(), forked():
+        assert forked_processes.begun == begun
+        del view
+        assert number in free
+    with forked():
+        assert forked_processes.begun == begun + 1
+
+
 def test_pipes_are_closed() -> None:
     _ = FreeSlots(1)
     with forked():
