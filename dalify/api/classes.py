@@ -10,6 +10,7 @@ from dalify.api.functions import apply_operator, input_parameters, keyword_param
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, locating
 from dalify.base.narrow import is_list
 from dalify.base.source_line import SourceLine
+from dalify.graph import called_as
 from dalify.registry import Operator
 from dalify.registry.op_spec import OpSpec
 from dalify.registry.schema import OpSchema, schema_name
@@ -23,12 +24,13 @@ class OperatorInstance:
     """
 
     operator: Operator
+    public_name: str
     schema_name: str
 
     def __init__(self, *inputs: Any, **arguments: Any) -> None:
-        with locating(SourceLine.capture()):
+        with locating(SourceLine.capture()), called_as(self.operator, self.public_name):
             if inputs:
-                name = f"ops.{self.schema_name.replace('__', '.')}"
+                name = self.public_name
                 raise ArgumentTypeError(
                     f"{name}() takes no inputs: they are passed to its instances.", hint=f"Write {name}(...)(x)."
                 )
@@ -43,7 +45,8 @@ class OperatorInstance:
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
         """Call the operator with the arguments of the constructor and of the call; None is not given."""
-        return apply_operator(self.operator, inputs, self.with_arguments(arguments))
+        with called_as(self.operator, self.public_name):
+            return apply_operator(self.operator, inputs, self.with_arguments(arguments))
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the constructor and of a call.
@@ -56,7 +59,7 @@ class OperatorInstance:
             if self.arguments.get(name) is not None:
                 raise ArgumentValueError.here(
                     f"{name} was specified already, in the constructor.",
-                    operator=self.operator.public_name,
+                    operator=self.public_name,
                     hint=f"Specify {name} only in the call, or create another operator.",
                 )
         return {**self.arguments, **given}
@@ -98,7 +101,7 @@ class _PositionalInstance(OperatorInstance):
                 if given_twice
                 else f"takes at most {len(names)} positional arguments ({', '.join(names)}); got {len(values)}."
             )
-            raise ArgumentTypeError.here(problem, operator=self.operator.public_name)
+            raise ArgumentTypeError.here(problem, operator=self.public_name)
         super().__init__(**dict(zip(names, values, strict=False)), **arguments)
 
 
@@ -120,6 +123,7 @@ def make_class(operator: Operator, public_name: str) -> type[OperatorInstance]:
     __call__.__signature__ = inspect.Signature([itself, *inputs, *optional])  # pyright: ignore[reportFunctionMemberAccess]
     members = {
         "operator": operator,
+        "public_name": public_name,
         "schema_name": schema_name(operator.name),
         "__doc__": operator.doc,
         "__module__": f"dalify.{module}",

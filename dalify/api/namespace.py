@@ -68,7 +68,12 @@ class Namespace(ModuleType):
             self.__dict__[name] = member  # cached: the next access does not call __getattr__
         else:
             warn_deprecated(f"{self._public}.{name} is now called {self._spelled(modern)}.")
-            member = _called_as(member, operator, f"fn.{old}")
+            if isinstance(member, type):
+                own: dict[str, Any] = {"public_name": f"{self._public}.{name}"}
+                own |= {"__module__": member.__module__, "__doc__": member.__doc__}
+                member = type(member.__name__, (member,), own)
+            else:
+                member = _called_as(member, operator, f"fn.{old}")
         return member
 
     def _spelled(self, operator_name: str) -> str:
@@ -160,21 +165,15 @@ def _with_defaults(member: Any, defaults: Mapping[str, Any]) -> Any:
     return wrapper
 
 
-def _called_as(member: Any, operator: Operator, name: str) -> Any:
-    """Return a function or class of an operator whose errors have another name."""
+def _called_as(function: Callable[..., Any], operator: Operator, name: str) -> Callable[..., Any]:
+    """Return the function of an operator whose errors have another name."""
 
-    def renamed(function: Any) -> Any:
-        @functools.wraps(function)
-        def wrapper(*values: Any, **arguments: Any) -> Any:
-            with called_as(operator, name):
-                return function(*values, **arguments)
+    @functools.wraps(function)
+    def wrapper(*values: Any, **arguments: Any) -> Any:
+        with called_as(operator, name):
+            return function(*values, **arguments)
 
-        return wrapper
-
-    if not isinstance(member, type):
-        return renamed(member)
-    methods = {name: renamed(getattr(member, name)) for name in ("__init__", "__call__") if hasattr(member, name)}
-    return type(member.__name__, (member,), {"__module__": member.__module__, "__doc__": member.__doc__, **methods})
+    return wrapper
 
 
 def _plain(name: str) -> str:

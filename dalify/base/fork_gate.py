@@ -7,6 +7,9 @@ in the first batch, and a fork waits for their end.
 It also waits for ending threads: libraries free thread-local data while they hold locks, after Python has finished the
 thread. With a fork at that time, the child would hang in the first OpenCV function that a new thread calls. OpenCV's
 own threads are stopped before a fork; OpenCV starts them again when it needs them.
+
+`forked_processes` is told of each fork here, because forks of several threads are consecutive here, and because an
+interrupt is raised after the fork.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from types import FrameType
 from typing import Any
 
 from dalify.base.fork_hook import at_fork
+from dalify.base.forked_processes import forked_processes
 
 # Compiling the first batch takes seconds. The limit avoids a deadlock if the work itself waits for the fork.
 _LONGEST_WAIT_S = 60.0
@@ -126,9 +130,11 @@ def _before_fork() -> None:
                 time.sleep(_POLL_S)
         state.ending.clear()  # ids of ended threads may have been reused
         _end_opencv_threads(state)
+        forked_processes.before_fork()
     except KeyboardInterrupt:  # Python would only print it here
         state.is_interrupted = True
         state.has_missed = True
+        forked_processes.add_without_pipe()
 
 
 def _end_opencv_threads(state: _State) -> None:
@@ -149,7 +155,11 @@ def _allow_opencv_threads(state: _State) -> None:
 def _continue_in_parent() -> None:
     """Continue in the parent after the fork."""
     state = _state
-    _allow_opencv_threads(state)
+    try:
+        forked_processes.continue_in_parent()
+        _allow_opencv_threads(state)
+    except KeyboardInterrupt:
+        state.is_interrupted = True
     while state.held:
         state.held.pop().release()
     is_interrupted, state.is_interrupted = state.is_interrupted, False
@@ -180,6 +190,7 @@ def _frames_here(thread: int | None) -> Iterator[FrameType]:
 
 def _begin_child() -> None:
     global _state
+    forked_processes.begin_child()
     is_clean = _state.is_clean and not _state.has_missed
     _allow_opencv_threads(_state)
     own = getattr(_here, "lock", None)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType, FrameType
+from typing import Any
 
 from dalify.base.context_stack import Assigned
 
@@ -65,6 +66,12 @@ class SourceLine:
     def of_code(cls, code: CodeType) -> SourceLine:
         """Return the first line of a code object."""
         return cls(code.co_filename, code.co_firstlineno, code.co_name)
+
+    @classmethod
+    def of_method(cls, method: Any) -> SourceLine | None:
+        """Return the first line of a method; None if dalify defines it, or if it is not written in Python."""
+        code = getattr(getattr(method, "__func__", None), "__code__", None)
+        return None if not isinstance(code, CodeType) or is_own(code.co_filename) else cls.of_code(code)
 
     @property
     def text(self) -> str:

@@ -21,6 +21,9 @@ _HEADER_BYTES = frozenset({_OS2_HEADER_BYTES, 40, 52, 56, 64, 108, 124})
 _ALPHA_HEADER_BYTES = 56  # shorter headers have no mask of alpha
 _FILE_HEADER_BYTES, _MASKS_AT = 14, 54
 _NO_COMPRESSION, _MASKS = 0, 3
+_COMPRESSIONS = frozenset({0, 1, 2, 3})  # also run lengths of 8 and 4 bits, which Pillow decodes
+_BITS = frozenset({1, 4, 8, 16, 24, 32})
+_MAX_COLORS = 1 << 16
 _BLUE_GREEN_RED, _BLUE_GREEN_RED_ALPHA = (2, 1, 0), (2, 1, 0, 3)
 _BYTE_OF_MASK = {0xFF << 8 * place: place for place in range(4)}
 _MASKS_OF_24_BITS = (0xFF0000, 0xFF00, 0xFF)
@@ -93,6 +96,42 @@ def read_bmp(data: Bytes) -> BmpFile | None:
     elif bits != 16:
         return None
     return bmp if bmp is not None and start >= masks_end else None
+
+
+def bmp_damage(data: Bytes) -> str:
+    """Return what is wrong with the header of a file that no decoder accepts, as a verb phrase; "" if unknown.
+
+    Args:
+        data: the file, 1-D uint8, at least 26 bytes.
+    """
+    view = data.data
+    (header_bytes,) = struct.unpack_from("<I", view, _FILE_HEADER_BYTES)
+    if header_bytes not in _HEADER_BYTES:
+        return f"declares a length of {header_bytes} bytes; BMP headers have {_listed(_HEADER_BYTES)} bytes"
+    if data.size < _FILE_HEADER_BYTES + header_bytes:
+        return f"is truncated: it has {header_bytes} bytes, from byte {_FILE_HEADER_BYTES} on"
+    compression = colors = 0
+    if header_bytes == _OS2_HEADER_BYTES:
+        (bits,) = struct.unpack_from("<H", view, 24)
+    else:
+        bits, compression, colors = struct.unpack_from("<HI12xI", view, 28)
+    if bits not in _BITS:
+        return f"declares {bits} bits per pixel; BMP images have {_listed(_BITS)} bits"
+    if compression not in _COMPRESSIONS:
+        return f"declares compression type {compression}; supported are {_listed(_COMPRESSIONS)}"
+    if compression == _MASKS:
+        return "declares masks of channels that are not supported"
+    if bits <= 8:
+        colors = colors or 1 << bits
+        end = _FILE_HEADER_BYTES + header_bytes + colors * (3 if header_bytes == _OS2_HEADER_BYTES else 4)
+        if colors > _MAX_COLORS or end > data.size:
+            return f"declares a palette of {colors:,} colors, which needs {end:,} bytes"
+    return ""
+
+
+def _listed(numbers: frozenset[int]) -> str:
+    *others, last = sorted(numbers)
+    return f"{', '.join(map(str, others))} or {last}"
 
 
 def _with_palette(bmp: BmpFile, data: Bytes, palette_at: int, colors: int, entry_bytes: int) -> BmpFile | None:

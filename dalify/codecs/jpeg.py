@@ -20,7 +20,7 @@ from dalify.base.limits import current
 from dalify.codecs.exif import tiff_orientation
 from dalify.codecs.image_format import Bytes
 from dalify.codecs.inks import mix_inks
-from dalify.codecs.pillow import open_by_pillow, rows_of_pillow
+from dalify.codecs.pillow import WITHOUT_REASON, open_by_pillow, rows_of_pillow
 
 _MARKER = struct.Struct(">BBH")
 _FRAME = struct.Struct(">BHHB")
@@ -226,7 +226,8 @@ def _decode_by_pillow(
     except MemoryError:
         raise
     except Exception as error:  # libraries raise any exception for damaged data
-        raise DecodeError(f"damaged JPEG ({header.width}x{header.height}): {error}.") from None
+        reason = "the compressed pixels cannot be read" if WITHOUT_REASON.match(str(error)) else error
+        raise DecodeError(f"damaged JPEG ({header.width}x{header.height}): {reason}.") from None
     return target
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,12 @@ _STRIP_BYTES = 1 << 20
 _PIXEL_BYTES = 4  # of Pillow's images in color
 # Pillow allocates larger images in blocks of 16 MiB, which the C library keeps when they are freed.
 _LARGE_BYTES = 128 << 20
+# Errors of Pillow that do not say what is wrong with the data.
+WITHOUT_REASON = re.compile(
+    r"(broken|unrecognized) data stream|image file is truncated|truncated file read|decoder error|unknown filter|"
+    r"cannot identify|not enough image data|truncated image",
+    re.IGNORECASE,
+)
 
 Strip = tuple[int, np.ndarray[Any, Any]]
 

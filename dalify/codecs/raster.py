@@ -17,13 +17,13 @@ import numpy as np
 from dalify.base.errors import DalifyError, DecodeError, LimitError
 from dalify.base.limits import check_image
 from dalify.base.wording import counted
-from dalify.codecs.bmp import decode_bmp, read_bmp
+from dalify.codecs.bmp import bmp_damage, decode_bmp, read_bmp
 from dalify.codecs.declared_size import check_declared_size, gif_screen, webp_chunks
 from dalify.codecs.exif import tiff_orientation, xmp_orientation
 from dalify.codecs.image_format import Bytes
 from dalify.codecs.inks import mix_inks
 from dalify.codecs.opencv import decode_by_opencv, reordered
-from dalify.codecs.pillow import open_by_pillow, rows_of_pillow, strips_of
+from dalify.codecs.pillow import WITHOUT_REASON, open_by_pillow, rows_of_pillow, strips_of
 from dalify.codecs.png import PngFile, decode_png, read_png
 from dalify.codecs.pnm import PnmHeader, decode_pnm, read_pnm_header
 from dalify.codecs.tiff import TiffFile, read_tiff
@@ -99,9 +99,8 @@ def _open(data: Bytes, kind: str) -> tuple[RasterHeader, Strips]:
     except (DalifyError, ImportError, MemoryError):
         raise
     except Exception as error:  # libraries raise any exception for damaged data
-        raise DecodeError(
-            f"damaged {kind}: the header of the {data.size} bytes cannot be read ({_text(error)})."
-        ) from None
+        reason = (bmp_damage(data) if kind == "BMP" else "") or f"cannot be read{_reason(error)}"
+        raise DecodeError(f"damaged {kind}: the header of the {data.size} bytes {reason}.") from None
 
 
 def _from_top(strips: Iterator[Strip]) -> Strips:
@@ -328,12 +327,13 @@ def _is_gray(palette: list[int]) -> bool:
 
 
 def _damaged(data: Bytes, kind: str, header: RasterHeader, error: Exception) -> DecodeError:
-    text = _text(error)
-    what = "truncated" if "truncated" in text.lower() or isinstance(error, EOFError) else "damaged"
+    what = "truncated" if "truncated" in str(error).lower() or isinstance(error, EOFError) else "damaged"
     return DecodeError(
-        f"{what} {kind}: cannot decode {header.width}x{header.height} pixels from {data.size} bytes ({text})."
+        f"{what} {kind}: cannot decode {header.width}x{header.height} pixels from {data.size} bytes{_reason(error)}."
     )
 
 
-def _text(error: Exception) -> str:
-    return str(error).strip().rstrip(".") or type(error).__name__
+def _reason(error: Exception) -> str:
+    """Return the reason of a library in parentheses; "" if it only says that the data are damaged."""
+    text = str(error).strip().rstrip(".")
+    return "" if not text or WITHOUT_REASON.match(text) else f" ({text})"

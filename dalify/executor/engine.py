@@ -79,9 +79,11 @@ def _close_engines() -> None:
         engine.close(wait=False)
 
 
-def _is_thread_of_user() -> bool:
+def _stop_at_end_of_program() -> None:
+    """Wait for the end of the program if it has begun, because daemon threads must not print errors meanwhile."""
     # The end of the program waits for the other threads.
-    return not (is_main_thread() or isinstance(threading.current_thread(), PoolThread))
+    if _program_ends and not (is_main_thread() or isinstance(threading.current_thread(), PoolThread)):
+        threading.Event().wait()
 
 
 # The first batches are timed, then one in each group of this size. Reading the CPU time of a thread is a system call,
@@ -208,7 +210,11 @@ class Engine:
         self._threads.check_open()  # otherwise, ended workers of sources would be interpreted as the end of the data
         before = self._state_before_call = self._sources_state()
         with applied(self._limits), using_device(self._device_id):
-            fed, failure = self.feeds.next_batches(before["sources"])
+            try:
+                fed, failure = self.feeds.next_batches(before["sources"])
+            except StopIteration:
+                _stop_at_end_of_program()  # which ends the sources, too
+                raise
         with deferred_interrupts():  # a batch is either scheduled or was never requested
             size = self._batch_size
             if not failure:
@@ -284,8 +290,8 @@ class Engine:
             raise NoBatchError("there is no batch to wait for.", hint="Call schedule_run() before outputs().")
         iteration = self._scheduled[0]
         iteration.ready.wait()
-        if _program_ends and (iteration.discarded or iteration.error) and _is_thread_of_user():
-            threading.Event().wait()  # this daemon thread must not print an error at the end of the program
+        if iteration.discarded or iteration.error:
+            _stop_at_end_of_program()
         if iteration.discarded:
             raise PipelineStateError("another thread closed the pipeline while this thread waited for a batch.")
         self._scheduled.popleft()

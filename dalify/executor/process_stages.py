@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from dalify.base.errors import WorkerError
 from dalify.base.fork_hook import Owner
-from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotMemory, SlotReference
+from dalify.data.shared_memory import HELD_BATCHES, FreeSlots, Slot, SlotMemory
 from dalify.executor.batch_source import Reply
 from dalify.executor.batch_worker import BatchWorker, WorkerSetup
 from dalify.executor.iteration import Iteration
@@ -51,8 +51,7 @@ class ProcessStages:
         self._replies = Replies(parts)
         max_slots = max(_MAX_SLOTS, 2 * count)
         self._slots = [Slot() for _ in range(min(in_progress + HELD_BATCHES, max_slots))]
-        # Acquiring and releasing are single C calls, because consumers release memory in any thread at any time.
-        self._free: deque[int] = deque(range(len(self._slots)))
+        self._free = FreeSlots(len(self._slots))
         self._waiting: deque[Order] = deque()
         self._computing: dict[Order, int] = {}
         self._generation = 0
@@ -101,13 +100,13 @@ class ProcessStages:
         """Write requests into free slots. Several threads may call this; each order is taken by one thread."""
         while self._waiting:
             try:
-                slot = self._free.pop()  # the most recently used one, because its pages are mapped
+                slot = self._free.take()
             except IndexError:
                 return  # an order in progress will release one
             try:
                 order = self._waiting.popleft()
             except IndexError:
-                self._free.append(slot)
+                self._free.add(slot)
                 continue
             try:
                 self._computing[order] = slot
@@ -194,7 +193,7 @@ class ProcessStages:
         """Release the slot of a batch without a result."""
         slot = self._computing.pop(order, None)
         if slot is not None:
-            self._free.append(slot)
+            self._free.add(slot)
         self._finish_order(order)
 
     def _finish_order(self, order: Order) -> None:
@@ -203,13 +202,18 @@ class ProcessStages:
 
     def _take(self, order: Order, reply: Reply) -> None:
         """Store the views of a batch in its iteration, or copy the batch and release the slot."""
-        slot = self._computing.pop(order)
-        memory = SlotReference(self._slots[slot], self._free.append, slot).memory()
-        # Consumers may hold any number of batches. A batch is copied if its slot is needed, because one slot per worker
-        # must be free or in progress.
-        is_copied = len(self._free) + len(self._computing) < min(self._count, self.in_progress)
-        replies = self._replies
-        replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=is_copied)
+        number = self._computing.pop(order)
+        slot, replies = self._slots[number], self._replies
+        # Consumers may hold any number of batches, and forked processes may read their memory for any time. A batch is
+        # copied if its slot is needed, because one slot per worker must be free or in progress.
+        if len(self._free) + len(self._computing) >= min(self._count, self.in_progress):
+            memory = self._free.reserve(slot, number)
+            replies.fill(order.iteration, read_reply(memory, reply, replies.origins_of), is_copied=False)
+            return
+        try:
+            replies.fill(order.iteration, read_reply(slot.memory, reply, replies.origins_of), is_copied=True)
+        finally:
+            self._free.add(number)
 
 
 class _Worker:

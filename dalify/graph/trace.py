@@ -40,8 +40,8 @@ from dalify.registry import RANDOM_STATE, SEED, Operator, Reader, Role
 # of which only the samples of the branch remain.
 _SCOPE = "_scope"
 
-# An operator that the program calls by an old name, and that name.
-_called_as: ContextVar[tuple[Operator, str] | None] = ContextVar("dalify_called_as", default=None)
+# An operator that the program calls by another name, or None for all operators, and that name.
+_called_as: ContextVar[tuple[Operator | None, str] | None] = ContextVar("dalify_called_as", default=None)
 
 
 def make_node(
@@ -73,25 +73,25 @@ def make_node(
 
 
 @contextmanager
-def called_as(operator: Operator, name: str) -> Generator[None]:
+def called_as(operator: Operator | None, name: str) -> Generator[None]:
     """Inside the ``with`` block, errors name an operator as the program does.
 
     Args:
-        operator: the operator.
+        operator: the operator; None for all operators, which compute a call of the program together.
         name: public name, e.g. ``fn.experimental.filter``.
     """
     with Assigned(_called_as, (operator, name)):
         try:
             yield
         except DalifyError as error:
-            if error.operator == operator.public_name:
+            if operator is None or error.operator == operator.public_name:
                 error.operator = name
             raise
 
 
 def _name_in_program(operator: Operator) -> str | None:
     known = _called_as.get()
-    return known[1] if known is not None and known[0] is operator else None
+    return known[1] if known is not None and known[0] in (operator, None) else None
 
 
 def _make_node(operator: Operator, inputs: Sequence[Any], given: Mapping[str, Any], line: SourceLine | None) -> Node:

@@ -167,7 +167,7 @@ class MediaPipe:
                 found += f" of {', '.join(type(each).__name__ for each in nodes) or 'nothing'}"
             raise ArgumentTypeError(
                 f"definegraph() must return a node or a tuple of nodes; got {found}.",
-                line=self._line,
+                line=SourceLine.of_method(self.definegraph) or self._line,
                 hint="An operator with several results returns a tuple: images, labels = self.input().",
             )
         depth = max(1, self._depth)

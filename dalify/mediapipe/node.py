@@ -26,7 +26,7 @@ from dalify.base.errors import (
 from dalify.base.source_line import SourceLine
 from dalify.base.wording import counted
 from dalify.data import DALIDataType
-from dalify.graph import DataNode, Edge, Graph, new_node
+from dalify.graph import DataNode, Edge, Graph, called_as, new_node
 from dalify.registry import NO_DEFAULT, Operator
 
 _COMMON = ("device", "name")
@@ -145,7 +145,7 @@ class Lowering:
             try:
                 arguments = node.operator.grouped(node.arguments)
                 context = (self,) if _takes_context(node.operator) else ()
-                with SourceLine.captured_as(node.line):
+                with SourceLine.captured_as(node.line), called_as(None, node.operator.public_name):
                     result = node.operator.rule(*context, *(values[edge] for edge in node.edges()), **arguments)
             except DalifyError as error:
                 node.locate(error)

@@ -27,6 +27,7 @@ from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
 from dalify.pipeline.graph_definition import output_edges, returned_values
 from dalify.pipeline.parts import Parts
 from dalify.pipeline.pipeline import Pipeline, parts_of
+from dalify.pipeline.waiting import Calling
 
 _IN_DEBUG_MODE: dict[str, Any] = {"prefetch_queue_depth": 1, "taps": (), "processes": 0}
 
@@ -150,7 +151,8 @@ class _Runner(PipelineEngine):
     def _run(self) -> tuple[Batch, ...]:
         self._thread = threading.get_ident()
         try:
-            return self._computed()
+            with Calling(self):
+                return self._computed()
         finally:
             self._thread = None
 

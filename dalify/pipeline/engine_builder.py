@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dalify.base.errors import DalifyError, PipelineStateError, locating
 from dalify.base.fork_lock import ForkLock
 from dalify.base.optional import LazyModule
-from dalify.base.threads import Thread as PoolThread
 from dalify.executor.options import EngineSetup
 from dalify.graph import Graph, Node
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.graph_definition import GraphDefinition
 from dalify.pipeline.taps import Taps
-from dalify.pipeline.waiting import WaitingLock
+from dalify.pipeline.waiting import WaitingLock, calls_functions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +114,7 @@ class EngineBuilder:
         """
         self.check_caller()
         thread = threading.current_thread()
-        if isinstance(thread, PoolThread):  # of another pipeline
+        if calls_functions(thread):
             return WaitingLock(self._context.lock, self, thread)
         return self._context.lock
 

@@ -13,7 +13,7 @@ import numpy as np
 from dalify import frontend
 from dalify.base.errors import ArgumentTypeError, DalifyError, GraphError, NoGraphError
 from dalify.base.narrow import is_list_or_tuple
-from dalify.base.source_line import is_own
+from dalify.base.source_line import SourceLine, is_own
 from dalify.graph import DataNode, Edge, Graph, Node, constant, is_promotable, recording
 from dalify.graph.datanode import Expression
 from dalify.pipeline.context import PipelineContext
@@ -88,17 +88,21 @@ class GraphDefinition:
                     self._outputs = tuple(output_edges(pipeline.define_graph()))
             sinks = tuple(dict.fromkeys([*self._sinks, *(node for node in self._nodes if node.preserve)]))
             if not self._outputs and not sinks:
-                without = next((node for node in self._nodes if not node.output_count), None)
-                raise NoGraphError(
-                    "the pipeline has no outputs.",
-                    line=self._context.line if without is None else without.line,
-                    operator=None if without is None else without.operator.public_name,
-                    hint="Return them from the pipeline function: return images, labels.",
-                )
+                raise self._no_outputs()
             graph = Graph(self._outputs, sinks)
             _check_names(graph)
             self._traced = graph
         return self._traced
+
+    def _no_outputs(self) -> NoGraphError:
+        error = NoGraphError(
+            "the pipeline has no outputs.", hint="Return them from the pipeline function: return images, labels."
+        )
+        without = next((node for node in self._nodes if not node.output_count), None)
+        if without is not None:
+            without.locate(error)
+        error.locate(line=SourceLine.of_method(self._context.pipeline().define_graph) or self._context.line)
+        return error
 
     def unused_nodes(self) -> list[Node]:
         """Return the nodes that no output needs."""

@@ -16,6 +16,7 @@ from dalify.graph import DataNode
 from dalify.pipeline.context import PipelineContext
 from dalify.pipeline.engine_builder import EngineBuilder, PipelineEngine
 from dalify.pipeline.taps import Taps
+from dalify.pipeline.waiting import Calling
 
 TensorList = TensorListCPU | TensorListGPU
 
@@ -195,7 +196,8 @@ class Run:
         try:
             self._context.pipeline().iter_setup()
             engine = self._builder.engine()
-            engine.schedule()
+            with Calling(self._builder):
+                engine.schedule()
             if self._builder.is_closed:  # by another thread, which may not have discarded this batch
                 engine.discard()
         except StopIteration:

@@ -116,6 +116,9 @@ _RETIRED_ARGUMENTS: dict[str, frozenset[str]] = {
     "readers.nemo_asr": frozenset({"normalize_text"}),
 }
 
+# Names of arguments of other operators, and the arguments that their users mean.
+SIMILAR_ARGUMENTS: dict[str, str] = {"image_type": "output_type"}
+
 
 def retired_arguments(operator: str) -> frozenset[str]:
     """Return the argument names of an operator that have no effect."""

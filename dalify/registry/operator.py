@@ -17,7 +17,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypedDict,
 from dalify.base.errors import ArgumentValueError, DalifyError, UnknownArgumentError, suggestion
 from dalify.base.optional import LazyModule
 from dalify.data.spec import Spec
-from dalify.registry.legacy import old_arguments, retired_arguments
+from dalify.registry.legacy import SIMILAR_ARGUMENTS, old_arguments, retired_arguments
 from dalify.registry.parameter_group import (
     Parameters,
     group_of,
@@ -255,8 +255,10 @@ class Operator:
         if found is None:
             listed = [item for item in self.parameters if not item.startswith("_")]
             known = [*listed, *COMMON_PARAMETERS]
+            similar = SIMILAR_ARGUMENTS.get(name)
+            hint = f" Did you mean {similar!r}?" if similar in listed else suggestion(name, known)
             raise UnknownArgumentError(
-                f"unknown argument {name!r}.{suggestion(name, known)}",
+                f"unknown argument {name!r}.{hint}",
                 operator=self.public_name,
                 hint=f"Valid arguments: {', '.join(listed) or 'none'}.",
             )

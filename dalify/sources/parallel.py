@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, CheckpointError, WorkerError
 from dalify.base.interrupts import deferred_interrupts
-from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotReference, array_in
+from dalify.data.shared_memory import HELD_BATCHES, FreeSlots, Slot, array_in
 from dalify.sources.callback import Cycle, SourceKind
 from dalify.sources.external import SourceOptions, UserSource, position_in
 from dalify.sources.source_worker import (
@@ -108,7 +108,7 @@ class ParallelSource(UserSource):
         edges = np.linspace(0, batch_size, pieces + 1).astype(int).tolist()
         self._chunks = [(first, stop - first) for first, stop in pairwise(edges)]
         self._slots = [Slot(pieces) for _ in range(prefetch_queue_depth + HELD_BATCHES)]
-        self._free: deque[int] = deque(range(len(self._slots)))
+        self._free = FreeSlots(len(self._slots))
         self._number = pool.register(self)
 
     @property
@@ -127,7 +127,7 @@ class ParallelSource(UserSource):
         """Submit the next batches to the workers."""
         with deferred_interrupts():
             while len(self._pending) < self.prefetch_queue_depth and self._free:
-                self._request_batch(self._free.popleft())
+                self._request_batch(self._free.take())
 
     def _request_batch(self, slot: int) -> None:
         pending = _PendingBatch(slot, len(self._chunks), self._generation, self._expected)
@@ -175,13 +175,13 @@ class ParallelSource(UserSource):
     def _chunk_done(self, pending: _PendingBatch, number: int) -> None:
         pending.missing.discard(number)  # a chunk may also be lost after an error while it was received
         if not pending.missing and self._by_slot.pop(pending.slot, None) is not None and pending.is_dropped:
-            self._free.appendleft(pending.slot)
+            self._free.add(pending.slot)
 
     def _drop(self, pending: _PendingBatch) -> None:
         """Drop a batch; its slot is free once no worker writes into it."""
         pending.is_dropped = True
         if not pending.missing:
-            self._free.appendleft(pending.slot)
+            self._free.add(pending.slot)
 
     def next_batch(self) -> list[Any]:
         """Return the next batch: for each output one array ``[N, ...]``, or a list of one array per sample.
@@ -205,22 +205,29 @@ class ParallelSource(UserSource):
         pending = self._pending[0]
         while not pending.is_complete:
             self._pool.collect(lambda: pending.is_complete)
-        self._pending.popleft()
-        self.iteration += 1
+        with deferred_interrupts():  # which would lose the slot
+            self._pending.popleft()
+            self.iteration += 1
+            outputs = self._take(pending)
+        self.prefetch()
+        return outputs
+
+    def _take(self, pending: _PendingBatch) -> list[Any]:
+        """Return a batch that is complete."""
         try:
             self._check(pending)
         except BaseException:
             self._drop(pending)
             raise
         in_use = len(self._slots) - len(self._free) - len(self._by_slot) - sum(not f.missing for f in self._pending)
-        memory = SlotReference(self._slots[pending.slot], self._free.append, pending.slot).memory()
-        outputs = self._outputs_in(memory, pending)
-        if in_use > HELD_BATCHES:
-            outputs = [
-                each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each] for each in outputs
-            ]
-        self.prefetch()
-        return outputs
+        slot = self._slots[pending.slot]
+        if in_use <= HELD_BATCHES:
+            return self._outputs_in(self._free.reserve(slot, pending.slot), pending)
+        try:
+            outputs = self._outputs_in(slot.memory, pending)
+            return [each.copy() if isinstance(each, np.ndarray) else [one.copy() for one in each] for each in outputs]
+        finally:
+            self._free.add(pending.slot)
 
     def _check(self, pending: _PendingBatch) -> None:
         """Raise the first error or end of data of a batch."""

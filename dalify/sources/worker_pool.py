@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import ArgumentValueError, PipelineStateError, WorkerError, check_option
 from dalify.base.fork_hook import Owner, at_fork
+from dalify.base.forked_processes import forked_processes
 from dalify.base.interrupts import deferred_interrupts, was_interrupted
 from dalify.base.source_line import SourceLine
 from dalify.base.threads import Thread
@@ -248,7 +249,8 @@ class WorkerPool:
         # Ctrl-C would end a starting worker with a traceback, so SIGINT is blocked until run_worker ignores it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            process.start()
+            with forked_processes.ignored():
+                process.start()
         except BaseException as error:
             for pipe in self._pending:
                 pipe.close()

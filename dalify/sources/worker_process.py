@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from dalify.base.errors import DalifyError, WorkerError
 from dalify.base.fork_hook import at_fork
+from dalify.base.forked_processes import forked_processes
 from dalify.base.optional import LazyModule, is_loaded, torch
 from dalify.base.source_line import SourceLine, is_own
 from dalify.data.shared_memory import Slot
@@ -180,6 +181,7 @@ def run_worker(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGALRM})  # children inherit the mask
+    forked_processes.leave()
     gc.freeze()  # objects from before the fork are never garbage here; traversing them would copy their pages
     # Processes forked by the user's code must not keep these pipes open, because their end signals the end of this one.
     pipes = (shared_tasks, own_tasks, results, lifeline)

@@ -14,6 +14,7 @@ from dalify import backend, eager, fn, ops, pipeline_def, plugin_manager, types
 from dalify.api import registration
 from dalify.base.errors import ArgumentTypeError, ArgumentValueError, DalifyError, DTypeError
 from dalify.external_source import ExternalSource
+from dalify.pipeline import Pipeline
 from dalify.registry import Source, catalog
 from dalify.registry.legacy import HIDDEN_NAMES, LEGACY_NAMES
 
@@ -104,17 +105,41 @@ def test_errors_have_the_name_that_the_program_uses(name):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(("make", "name"), [
+    (lambda: ops.Resize(sizes=3), "ops.Resize"),
+    (lambda: ops.decoders.Image(sizes=3), "ops.decoders.Image"),
+    (lambda: ops.ImageDecoder(sizes=3), "ops.ImageDecoder"),
+    (lambda: ops.Resize(size=3)(size=4), "ops.Resize"),
+    (lambda: ops.Resize(size=3)(), "ops.Resize"),
+    (lambda: ops.Resize(size=object())(np.zeros((2, 4, 4, 3), np.uint8)), "ops.Resize"),
+])  # fmt: skip
+def test_errors_of_classes_have_the_name_of_the_class(make, name):
+    with Pipeline(batch_size=2, num_threads=1), pytest.raises(DalifyError) as caught:
+        make()
+    assert str(caught.value).partition(":")[0] == name
+
+
+def test_an_argument_that_another_operator_has():
+    with pytest.raises(DalifyError, match=r"unknown argument 'image_type'\. Did you mean 'output_type'\?"):
+        ops.decoders.Image(image_type=types.RGB)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_errors_of_a_run_have_the_name_that_the_program_uses():
     arguments = {"sizes": [2, 4], "axes": [0, 1], "dtype": types.FLOAT16}
-    resizes = (fn.experimental.tensor_resize, ops.experimental.TensorResize(**arguments), fn.tensor_resize)
-    for resize in resizes:
+    resizes = {
+        "fn.experimental.tensor_resize": fn.experimental.tensor_resize,
+        "fn.tensor_resize": fn.tensor_resize,
+        "ops.experimental.TensorResize": ops.experimental.TensorResize(**arguments),
+        "ops.TensorResize": ops.TensorResize(**arguments),
+    }
+    for name, resize in resizes.items():
 
         @pipeline_def(batch_size=1, num_threads=1)
-        def graph(resize=resize):
+        def graph(resize=resize, name=name):
             images = fn.external_source(lambda: [np.zeros((4, 4, 3), np.float32)])
-            return resize(images, **({} if resize is resizes[1] else arguments))
+            return resize(images, **({} if name.startswith("ops") else arguments))
 
-        name = "fn.tensor_resize" if resize is fn.tensor_resize else "fn.experimental.tensor_resize"
         with pytest.raises(DTypeError, match=rf"^{name}: dtype must be"):
             graph().run()
     with pytest.raises(DTypeError, match=r"^fn\.experimental\.tensor_resize: dtype must be"):

@@ -237,6 +237,24 @@ def test_files_that_cannot_be_decoded(data: bytes) -> None:
         decode_image(data)
 
 
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (patched(PLAIN, 14, "<I", 0), "declares a length of 0 bytes; BMP headers have 12, 40, .* or 124 bytes"),
+        (patched(PLAIN, 14, "<I", 41), "declares a length of 41 bytes"),
+        (PLAIN[:40], "40 bytes is truncated: it has 40 bytes, from byte 14 on"),
+        (patched(PLAIN, 28, "<H", 23), "declares 23 bits per pixel; BMP images have 1, 4, 8, 16, 24 or 32 bits"),
+        (patched(PLAIN, 30, "<I", 9), "declares compression type 9; supported are 0, 1, 2 or 3"),
+        (patched(PLAIN, 30, "<I", 3), "declares masks of channels that are not supported"),
+        (patched(WITH_PALETTE, 46, "<I", 70_000), "declares a palette of 70,000 colors, which needs 280,054 bytes"),
+        (WITH_PALETTE[:100], r"declares a palette of \d+ colors, which needs [\d,]+ bytes"),
+    ],
+)
+def test_errors_of_headers_say_what_is_wrong(data: bytes, text: str) -> None:
+    with pytest.raises(DecodeError, match=f"damaged BMP: the header of the .*{text}"):
+        decode_image(data)
+
+
 @pytest.mark.parametrize("is_top_first", [False, True])
 @pytest.mark.parametrize(("bits", "palette"), [(1, COLORS[:2]), (8, COLORS), (16, None), (24, None), (32, None)])
 def test_truncated_pixels(bits: int, palette: np.ndarray | None, is_top_first: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dalify import fn, pipeline_def
+from dalify import fn, pipeline_def, types
 from dalify.base import fork_gate
 from dalify.base.errors import PipelineStateError
 from dalify.base.fork_gate import working
@@ -503,3 +503,50 @@ def test_children_use_opencv() -> None:
     """Forked while pipelines are dropped, their threads end, and OpenCV computes with its own threads."""
     code, out, errors = finished(STORM.format(seconds=4))
     assert (code, out) == (0, "True {0}\n"), errors
+
+
+@pytest.mark.parametrize("kind", ["processes", "parallel source"])
+@pytest.mark.parametrize("runs", ["long", "shortly"])
+def test_batches_that_a_forked_child_holds_do_not_change(kind: str, runs: str) -> None:
+    """Also with more children than slots; the memory is used again when they have ended."""
+
+    @pipeline_def(batch_size=2, num_threads=1, processes=int(kind == "processes"), py_num_workers=1)
+    def pipeline() -> Any:
+        if kind == "processes":
+            numbers = fn.external_source(lambda number: np.full((2, 1), number, np.int32))
+            return numbers * fn.ones(shape=50_000, dtype=types.INT32)
+        return fn.external_source(
+            lambda number: np.full((2, 50_000), number, np.int32), parallel=True, batch=True, batch_info=False
+        )
+
+    def compare(batch: Any, number: int) -> bool:
+        os.read(reader, 1)
+        return not (batch == number).all()
+
+    children: list[int] = []
+    with pipeline() as pipe:
+        pipe.build()
+        reader, writer = os.pipe()  # later, because the workers would keep it open
+        for number in range(12):
+            batch = pipe.run()[0].as_array()
+            assert (batch == number).all()
+            child = os.fork()
+            if not child:
+                status = 99
+                try:
+                    signal.alarm(LIMIT_S)
+                    os.close(writer)
+                    status = int(compare(batch, number))
+                finally:
+                    os._exit(status)
+            children.append(child)
+            if runs == "shortly" and number == 5:
+                os.write(writer, b"-" * len(children))
+                assert [os.waitpid(each, 0)[1] for each in children] == [0] * len(children)
+                children.clear()
+        os.close(writer)
+        del batch
+        assert [os.waitpid(each, 0)[1] for each in children] == [0] * len(children)
+        addresses = {pipe.run()[0].as_array().__array_interface__["data"][0] for _ in range(30)}
+        assert len(addresses) <= 4
+    os.close(reader)

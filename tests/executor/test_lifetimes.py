@@ -261,6 +261,41 @@ def test_a_daemon_thread_that_runs_a_pipeline_ends_silently() -> None:
     assert finished(program(textwrap.dedent(parallel) + textwrap.dedent(text))) == (0, "done\n", "")
 
 
+@pytest.mark.parametrize("options", ["", "processes=1", "debug=True"])
+def test_a_daemon_thread_that_requests_a_batch_after_the_sources_have_ended(options: str) -> None:
+    """Functions of atexit that are registered first are called last, after the sources have ended."""
+    text = f"""
+    import atexit
+    import time
+
+    atexit.register(time.sleep, 0.3)
+    import threading
+
+    import numpy as np
+
+    from dalify import fn, pipeline_def
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None, {options})
+    def numbers():
+        return fn.external_source(lambda: np.zeros((2, 3), np.float32)) * 2
+
+    pipe = numbers()
+    pipe.build()
+    started = threading.Event()
+
+    def work():
+        while True:
+            pipe.run()
+            started.set()
+            time.sleep(0.001)
+
+    threading.Thread(target=work, daemon=True).start()
+    started.wait()
+    print("done")
+    """
+    assert finished(text) == (0, "done\n", "")
+
+
 @pytest.mark.parametrize(
     "result",
     [

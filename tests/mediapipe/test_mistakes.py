@@ -50,6 +50,11 @@ class TooShort(media_function):
         return np.zeros(BATCH - 1)
 
 
+class Planes(media_function):
+    def __call__(self, *inputs: np.ndarray) -> np.ndarray:
+        return np.zeros((BATCH, 5, 4))
+
+
 class Files(media_ext_reader_op_impl):
     def __iter__(self) -> Files:
         self.batches = iter([([b"content"] * BATCH, np.zeros(BATCH))])
@@ -102,6 +107,16 @@ IMAGE = {"output_format": imgtype.RGB_P, "resize": [8, 8]}
         (lambda: fn.MediaConst(data=[1, 2], shape=[3], dtype=dt.INT8)(), ShapeError, "2 elements"),
         (lambda: fn.CoinFlip()(fn.Constant(constant=1.5)()), ArgumentValueError, r"in \[0, 1\]; got 1.5"),
         (lambda: fn.MediaFunc(func=TooShort, shape=[BATCH], dtype=dt.INT8)(), SourceError, "batch of 3.*counts sam"),
+        (
+            lambda: fn.MediaFunc(func=Planes, shape=[4, 5, BATCH + 1], dtype=dt.INT8)(),
+            SourceError,
+            r"with shape \(3, 5, 4\); the declared shape is \(4, 5, 4\)",
+        ),
+        (
+            lambda: fn.MediaFunc(func=Planes, shape=[5, 4, BATCH], dtype=dt.INT8)(),
+            SourceError,
+            r"with shape \(5, 4\); the declared shape is \(4, 5\).*reverse order.*shape=\[4, 5, 3\]",
+        ),
         (lambda: fn.ReadImageDatasetFromDir()(), ArgumentValueError, "specify dir or file_list"),
         (lambda: fn.ReadImageDatasetFromDir(dir="/nowhere")(), ReaderError, "/nowhere"),
         (lambda: fn.CocoReader(root=".", annfile="/nowhere.json")(), ReaderError, "nowhere"),
@@ -266,3 +281,25 @@ def test_mistakes_around_pipes(photo_folder: Path) -> None:
         Graph(lambda: None).set_repeat_count(0)
     with pytest.raises(GraphError, match="cannot be unpacked"):
         run(lambda: tuple(fn.Constant(constant=1)()))
+
+
+def test_errors_name_operators_of_mediapipe() -> None:
+    """Also errors of the operators to which their calls are translated."""
+
+    def images() -> Any:
+        files, _ = fn.MediaExtReaderOp(impl=Files, num_outputs=2)()
+        return fn.ImageDecoder(**IMAGE)(files)
+
+    with pytest.raises(DalifyError, match="known image format") as caught:
+        run(images)
+    assert str(caught.value).startswith("mediapipe.fn.ImageDecoder: ")
+
+
+def test_the_line_of_definegraph() -> None:
+    class Empty(MediaPipe):
+        def definegraph(self) -> Any:
+            pass
+
+    pipe = Empty(device="cpu", batch_size=BATCH)
+    with pytest.raises(ArgumentTypeError, match=r"(?s)got NoneType.*in definegraph\(\)\s+def definegraph\(self\)"):
+        pipe.build()

@@ -16,6 +16,7 @@ from dalify.base.errors import (
     DTypeError,
     GraphError,
     IntegerRangeError,
+    NoGraphError,
     PipelineStateError,
     SerializationError,
     ShapeError,
@@ -84,6 +85,16 @@ def test_an_argument_of_the_function_comes_first() -> None:
         return fn.external_source(source) + seed
 
     assert own(seed=5).run()[0].as_array()[0, 0] == 5
+
+
+def test_a_method_without_outputs_is_quoted() -> None:
+    class Empty(Pipeline):
+        def define_graph(self) -> Any:
+            fn.external_source(source)
+
+    pipe = Empty(batch_size=3, num_threads=1)
+    with pytest.raises(NoGraphError, match=r"(?s)no outputs.*in define_graph\(\)\s+def define_graph\(self\)"):
+        pipe.build()
 
 
 def test_unknown_arguments() -> None:

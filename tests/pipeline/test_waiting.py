@@ -53,6 +53,73 @@ def test_functions_that_run_each_others_pipeline(starts: list[int]) -> None:
     assert not waiting._awaited
 
 
+def cycle(kinds: list[str], following: list[int]) -> list[Pipeline]:
+    """Return pipelines that call a function in a thread, as a source, in debug mode, or as a source in debug mode.
+
+    Args:
+        kinds: how each pipeline calls its function.
+        following: the pipeline that each function runs; -1 for none.
+    """
+    pipes: list[Pipeline] = []
+
+    def pipeline_of(kind: str, other: int) -> Pipeline:
+        def follow() -> Any:
+            if other >= 0:
+                pipes[other].run()
+            return np.zeros((2, 1), np.int32)
+
+        def follow_with(x: Any) -> Any:
+            follow()
+            return x
+
+        @pipeline_def(batch_size=2, num_threads=1, device_id=None, debug="debug" in kind)
+        def defined() -> Any:
+            if kind == "thread":
+                return fn.python_function(fn.zeros(shape=1), function=follow_with)
+            if "source" in kind:
+                return fn.external_source(follow)
+            follow()
+            return fn.zeros(shape=1)
+
+        return defined()
+
+    pipes.extend(pipeline_of(kind, other) for kind, other in zip(kinds, following, strict=True))
+    return pipes
+
+
+CYCLE = r"wait for (itself|each other)|the pipeline that is calling it"
+KINDS = ["thread", "source", "debug", "debug source"]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("count", [2, 3])
+def test_cycles_of_sources_and_of_functions_in_debug_mode(count: int) -> None:
+    for kinds in itertools.product(KINDS, repeat=count):
+        pipes = cycle([*kinds], [*range(1, count), 0])
+        for _ in range(2):
+            with pytest.raises(
+                PipelineStateError, match=r"wait for (itself|each other)|the pipeline that is calling it"
+            ):
+                pipes[0].run()
+        for pipe in pipes:
+            pipe.close()
+    assert not waiting._awaited
+    assert not waiting._calling
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("count", [2, 3])
+def test_chains_of_sources_and_of_functions_in_debug_mode(count: int) -> None:
+    for kinds in itertools.product(KINDS, repeat=count):
+        pipes = cycle([*kinds], [*range(1, count), -1])
+        for _ in range(3):
+            assert pipes[0].run()[0].as_cpu().as_array().shape == (2, 1)
+        for pipe in reversed(pipes):
+            pipe.close()
+    assert not waiting._awaited
+    assert not waiting._calling
+
+
 @pytest.mark.timeout(60)
 def test_functions_may_run_other_pipelines() -> None:
     pipes = chain([0, 0, NEVER])

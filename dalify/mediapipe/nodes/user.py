@@ -184,9 +184,25 @@ def registered_reader(spec: OperatorSpec) -> type[Operation]:
 
 
 def _call_function(
-    context: Lowering, function: Any, xs: Sequence[Value], dtypes: Sequence[str | None], has_batch: bool, letters: str
+    context: Lowering,
+    function: Any,
+    xs: Sequence[Value],
+    dtypes: Sequence[str | None],
+    shape: tuple[int, ...] | None,
+    has_batch: bool,
+    letters: str,
 ) -> tuple[Value, ...]:
-    """Call a user's function once per batch."""
+    """Call a user's function once per batch.
+
+    Args:
+        context: the graph.
+        function: the function.
+        xs: the inputs.
+        dtypes: dtypes of the results.
+        shape: declared shape of a sample of each result, in the order of arrays; None for any.
+        has_batch: whether the first dimension of the results counts samples.
+        letters: layout of the results.
+    """
     size = context.batch_size
     count = len(dtypes)
     kinds = [_numpy_type(dtype) for dtype in dtypes]
@@ -199,14 +215,22 @@ def _call_function(
             raise SourceError(f"{name} returned {len(results)} results instead of {count}.")
         arrays = [_array(each, dtype, f"the result of {name}") for each, dtype in zip(results, kinds, strict=True)]
         length = len(inputs[0]) if inputs else size
-        if not has_batch:
-            return tuple(np.broadcast_to(each, (length, *each.shape)) for each in arrays)
         for each in arrays:
-            if each.ndim == 0 or len(each) != length:
+            if has_batch and (each.ndim == 0 or len(each) != length):
                 raise SourceError(
                     f"{name} returned an array with shape {each.shape} for a batch of {length}.",
                     hint="The first dimension of the array counts samples; shape= of the operator lists it last.",
                 )
+            own = each.shape[has_batch:]
+            if shape is not None and own != shape:
+                raise SourceError(
+                    f"{name} returned {'samples' if has_batch else 'an array'} with shape {own}; the declared shape "
+                    f"is {shape}.",
+                    hint="The extents of shape= are in reverse order, the fastest dimension first: "
+                    f"shape={[*own[::-1], *([size] if has_batch else [])]}.",
+                )
+        if not has_batch:
+            return tuple(np.broadcast_to(each, (length, *each.shape)) for each in arrays)
         return tuple(arrays)
 
     if not xs:
@@ -256,7 +280,8 @@ def MediaFunc(
     params = {"shape": extents, "dtype": dtype, "seed": _seed(context, seed), "priv_params": priv_params}
     has_batch = len(extents) > 0 and int(extents[-1]) == context.batch_size
     letters = layout[:-1][::-1] if has_batch else layout[::-1]
-    return _call_function(context, func(params), xs, [dtype], has_batch, letters)[0]
+    declared = tuple(int(extent) for extent in (extents[:-1] if has_batch else extents)[::-1])
+    return _call_function(context, func(params), xs, [dtype], declared, has_batch, letters)[0]
 
 
 @operator(inputs=(1, 10), outputs="num_outputs")
@@ -283,4 +308,4 @@ def ExtCpuOp(
     """
     params = {"priv_params": priv_params, "seed": _seed(context, seed), "num_outputs": num_outputs}
     function = _create(impl, params, FrameworkParams(context.batch_size), "__call__")
-    return _call_function(context, function, xs, [dtype] * num_outputs, True, "")
+    return _call_function(context, function, xs, [dtype] * num_outputs, None, True, "")

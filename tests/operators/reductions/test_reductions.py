@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalify.base.errors import ArgumentValueError, IndexingError, LayoutError, ShapeError
+from dalify import eager, types
+from dalify.base.errors import ArgumentValueError, DTypeError, IndexingError, LayoutError, ShapeError
 from tests.helpers.both import assert_same_as_dali, run_here
 
 RNG = np.random.default_rng(0)
@@ -112,3 +113,15 @@ def test_a_center_that_does_not_fit():
 
     with pytest.raises(ShapeError, match="does not match results"):
         run_here(graph, SAMPLES)
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "UINT64", "INT32", "UINT8", "BOOL"])
+@pytest.mark.parametrize("given", [np.float16, np.float32, np.float64])
+def test_sums_of_floats_are_floats(given, dtype):
+    """DALI refuses this; the sums would be those of the truncated values."""
+    values = np.full(3, 0.75, given)
+    text = rf"(?s)float type; got {dtype.lower()}\..*fn\.cast\(fn\.reductions\.sum\(x\), dtype=types\.{dtype}\)"
+    with pytest.raises(DTypeError, match=text):
+        eager.reductions.sum(values, dtype=getattr(types, dtype))
+    sums = eager.reductions.sum(values, dtype=types.FLOAT)
+    assert eager.cast(sums, dtype=types.INT64) == 2

@@ -279,11 +279,15 @@ def test_slots_of_a_worker_that_are_created_later(context):
         Samples("large"), 1, num_workers=1, multiprocessing_context=context, prefetch_factor=1, on_fallback="silent"
     )
     seed()
-    found = []
+    found, processes, is_over = [], [], multiprocessing.get_context("fork").Event()
     for images, _ in loader:
-        worker_batches._forks.add()  # as if this process were forked while it holds the batch
+        processes.append(multiprocessing.get_context("fork").Process(target=is_over.wait, args=(LIMIT_S,)))
+        processes[-1].start()
         found.append(images.sum())
         assert not images.is_shared()
+    is_over.set()
+    for process in processes:
+        process.join(LIMIT_S)
     seed()
     same(found, [images.sum() for images, _ in TorchLoader(Samples("large"), 1, num_workers=1)])
 

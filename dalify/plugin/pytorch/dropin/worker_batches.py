@@ -7,8 +7,8 @@ batches to slots. A slot is free again when the process of the loader has releas
 If no slot is free, because the user keeps batches, the batch is passed as torch does. So are tensors that are on a
 device, in shared memory of the user, or views of a part of their memory.
 
-A process that is forked while the process of the loader holds batches may read them at any time. Their slots are not
-used again; the worker creates others.
+A process that is forked while the process of the loader holds batches may read them as long as it runs. The slots of
+batches that are released meanwhile are not used again; the worker creates others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import itertools
 import pickle
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
@@ -31,7 +30,7 @@ from torch.utils.data import _utils
 
 from dalify.base.errors import WorkerError
 from dalify.base.fork_hook import at_fork
-from dalify.data.shared_memory import HELD_BATCHES, Slot, SlotMemory, SlotReference
+from dalify.data.shared_memory import HELD_BATCHES, ReservedSlots, Slot, SlotMemory
 from dalify.plugin.pytorch.dropin.collating import collate_tensors, default_collate
 from dalify.plugin.pytorch.dropin.hints import NotedCollate
 
@@ -76,21 +75,20 @@ class SlotCollate:
     Args:
         collate: the user's or torch's function.
         slots: slots of each worker. The first byte is their state: the worker sets `_USED`, and the process of the
-            loader sets `_FREE`, or `_ABANDONED` if the process was forked while it held the batch.
+            loader sets `_FREE`, or `_ABANDONED` if a process that was forked while it held the batch may be running.
     """
 
     def __init__(self, collate: NotedCollate, slots: list[list[Slot]]) -> None:
         self._collate = collate
         self._slots = slots
         self._number = next(_numbers)
-        # Slots that this process has released, and the number of forks when it received them. Deleting a tensor does
-        # not free its slot at once, because a forked process deletes its own tensors.
-        self._released: list[deque[tuple[int, int]]] = [deque() for _ in slots]
+        # Deleting a tensor does not free its slot at once, because a forked process deletes its own tensors.
+        self._reserved = [ReservedSlots() for _ in slots]
         _receivers[self._number] = self
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a worker process that is being started."""
-        return {"_collate": self._collate, "_slots": self._slots, "_number": self._number, "_released": []}
+        return {"_collate": self._collate, "_slots": self._slots, "_number": self._number, "_reserved": []}
 
     def __call__(self, samples: Any) -> Any:
         """Collate samples in a worker.
@@ -148,8 +146,7 @@ class SlotCollate:
         slots = self._slots[worker]
         if slot is not None:
             slots[number] = slot
-        released = self._released[worker]
-        _received.memory = SlotReference(slots[number], released.append, (number, _forks.count)).memory()
+        _received.memory = self._reserved[worker].reserve(slots[number], number)
         try:
             return pickle.loads(content)
         finally:
@@ -157,32 +154,12 @@ class SlotCollate:
 
     def free_released(self) -> None:
         """Let the workers use the slots that this process has released."""
-        for slots, released in zip(self._slots, self._released, strict=True):
-            with suppress(IndexError):  # another thread took the last one
-                while released:
-                    number, forks = released.popleft()
-                    slots[number].memory[0] = _FREE if forks == _forks.count else _ABANDONED
+        for slots, reserved in zip(self._slots, self._reserved, strict=True):
+            for release in reserved.released():
+                slots[release.number].memory[0] = _ABANDONED if release.may_be_read else _FREE
 
 
-class _Forks:
-    """Counts the forks of this process: forked processes may read the batches that it holds at that time."""
-
-    count = 0
-
-    def add(self) -> None:
-        """Count a fork."""
-        self.count += 1
-
-
-_forks = _Forks()
-
-
-def _free_all_released() -> None:
-    for collate in list(_receivers.values()):
-        collate.free_released()
-
-
-at_fork(_receivers.clear, before=_free_all_released, in_parent=_forks.add)
+at_fork(_receivers.clear)
 
 
 class _PackedBatch:
