@@ -12,9 +12,10 @@ For example::
 The method is compiled again without its operations on the image: the new function returns the path of the file and the
 other values. It is used if the first image that is opened is opened with Pillow or torchvision's loaders, decoded to a
 tensor by torchvision or an array by OpenCV, or created from an array, only converted to RGB, and passed to transforms
-that are attributes of the dataset; its size may be read before. The image and its label may also be a sample of a
-supported dataset that is an attribute, or of the superclass. Other images, such as masks, are other values; a transform
-of version 2 may get them together with the image. Other methods are not supported.
+that are attributes of the dataset; its size may be read before. A sample may have several views of the image. The
+image and its label may also be a sample of a supported dataset that is an attribute, or of the superclass. Other
+images, such as masks, are other values; a transform of version 2 may get them together with the image. Other methods
+are not supported.
 """
 
 from __future__ import annotations
@@ -22,21 +23,23 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
 from enum import EnumType
 from functools import partial
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
 
 from dalify.plugin.pytorch.dropin.decoder_calls import conversion_of, decoder_of, name_of_check
 from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, getitem_of
+from dalify.plugin.pytorch.dropin.getitem_compiling import compiled_lookup
 from dalify.plugin.pytorch.dropin.image_sizes import HEADER, header_of, with_sizes
 from dalify.plugin.pytorch.dropin.image_symbols import (
     EXPRESSIONS,
     PATH,
+    SAMPLE,
     Begun,
     Container,
     FindImages,
@@ -49,16 +52,18 @@ from dalify.plugin.pytorch.dropin.image_symbols import (
     loaded,
     template_of,
     truth_of,
+    unrolled,
+    views_in,
     yielded,
 )
 from dalify.plugin.pytorch.dropin.lowering import is_deterministic, is_joint
 from dalify.plugin.pytorch.dropin.opening import IsDecoder, decodes_file, decodes_tensor, opens_image
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
+from dalify.plugin.pytorch.dropin.views import views_of
 from dalify.plugin.pytorch.dropin.working_folder import FOLDER, ResolvedPaths, WorkingFolder
 
 _VALUE = "dalify_value"
-_SAMPLE = "dalify_sample"
 
 
 def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage:
@@ -127,9 +132,9 @@ class _Separation:
         value = self._run(self._definition.body)
         container = value if isinstance(value, Container) else Container(tuple, {0: value})
         leaves = list(container.leaves())
-        images = [leaf for leaf in leaves if isinstance(leaf, OpenedImage)]
+        views = views_in(leaves, self._calls)
         is_late = self._has_late_code
-        if len(images) != 1 or len(images[0].transforms) != self._calls or (self._is_joint and is_late):
+        if self._is_joint and (is_late or len(views) > 1):
             raise NotEvaluatedError
         if self._is_checked and self._user_code:  # the method runs twice to raise its error
             raise NotEvaluatedError
@@ -138,11 +143,11 @@ class _Separation:
         lookup = partial(self._compiled(names), folder, self._inner_lookup, header_of(self._opens_files), self._dataset)
         if is_late or self._is_joint:
             lookup = partial(Begun.start, lookup)
-        template = template_of(value, iter(range(len(names))))
+        template = template_of(value, iter(range(len(names))), views)
         return SeparatedImage(
             lookup,
             SampleForm(template),
-            images[0],
+            tuple(views),
             self._opens_files,
             self._user_code,
             tuple(self._watched),
@@ -153,28 +158,13 @@ class _Separation:
         )
 
     def _compiled(self, names: list[str]) -> Callable[..., Any]:
-        """Return a function of folder, inner lookup, header, dataset and index that returns the path and other values.
-
-        If code of the user follows the transforms, it is a generator function, which yields before that code. If one
-        transform gets the image and other values, it yields these values, and receives the transformed ones.
-        """
-        code = self._function.__code__
-        values = ast.Tuple(list(map(loaded, names)), ast.Load())
-        result = ast.Return(ast.Tuple([loaded(PATH), values], ast.Load()))
-        definition = copy(self._definition)
+        """Return a function that returns the path and these variables, see `compiled_lookup`."""
         resolved = ResolvedPaths(self._resolved)  # of files that the user's code opens, such as masks
         statements: list[ast.stmt] = [resolved.visit(deepcopy(statement)) for statement in self._statements]
-        if self._has_late_code or self._is_joint:
-            result = ast.Return(values)
-        if self._has_late_code:
-            statements.insert(self._first_call or 0, ast.Expr(yielded([])))
-        definition.body = [*statements, result]
-        definition.args = copy(definition.args)
-        definition.args.args = [*map(ast.arg, (FOLDER, _SAMPLE, HEADER)), *definition.args.args]
-        module = ast.Module([definition], [])
-        compiled = compile(ast.fix_missing_locations(module), code.co_filename, "exec", dont_inherit=True)
-        found = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
-        return FunctionType(found, self._function.__globals__)
+        position = self._first_call or 0 if self._has_late_code else None
+        return compiled_lookup(
+            self._function, self._definition, statements, names, yield_at=position, is_joint=self._is_joint
+        )
 
     def _run(self, statements: list[ast.stmt]) -> Any:
         """Return the value that the statements return; None if they return nothing."""
@@ -309,6 +299,8 @@ class _Separation:
             case ast.Tuple(elts=parts) | ast.List(elts=parts) if self._uses_image(expression):
                 kind = tuple if isinstance(expression, ast.Tuple) else list
                 return self._container(kind, range(len(parts)), parts, expression)
+            case ast.ListComp() if self._uses_image(expression):
+                return self._value(unrolled(expression, self._constant_value))
             case ast.Dict(keys=keys, values=parts) if all(isinstance(key, ast.Constant) for key in keys):
                 names = [key.value for key in keys if isinstance(key, ast.Constant)]
                 return self._container(dict, names, parts, expression)
@@ -395,15 +387,15 @@ class _Separation:
             self._watched[expression.value.attr] = None
         label = f"{_VALUE}_{len(self._statements)}"
         targets = ast.Tuple([assigned(PATH), assigned(label)], ast.Store())
-        self._append(targets, ast.Call(loaded(_SAMPLE), [index], []), expression)
-        self._note_transforms(len(images.image.transforms))
+        self._append(targets, ast.Call(loaded(SAMPLE), [index], []), expression)
+        image = self._transformed(replace(images.image, transforms=()), *images.image.transforms)
         if images.columns is None:
-            return Container(tuple, {0: images.image, 1: label})
+            return Container(tuple, {0: image, 1: label})
         values = {name: ast.Subscript(loaded(label), ast.Constant(name), ast.Load()) for name in images.columns}
         return Container(
             dict,
             {
-                name: images.image if is_image else self._stored(values[name], expression)
+                name: image if is_image else self._stored(values[name], expression)
                 for name, is_image in images.columns.items()
             },
         )
@@ -431,8 +423,7 @@ class _Separation:
                 if isinstance(function, ast.Attribute) and self._uses_image(argument):
                     image = self._value(argument)
                     if isinstance(image, OpenedImage) and self._is_transform(function):
-                        self._note_transforms(1)
-                        return replace(image, transforms=(*image.transforms, called))
+                        return self._transformed(image, called)
             case _:
                 pass
         return None
@@ -464,10 +455,10 @@ class _Separation:
             raise NotEvaluatedError
         values = [expression_of(self._value(argument)) for argument in call.args[1:]]
         names = [f"{_VALUE}_{len(self._statements)}_{number}" for number in range(len(values))]
-        self._note_transforms(1)
+        transformed = self._transformed(image, transform)
         self._is_joint = True
         self._append(ast.Tuple(list(map(assigned, names)), ast.Store()), yielded(values), call)
-        parts = dict(enumerate([replace(image, transforms=(transform,)), *names]))
+        parts = dict(enumerate([transformed, *names]))
         return Container(tuple, parts)
 
     def _option(self, value: ast.expr) -> Any:
@@ -590,10 +581,19 @@ class _Separation:
         if not (is_safe_value(value) or is_deterministic(value)):
             self._note_user_code(expression)
 
-    def _note_transforms(self, count: int) -> None:
-        if count and not self._calls:
+    def _transformed(self, image: OpenedImage, *transforms: Any) -> Any:
+        """Return an image after calls of transforms; a container if the only one returns views."""
+        if self._has_late_code and not all(map(is_deterministic, transforms)):
+            raise NotEvaluatedError  # the code before it may draw random numbers, too
+        if transforms and not self._calls:
             self._first_call = len(self._statements)
-        self._calls += count
+        views = views_of(transforms[0]) if len(transforms) == 1 and not image.transforms else None
+        if views is not None:
+            parts = [self._transformed(image, each) for each in views.transforms]
+            return Container(views.kind, {place: parts[number] for place, number in enumerate(views.order)})
+        calls = range(self._calls, self._calls + len(transforms))
+        self._calls += len(transforms)
+        return replace(image, transforms=(*image.transforms, *transforms), calls=(*image.calls, *calls))
 
     def _note_user_code(self, expression: ast.expr) -> None:
         self._user_code = self._user_code or ast.unparse(expression)
