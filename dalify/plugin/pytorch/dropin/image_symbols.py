@@ -12,7 +12,7 @@ import torch
 
 from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError
 from dalify.plugin.pytorch.dropin.opening import Decoder
-from dalify.plugin.pytorch.dropin.sample_form import IMAGE, MAX_VIEWS, SampleForm, ViewPlace
+from dalify.plugin.pytorch.dropin.sample_form import IMAGE, MAX_VIEWS, NamedParts, SampleForm, ViewPlace, is_named_tuple
 from dalify.plugin.pytorch.dropin.working_folder import WorkingFolder
 
 PATH = "dalify_path"
@@ -143,7 +143,7 @@ class OpenedFile:
 
 @dataclass
 class Container:
-    """A tuple, list or dictionary that may contain the image.
+    """A tuple, named tuple, list or dictionary that may contain the image.
 
     Attributes:
         kind: its type.
@@ -214,6 +214,8 @@ def template_of(value: Any, numbers: Iterator[int], views: list[OpenedImage]) ->
     if not isinstance(value, Container):
         return next(numbers)
     parts = {name: template_of(part, numbers, views) for name, part in value.parts.items()}
+    if is_named_tuple(value.kind):
+        return NamedParts(value.kind, tuple(parts.values()))
     return parts if value.kind is dict else value.kind(parts.values())
 
 
@@ -223,7 +225,7 @@ def expression_of(value: Any) -> ast.expr:
         return loaded(value)
     if isinstance(value, ast.expr):
         return value
-    if not isinstance(value, Container):
+    if not isinstance(value, Container) or is_named_tuple(value.kind):
         raise NotEvaluatedError
     parts = [expression_of(part) for part in value.parts.values()]
     if value.kind is dict:

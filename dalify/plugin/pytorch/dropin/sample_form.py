@@ -24,11 +24,30 @@ class ViewPlace:
 
 
 @dataclass(frozen=True)
+class NamedParts:
+    """The parts of a named tuple in a template. Unlike named tuples, those of two types are never equal.
+
+    Attributes:
+        kind: the class.
+        parts: the template of each field.
+    """
+
+    kind: Any
+    parts: tuple[Any, ...]
+
+
+def is_named_tuple(kind: Any) -> bool:
+    """Return whether a value is a class of named tuples, not derived from another one."""
+    return isinstance(kind, type) and kind.__bases__ == (tuple,) and hasattr(kind, "_field_defaults")
+
+
+@dataclass(frozen=True)
 class SampleForm:
     """The form of a sample.
 
     Attributes:
-        template: `IMAGE`, a `ViewPlace`, the index of another value, or a tuple, list or dictionary of these.
+        template: `IMAGE`, a `ViewPlace`, the index of another value, or a tuple, list or dictionary of these, or
+            `NamedParts`.
     """
 
     template: Any
@@ -50,6 +69,8 @@ class SampleForm:
 def _filled(template: Any, image: Any, values: tuple[Any, ...]) -> Any:
     if isinstance(template, dict):
         return {name: _filled(part, image, values) for name, part in template.items()}
+    if isinstance(template, NamedParts):
+        return template.kind(*(_filled(part, image, values) for part in template.parts))
     if isinstance(template, tuple | list):
         return type(template)(_filled(part, image, values) for part in template)
     if isinstance(template, ViewPlace):
@@ -60,6 +81,8 @@ def _filled(template: Any, image: Any, values: tuple[Any, ...]) -> Any:
 def _collated(template: Any, images: Any, columns: list[tuple[Any, ...]], *, is_in_dictionary: bool) -> Any:
     if isinstance(template, dict):
         return {name: _collated(part, images, columns, is_in_dictionary=True) for name, part in template.items()}
+    if isinstance(template, NamedParts):
+        return template.kind(*(_collated(part, images, columns, is_in_dictionary=False) for part in template.parts))
     if isinstance(template, tuple | list):
         return [_collated(part, images, columns, is_in_dictionary=False) for part in template]
     if template == IMAGE:
