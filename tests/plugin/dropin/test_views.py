@@ -132,6 +132,11 @@ def test_a_transform_returns_views(root: Path, kind: Any, workers: int) -> None:
 def test_views_of_images_in_memory_and_of_version_2(workers: int) -> None:
     check_threads(cifar(InTuple(VERSION_2, STRONG)), workers)
     check_threads(Subset(cifar(InList(), 9), [4, 1, 8]), workers)
+    digits = datasets.MNIST.__new__(datasets.MNIST)  # its constructor needs the files
+    digits.data, digits.targets = torch.arange(7 * 784).reshape(7, 28, 28).to(torch.uint8), torch.arange(7)
+    digits.transform = InList(transforms.Compose([transforms.RandomResizedCrop(SIZE), transforms.ToTensor()]))
+    digits.target_transform = None
+    check_threads(digits, workers)
     check_threads(ConcatDataset([cifar(InList(), 5), cifar(InTuple(), 6)]), workers)
 
 
@@ -340,6 +345,23 @@ class BlursFirst(Base):
         return [self.transform(x), self.second(x)]
 
 
+class Whiten:
+    """A transform of a user that modifies its argument."""
+
+    def __call__(self, x: Any) -> Any:
+        x.paste((255, 255, 255), (0, 0, 20, 20))
+        return x
+
+
+class Modifies(Base):
+    def __init__(self) -> None:
+        first = transforms.Compose([transforms.RandomHorizontalFlip(), Whiten(), *WEAK.transforms])
+        super().__init__(first)
+
+    def __call__(self, x: Any) -> Any:
+        return [self.transform(x), self.second(x)]
+
+
 class AppendsToAttribute(Base):
     def __init__(self) -> None:
         super().__init__()
@@ -351,7 +373,7 @@ class AppendsToAttribute(Base):
         return kept[-1:]
 
 
-OTHER_TRANSFORMS = [Draws, Doubled, Dropped, Chained, Stacked, ByProperty, BlursFirst, AppendsToAttribute]
+OTHER_TRANSFORMS = [Draws, Doubled, Dropped, Chained, Stacked, ByProperty, BlursFirst, Modifies, AppendsToAttribute]
 
 
 @pytest.mark.parametrize("kind", OTHER_TRANSFORMS)

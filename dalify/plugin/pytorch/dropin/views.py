@@ -32,6 +32,9 @@ from dalify.plugin.pytorch.dropin.opening import Decoder
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError, TransformPlan, ViewsPlan
 from dalify.plugin.pytorch.dropin.registration import TRANSFORMS
 from dalify.plugin.pytorch.dropin.sample_form import MAX_VIEWS
+from dalify.plugin.pytorch.dropin.steps import CenterCrop, RandomCrop, RandomResizedCrop
+
+_CREATING = CenterCrop, RandomCrop, RandomResizedCrop
 
 
 @dataclass(frozen=True)
@@ -78,14 +81,22 @@ def plan_of(transform: Any, channels: int, decoder: Decoder | None) -> Transform
     if views is None or type(transform) in TRANSFORMS:
         return lower_transform(transform, channels, decoder)
     plans = tuple(lower_transform(each, channels, decoder) for each in views.transforms)
-    missing = next((plan for plan in plans if not plan.names), None)
-    # The first transform of a view must be a supported one, which does not change the common image.
+    missing = next((plan for plan in plans if not _has_own_image(plan)), None)
     if missing is None:
         return ViewsPlan.of(plans, views.kind, views.order)
     if transform is views:
         assert missing.reason is not None
         raise NotRecognizedError(*missing.reason)
     return lower_transform(transform, channels, decoder)
+
+
+def _has_own_image(plan: TransformPlan) -> bool:
+    """Return whether the user's transforms cannot modify the common image of the views.
+
+    Other transforms of Pillow images, such as a flip that is not applied, may return the image that they get.
+    """
+    creates = plan.table is not None or any(isinstance(step, _CREATING) for step in plan.steps)
+    return bool(plan.names) and (creates or not plan.unsupported)
 
 
 _IMAGE = object()
