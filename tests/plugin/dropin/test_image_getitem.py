@@ -262,7 +262,14 @@ class Returns(Photos):
         return image, 0
 
 
+class Twice(Photos):
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        return self.transform(image), self.transform(image)
+
+
 FULL = [
+    Twice,
     Usual, InOneLine, Table, TableByPosition, Pairs, InBlock, Loaded, LoadedByFunction, Modes, SeveralTransforms,
     Filled, Branches, Loops, Records, InMemory, FromArray, FromGrayArray, NotConverted, Returns,
 ]  # fmt: skip
@@ -424,12 +431,6 @@ HYBRID: dict[Any, str] = {
 }
 
 
-class Twice(Photos):
-    def __getitem__(self, index: int) -> Any:
-        image = Image.open(self.paths[index]).convert("RGB")
-        return self.transform(image), self.transform(image)
-
-
 class Unused(Photos):
     def __getitem__(self, index: int) -> Any:
         image = Image.open(self.paths[index]).convert("RGB")
@@ -533,6 +534,20 @@ class OpensForWriting(Photos):
         return self.transform(image), self.labels[index]
 
 
+class DrawsBetweenTransforms(Photos):
+    """The order of the random numbers depends on code between two transforms."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.crop, self.flip = transforms.RandomCrop(20), transforms.RandomHorizontalFlip()
+
+    def __getitem__(self, index: int) -> Any:
+        image = self.crop(Image.open(self.paths[index]).convert("RGB"))
+        draw = torch.rand(1)
+        image = self.flip(image)
+        return self.to_tensor(image), draw
+
+
 class Overwrites(Photos):
     def __getitem__(self, index: int) -> Any:
         sample = [Image.open(self.paths[index]).convert("RGB"), self.labels[index]]
@@ -541,8 +556,9 @@ class Overwrites(Photos):
 
 
 TORCH = [
-    Twice, Unused, Discarded, ByMethod, Gray, Counts, Tries, DependsOnSample,
+    Unused, Discarded, ByMethod, Gray, Counts, Tries, DependsOnSample,
     Private, Inherited, WithoutSuper, Itself, WithLabelTwice, CallsLambda, OpensForWriting, Overwrites,
+    DrawsBetweenTransforms,
 ]  # fmt: skip
 
 

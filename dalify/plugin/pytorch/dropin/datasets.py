@@ -18,6 +18,7 @@ from dalify.plugin.pytorch.dropin.known import known_source, source_of
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.registration import DATASETS
 from dalify.plugin.pytorch.dropin.sources import ImageSource, Source
+from dalify.plugin.pytorch.dropin.views import views_of
 
 _WATCHED = ("transform", "target_transform", "transforms", "data", "targets", "labels", "loader")
 _WATCHED_OF_HUGGING_FACE = ("_data", "_indices", "_format_type", "_format_kwargs", "_format_columns")
@@ -173,7 +174,7 @@ class ChangeMonitor:
             self._collections += [(each, tuple(each)) for each in inner]
         for name in self._names:
             value = values.get(name)
-            if name == "transform" or type(value).__module__.startswith(_TRANSFORM_MODULES):
+            if name == "transform" or _has_transforms(value):
                 self._add_transform(value)
         if isinstance(dataset, torch.utils.data.Subset):
             self._attributes.append((values, "dataset", dataset.dataset))
@@ -185,9 +186,9 @@ class ChangeMonitor:
                 self._add_dataset(part)
 
     def _add_transform(self, value: Any) -> None:
-        """Add the parameters of a transform of torchvision or torch, and of the transforms in it."""
+        """Add the parameters of a transform of torchvision or torch, or of one with views, and of transforms in it."""
         children: Collection[Any] = ()
-        if type(value).__module__.startswith(_TRANSFORM_MODULES):
+        if _has_transforms(value):
             children = vars(value).values()
         elif isinstance(value, dict):
             children = value.values()
@@ -197,6 +198,11 @@ class ChangeMonitor:
             self._collections.append((children, tuple(children)))
         for child in children:
             self._add_transform(child)
+
+
+def _has_transforms(value: Any) -> bool:
+    """Return whether the attributes of a value are the parameters, and the parts, of a supported transform."""
+    return type(value).__module__.startswith(_TRANSFORM_MODULES) or views_of(value) is not None
 
 
 def locate(sources: dict[int, Source], dataset: Any, index: Any) -> Located:

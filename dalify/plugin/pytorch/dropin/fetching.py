@@ -15,6 +15,7 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.hints import NotedCollate, note_failed_sample
 from dalify.plugin.pytorch.dropin.hugging_face import HuggingFaceSource
 from dalify.plugin.pytorch.dropin.kernels.pixel_table import planes_of_windows
+from dalify.plugin.pytorch.dropin.plan import ViewsPlan
 from dalify.plugin.pytorch.dropin.sources import ArraySource, ImageSource, Source
 
 _Array = np.ndarray[Any, Any]
@@ -56,6 +57,9 @@ class Fetcher:
         self._form = forms[0] if forms else None
         self._have_one_form = all(form == self._form for form in forms)
         self._calls_batch_functions = any(isinstance(source, HuggingFaceSource) for source in sources.values())
+        self._collates_samples = self._calls_batch_functions or any(
+            isinstance(source.plan, ViewsPlan) for source in sources.values()
+        )
         only = next(iter(sources.values())) if len(sources) == 1 else None
         self._array_source = only if isinstance(only, ArraySource) and only.draws_per_sample is not None else None
 
@@ -75,7 +79,7 @@ class Fetcher:
         """
         if self.collate is not None:
             return self.samples(indices, draws)
-        if self._calls_batch_functions:
+        if self._collates_samples:
             return _pooled_collate(self.samples(indices, draws))
         if not self._have_one_form:
             return _default_collate(self.samples(indices, draws))

@@ -34,6 +34,7 @@ from dalify.plugin.pytorch.dropin.columns import INDEX, Column, is_column
 
 _CASTS = frozenset({"bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short"})
 _FUNCTIONS = (isinstance, torch.as_tensor, torch.from_numpy, torch.is_tensor, torch.tensor)
+_TENSOR_CLASSES: dict[Any, str] = {torch.FloatTensor: "f", torch.LongTensor: "i", torch.Tensor: "f"}
 _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
 }  # fmt: skip
@@ -324,6 +325,19 @@ class _Evaluation:
                 return _Known(torch.is_tensor(self._index))
             if called.value is isinstance and len(arguments) == 2 and isinstance(arguments[1], _Known):
                 return _Known(isinstance(self._index, arguments[1].value))
+        if (
+            isinstance(first, _Rows)
+            and set(named) <= {"dtype"}
+            and (called.value is np.array or called.value is np.asarray)
+        ):
+            return _as_array(first, [*arguments[1:], *named.values()])
+        if (
+            isinstance(first, _Rows)
+            and len(arguments) == 1
+            and not named
+            and any(called.value is each for each in _TENSOR_CLASSES)
+        ):
+            return _as_tensor_of_class(called.value, first)
         if isinstance(first, _Rows) and len(arguments) == 1 and set(named) <= {"dtype"}:
             return _as_tensor(called.value, first, _constant(named.get("dtype", _Known(None)), torch.dtype))
         raise NotEvaluatedError
@@ -401,6 +415,25 @@ def _as_tensor(function: Any, rows: _Rows, dtype: torch.dtype | None) -> _Rows:
     if rows.kind is np.ndarray and (is_copy or (function is torch.from_numpy and rows.ndim and dtype is None)):
         return rows.then(lambda batch: torch.as_tensor(batch, dtype=dtype), kind=torch.Tensor)
     raise NotEvaluatedError
+
+
+def _as_array(rows: _Rows, options: list[Any]) -> _Rows:
+    """Return the result of ``np.array`` for a row of an array, which is copied when it is selected."""
+    if rows.kind is not np.ndarray or not rows.ndim:
+        raise NotEvaluatedError
+    return _method(rows, "astype", options, {}) if options else rows
+
+
+def _as_tensor_of_class(kind: Any, rows: _Rows) -> _Rows:
+    """Return the result of ``torch.FloatTensor`` or a similar class for a row of an array.
+
+    It converts elements of another kind, such as floats for integers, by other rules, and takes a scalar for a size.
+    """
+    values, element_kinds = rows.column.values, _TENSOR_CLASSES[kind]
+    if rows.kind is not np.ndarray or not rows.ndim or rows.column.functions or values.dtype.kind not in element_kinds:
+        raise NotEvaluatedError
+    dtype = torch.get_default_dtype() if kind is torch.Tensor else kind.dtype
+    return rows.then(lambda batch: torch.as_tensor(batch, dtype=dtype), kind=torch.Tensor)
 
 
 def _numbers(values: list[Any], dtype: torch.dtype | None) -> torch.Tensor:

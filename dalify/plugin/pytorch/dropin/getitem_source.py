@@ -15,6 +15,7 @@ from dalify.plugin.pytorch.dropin.lazy_image import LazyImage
 from dalify.plugin.pytorch.dropin.plan import AnyImage, NotRecognizedError
 from dalify.plugin.pytorch.dropin.sample_form import IMAGE
 from dalify.plugin.pytorch.dropin.sources import FileSource
+from dalify.plugin.pytorch.dropin.views import Views
 
 
 @contextmanager
@@ -28,6 +29,13 @@ def _copied_notes(error: Exception) -> Iterator[None]:
         raise
 
 
+def _composed(transforms: tuple[Any, ...]) -> Any:
+    """Return one transform for several; None for none."""
+    if len(transforms) > 1:
+        return sys.modules["torchvision.transforms"].Compose(transforms)
+    return transforms[0] if transforms else None
+
+
 class GetitemSource(FileSource):
     """Image files or arrays with labels.
 
@@ -39,10 +47,11 @@ class GetitemSource(FileSource):
     """
 
     def __init__(self, dataset: Any, separated: SeparatedImage) -> None:
-        image, transforms = separated.image, separated.image.transforms
-        transform = transforms[0] if len(transforms) == 1 else None
-        if len(transforms) > 1:
-            transform = sys.modules["torchvision.transforms"].Compose(transforms)
+        image, *others = separated.views
+        transform = _composed(image.transforms)
+        if others:
+            transforms = tuple(_composed(view.transforms) for view in separated.views)
+            transform = Views(transforms, list, tuple(range(len(transforms))))
         options = {"is_rgb": image.is_rgb, "opens_files": separated.opens_files, "decode": image.decode}
         super().__init__(dataset, (transform, None), len(dataset), separated.lookup, **options, folder=separated.folder)
         self.user_code, self.watched, self.inner = separated.user_code, separated.watched, separated.inner

@@ -12,31 +12,32 @@ For example::
 The method is compiled again without its operations on the image: the new function returns the path of the file and the
 other values. It is used if the first image that is opened is opened with Pillow or torchvision's loaders, decoded to a
 tensor by torchvision or an array by OpenCV, or created from an array, only converted to RGB, and passed to transforms
-that are attributes of the dataset; its size may be read before. The image and its label may also be a sample of a
-supported dataset that is an attribute, or of the superclass. Other images, such as masks, are other values; a transform
-of version 2 may get them together with the image. Other methods are not supported.
+that are attributes of the dataset; its size may be read before. A sample may have several views of the image. The
+image and its label may also be a sample of a supported dataset that is an attribute, or of the superclass. Other
+images, such as masks, are other values; a transform of version 2 may get them together with the image. Other methods
+are not supported.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
-from enum import EnumType
 from functools import partial
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
 
 from dalify.plugin.pytorch.dropin.decoder_calls import conversion_of, decoder_of, name_of_check
 from dalify.plugin.pytorch.dropin.getitem import MISSING, NotEvaluatedError, attribute_of, getitem_of
+from dalify.plugin.pytorch.dropin.getitem_compiling import compiled_lookup
 from dalify.plugin.pytorch.dropin.image_sizes import HEADER, header_of, with_sizes
 from dalify.plugin.pytorch.dropin.image_symbols import (
     EXPRESSIONS,
     PATH,
+    SAMPLE,
     Begun,
     Container,
     FindImages,
@@ -48,17 +49,19 @@ from dalify.plugin.pytorch.dropin.image_symbols import (
     expression_of,
     loaded,
     template_of,
-    truth_of,
+    unrolled,
+    views_in,
     yielded,
 )
 from dalify.plugin.pytorch.dropin.lowering import is_deterministic, is_joint
+from dalify.plugin.pytorch.dropin.method_scope import MethodScope
 from dalify.plugin.pytorch.dropin.opening import IsDecoder, decodes_file, decodes_tensor, opens_image
-from dalify.plugin.pytorch.dropin.sample_form import SampleForm
+from dalify.plugin.pytorch.dropin.sample_form import SampleForm, is_named_tuple
 from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
+from dalify.plugin.pytorch.dropin.views import views_of
 from dalify.plugin.pytorch.dropin.working_folder import FOLDER, ResolvedPaths, WorkingFolder
 
 _VALUE = "dalify_value"
-_SAMPLE = "dalify_sample"
 
 
 def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage:
@@ -102,13 +105,10 @@ class _Separation:
         self._inner_lookup: Callable[[Any], tuple[Any, Any]] | None = None
         self._function = function
         self._definition = definition
-        self._self, self._index = (parameter.arg for parameter in definition.args.args)
-        names = (node for node in ast.walk(definition) if isinstance(node, ast.Name))
+        self._scope = MethodScope(dataset, function, definition)
         self._current: ast.stmt = definition
-        self._locals = {name.id for name in names if isinstance(name.ctx, ast.Store)} | {self._self, self._index}
         self._symbols: dict[str, Any] = {}  # variables with the image, or with a container
         self._statements: list[ast.stmt] = []
-        self._watched: dict[str, None] = {}
         self._is_opened = self._opens_files = False
         self._user_code = ""
         self._calls = 0  # of transforms
@@ -127,9 +127,9 @@ class _Separation:
         value = self._run(self._definition.body)
         container = value if isinstance(value, Container) else Container(tuple, {0: value})
         leaves = list(container.leaves())
-        images = [leaf for leaf in leaves if isinstance(leaf, OpenedImage)]
+        views = views_in(leaves, self._calls)
         is_late = self._has_late_code
-        if len(images) != 1 or len(images[0].transforms) != self._calls or (self._is_joint and is_late):
+        if self._is_joint and (is_late or len(views) > 1):
             raise NotEvaluatedError
         if self._is_checked and self._user_code:  # the method runs twice to raise its error
             raise NotEvaluatedError
@@ -138,14 +138,14 @@ class _Separation:
         lookup = partial(self._compiled(names), folder, self._inner_lookup, header_of(self._opens_files), self._dataset)
         if is_late or self._is_joint:
             lookup = partial(Begun.start, lookup)
-        template = template_of(value, iter(range(len(names))))
+        template = template_of(value, iter(range(len(names))), views)
         return SeparatedImage(
             lookup,
             SampleForm(template),
-            images[0],
+            tuple(views),
             self._opens_files,
             self._user_code,
-            tuple(self._watched),
+            tuple(self._scope.watched),
             self._inner,
             is_late,
             self._is_joint,
@@ -153,28 +153,13 @@ class _Separation:
         )
 
     def _compiled(self, names: list[str]) -> Callable[..., Any]:
-        """Return a function of folder, inner lookup, header, dataset and index that returns the path and other values.
-
-        If code of the user follows the transforms, it is a generator function, which yields before that code. If one
-        transform gets the image and other values, it yields these values, and receives the transformed ones.
-        """
-        code = self._function.__code__
-        values = ast.Tuple(list(map(loaded, names)), ast.Load())
-        result = ast.Return(ast.Tuple([loaded(PATH), values], ast.Load()))
-        definition = copy(self._definition)
-        resolved = ResolvedPaths(self._resolved)  # of files that the user's code opens, such as masks
+        """Return a function that returns the path and these variables, see `compiled_lookup`."""
+        resolved = ResolvedPaths(self._scope.resolved)  # of files that the user's code opens, such as masks
         statements: list[ast.stmt] = [resolved.visit(deepcopy(statement)) for statement in self._statements]
-        if self._has_late_code or self._is_joint:
-            result = ast.Return(values)
-        if self._has_late_code:
-            statements.insert(self._first_call or 0, ast.Expr(yielded([])))
-        definition.body = [*statements, result]
-        definition.args = copy(definition.args)
-        definition.args.args = [*map(ast.arg, (FOLDER, _SAMPLE, HEADER)), *definition.args.args]
-        module = ast.Module([definition], [])
-        compiled = compile(ast.fix_missing_locations(module), code.co_filename, "exec", dont_inherit=True)
-        found = next(constant for constant in compiled.co_consts if isinstance(constant, CodeType))
-        return FunctionType(found, self._function.__globals__)
+        position = self._first_call or 0 if self._has_late_code else None
+        return compiled_lookup(
+            self._function, self._definition, statements, names, yield_at=position, is_joint=self._is_joint
+        )
 
     def _run(self, statements: list[ast.stmt]) -> Any:
         """Return the value that the statements return; None if they return nothing."""
@@ -205,7 +190,7 @@ class _Separation:
 
     def _run_if(self, statement: ast.If) -> Any:
         try:
-            is_true = self._constant(statement.test)
+            is_true = self._scope.truth(statement.test)
         except NotEvaluatedError:  # it differs between samples
             self._keep(statement)
             return None
@@ -244,14 +229,27 @@ class _Separation:
         """Check a target of an assignment without the image; its variables are no longer the image."""
         names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
         for name in names:
-            if not isinstance(name, ast.Name) or name.id == self._self or name.id in self._symbols:
+            if isinstance(name, ast.Subscript):
+                self._check_item(name)
+                continue
+            if not isinstance(name, ast.Name) or name.id == self._scope.own or name.id in self._symbols:
+                raise NotEvaluatedError
+
+    def _check_item(self, item: ast.Subscript) -> None:
+        """Check an assignment to an element; threads run it only if the method has created the container."""
+        match item.value:
+            case ast.Name(id=name) if name in self._scope.names and name not in (self._scope.own, *self._symbols):
+                self._check(item.slice)
+                if not self._scope.creates(name):
+                    self._note_user_code(item)
+            case _:
                 raise NotEvaluatedError
 
     def _opened_in_block(self, context: ast.expr) -> Any:
         """Return the value of ``open(path, "rb")`` or of an opened image in a ``with`` statement."""
         match context:
             case ast.Call(func=function, args=[path, ast.Constant(value="rb")], keywords=[]):
-                if self._resolved(function) is open:
+                if self._scope.resolved(function) is open:
                     self._check(path)
                     return OpenedFile(self._stored(path, context))
             case _:
@@ -281,7 +279,7 @@ class _Separation:
                 self._append(target, value, statement)
 
     def _bind(self, name: str, value: Any, statement: ast.stmt) -> None:
-        if name == self._self:
+        if name == self._scope.own:
             raise NotEvaluatedError
         if not isinstance(value, ast.expr):
             self._symbols[name] = value
@@ -309,6 +307,8 @@ class _Separation:
             case ast.Tuple(elts=parts) | ast.List(elts=parts) if self._uses_image(expression):
                 kind = tuple if isinstance(expression, ast.Tuple) else list
                 return self._container(kind, range(len(parts)), parts, expression)
+            case ast.ListComp() if self._uses_image(expression):
+                return self._value(unrolled(expression, self._scope.constant))
             case ast.Dict(keys=keys, values=parts) if all(isinstance(key, ast.Constant) for key in keys):
                 names = [key.value for key in keys if isinstance(key, ast.Constant)]
                 return self._container(dict, names, parts, expression)
@@ -321,7 +321,7 @@ class _Separation:
                     raise NotEvaluatedError
                 return part
             case ast.IfExp(test=test, body=body, orelse=other) if self._uses_image(expression):
-                return self._value(body if self._constant(test) else other)
+                return self._value(body if self._scope.truth(test) else other)
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Tuple(elts=parts) as right) if self._uses_image(left):
                 first = self._value(left)
                 if isinstance(first, Container) and first.kind is tuple:
@@ -329,6 +329,8 @@ class _Separation:
                         tuple, range(len(first.parts), len(first.parts) + len(parts)), parts, right
                     )
                     return Container(tuple, {**first.parts, **others.parts})
+            case ast.Call() if self._uses_image(expression) and is_named_tuple(self._scope.resolved(expression.func)):
+                return self._named_tuple(expression)
             case ast.Call() | ast.Subscript() if (converted := self._converted(expression)) is not None:
                 return converted
             case ast.Call(args=[ast.Name(id=name), _, *_], keywords=[]) if isinstance(
@@ -351,6 +353,17 @@ class _Separation:
         values = [self._stored(self._value(part), expression) for part in parts]
         return Container(kind, dict(zip(names, values, strict=True)))
 
+    def _named_tuple(self, call: ast.Call) -> Container:
+        """Return a named tuple with the image."""
+        kind = self._scope.resolved(call.func)
+        given: dict[Any, ast.expr] = dict(zip(kind._fields, call.args, strict=False))
+        given.update({keyword.arg: keyword.value for keyword in call.keywords})
+        has_each_once = len(given) == len(call.args) + len(call.keywords) and given.keys() == set(kind._fields)
+        if not has_each_once or any(isinstance(part, ast.Starred) for part in call.args):
+            raise NotEvaluatedError
+        found = self._container(kind, given, list(given.values()), call)
+        return Container(kind, {place: found.parts[name] for place, name in enumerate(kind._fields)})
+
     def _uses_image(self, expression: ast.AST) -> bool:
         """Return whether an expression opens the image, or contains variables with it."""
         return any(
@@ -364,7 +377,7 @@ class _Separation:
         """Return the dataset whose sample an expression is, the inherited method that reads it, and the index."""
         match expression:
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr=attribute), slice=index):
-                other = attribute_of(self._dataset, attribute) if name == self._self else MISSING
+                other = attribute_of(self._dataset, attribute) if name == self._scope.own else MISSING
                 if isinstance(other, torch.utils.data.Dataset) or hasattr(other, "__getitems__"):
                     return other, None, index
             case ast.Call(
@@ -392,18 +405,18 @@ class _Separation:
         self._is_opened, self._opens_files = True, images.opens_files
         self._inner, self._inner_lookup = None if reads else other, images.lookup
         if isinstance(expression, ast.Subscript) and isinstance(expression.value, ast.Attribute):
-            self._watched[expression.value.attr] = None
+            self._scope.watched[expression.value.attr] = None
         label = f"{_VALUE}_{len(self._statements)}"
         targets = ast.Tuple([assigned(PATH), assigned(label)], ast.Store())
-        self._append(targets, ast.Call(loaded(_SAMPLE), [index], []), expression)
-        self._note_transforms(len(images.image.transforms))
+        self._append(targets, ast.Call(loaded(SAMPLE), [index], []), expression)
+        image = self._transformed(replace(images.image, transforms=()), *images.image.transforms)
         if images.columns is None:
-            return Container(tuple, {0: images.image, 1: label})
+            return Container(tuple, {0: image, 1: label})
         values = {name: ast.Subscript(loaded(label), ast.Constant(name), ast.Load()) for name in images.columns}
         return Container(
             dict,
             {
-                name: images.image if is_image else self._stored(values[name], expression)
+                name: image if is_image else self._stored(values[name], expression)
                 for name, is_image in images.columns.items()
             },
         )
@@ -418,28 +431,27 @@ class _Separation:
                 if isinstance(image, OpenedImage) and not image.transforms and image.is_pillow:
                     return replace(image, is_rgb=True)
             case ast.Call(func=function, args=[argument, *_]) if self._decodes_image(function):
-                image = OpenedImage(*decoder_of(self._resolved(function), call, self._option))
+                image = OpenedImage(*decoder_of(self._scope.resolved(function), call, self._option))
                 return self._open(argument, image, call)
             case ast.Call(func=function, args=[argument], keywords=[]):
-                called = self._resolved(function)
+                called = self._scope.resolved(function)
                 is_rgb = opens_image(called)
                 if is_rgb is not None and not self._is_opened:
-                    if isinstance(function, ast.Attribute) and self._is_own(function):
-                        self._watched[function.attr] = None
+                    if isinstance(function, ast.Attribute) and self._scope.is_own(function):
+                        self._scope.watched[function.attr] = None
                     self._opens_files |= is_rgb  # torchvision's loaders open them
                     return self._open(argument, OpenedImage(is_rgb), call)
                 if isinstance(function, ast.Attribute) and self._uses_image(argument):
                     image = self._value(argument)
                     if isinstance(image, OpenedImage) and self._is_transform(function):
-                        self._note_transforms(1)
-                        return replace(image, transforms=(*image.transforms, called))
+                        return self._transformed(image, called)
             case _:
                 pass
         return None
 
     def _converted(self, expression: ast.expr) -> OpenedImage | None:
         """Return the image after a conversion of its array; None for other expressions."""
-        found = conversion_of(expression, self._resolved)
+        found = conversion_of(expression, self._scope.resolved)
         if found is None or not self._is_array(found.argument):
             return None
         image = self._value(found.argument)
@@ -450,7 +462,7 @@ class _Separation:
         if isinstance(expression, ast.Name):
             image = self._symbols.get(expression.id)
             return isinstance(image, OpenedImage) and not image.is_pillow and not image.transforms
-        found = conversion_of(expression, self._resolved)
+        found = conversion_of(expression, self._scope.resolved)
         if found is not None:
             return self._is_array(found.argument)
         return isinstance(expression, ast.Call) and self._decodes_image(expression.func)
@@ -458,21 +470,21 @@ class _Separation:
     def _jointly_transformed(self, call: ast.Call, image: OpenedImage) -> Container:
         """Return the image and the other values that a transform of version 2 returns for them."""
         is_first = image.is_rgb and image.is_pillow and not self._calls
-        transform = self._resolved(call.func)
+        transform = self._scope.resolved(call.func)
         is_own = isinstance(call.func, ast.Attribute) and self._is_transform(call.func)
         if not (is_first and is_own and is_joint(transform)):
             raise NotEvaluatedError
         values = [expression_of(self._value(argument)) for argument in call.args[1:]]
         names = [f"{_VALUE}_{len(self._statements)}_{number}" for number in range(len(values))]
-        self._note_transforms(1)
+        transformed = self._transformed(image, transform)
         self._is_joint = True
         self._append(ast.Tuple(list(map(assigned, names)), ast.Store()), yielded(values), call)
-        parts = dict(enumerate([replace(image, transforms=(transform,)), *names]))
+        parts = dict(enumerate([transformed, *names]))
         return Container(tuple, parts)
 
     def _option(self, value: ast.expr) -> Any:
-        is_own = isinstance(value, ast.Attribute) and self._is_own(value)
-        return self._constant_value(value) if is_own or isinstance(value, ast.Constant) else self._resolved(value)
+        is_own = isinstance(value, ast.Attribute) and self._scope.is_own(value)
+        return self._scope.constant(value) if is_own or isinstance(value, ast.Constant) else self._scope.resolved(value)
 
     def _open(self, argument: ast.expr, image: OpenedImage, call: ast.Call) -> OpenedImage:
         self._is_opened = True
@@ -485,66 +497,19 @@ class _Separation:
 
     def _opens_image(self, function: ast.expr) -> bool:
         """Return whether a function opens the image, which is the first one that is opened."""
-        is_first = not self._is_opened and opens_image(self._resolved(function)) is not None
+        is_first = not self._is_opened and opens_image(self._scope.resolved(function)) is not None
         return is_first or self._decodes_image(function)
 
     def _decodes_image(self, function: ast.expr) -> bool:
         """Return whether a function decodes the image, which is the first one that is opened."""
-        return not self._is_opened and self._decodes(self._resolved(function))
+        return not self._is_opened and self._decodes(self._scope.resolved(function))
 
     def _is_transform(self, function: ast.Attribute) -> bool:
         """Return whether a function is an attribute of this instance of the dataset, and remember to watch it."""
-        if not self._is_own(function) or function.attr not in vars(self._dataset):
+        if not self._scope.is_own(function) or function.attr not in vars(self._dataset):
             return False
-        self._watched[function.attr] = None
+        self._scope.watched[function.attr] = None
         return callable(vars(self._dataset)[function.attr])
-
-    def _is_own(self, attribute: ast.Attribute) -> bool:
-        return isinstance(attribute.value, ast.Name) and attribute.value.id == self._self
-
-    def _resolved(self, expression: ast.expr) -> Any:
-        """Return a function, class or module that is the same for all samples; `MISSING` for other values."""
-        match expression:
-            case ast.Name(id=name) if name not in self._locals:
-                return self._function.__globals__.get(name, getattr(builtins, name, MISSING))
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == self._self:
-                return attribute_of(self._dataset, attribute)
-            case ast.Attribute(value=owner, attr=attribute):
-                module = self._resolved(owner)
-                return getattr(module, attribute, MISSING) if isinstance(module, ModuleType | EnumType) else MISSING
-            case _:
-                return MISSING
-
-    def _constant(self, test: ast.expr) -> bool:
-        """Return the truth of a condition that depends only on attributes of the dataset."""
-        return truth_of(self._constant_value(test))
-
-    def _constant_value(self, expression: ast.expr) -> Any:
-        match expression:
-            case ast.Constant(value=value):
-                return value
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name == self._self:
-                value = attribute_of(self._dataset, attribute)
-                if value is MISSING:
-                    raise NotEvaluatedError
-                self._watched[attribute] = None
-                return value
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return not self._constant(operand)
-            case ast.BoolOp(op=ast.And(), values=parts):
-                return all(self._constant(part) for part in parts)
-            case ast.BoolOp(op=ast.Or(), values=parts):
-                return any(self._constant(part) for part in parts)
-            case ast.Compare(left=left, ops=[kind], comparators=[right]):
-                first, second = self._constant_value(left), self._constant_value(right)
-                if isinstance(kind, ast.Is | ast.IsNot) and second is None:
-                    return (first is None) == isinstance(kind, ast.Is)
-                are_simple = isinstance(first, bool | int | str) and isinstance(second, bool | int | str)
-                if isinstance(kind, ast.Eq | ast.NotEq) and are_simple:
-                    return (first == second) == isinstance(kind, ast.Eq)
-            case _:
-                pass
-        raise NotEvaluatedError
 
     def _check(self, expression: ast.expr) -> None:
         """Check that an expression does not use the image, and note calls of functions that may be the user's."""
@@ -557,13 +522,13 @@ class _Separation:
                     raise NotEvaluatedError
                 case ast.Attribute(attr=name) | ast.Name(id=name) if name.startswith("__"):
                     raise NotEvaluatedError  # a class changes private names
-                case ast.Name(id=name) if name == self._self:
+                case ast.Name(id=name) if name == self._scope.own:
                     uses += 1
-                case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self._self:
+                case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self._scope.own:
                     uses -= 1
                     self._check_value(attribute_of(self._dataset, name), node)
-                case ast.Name(id=name) if name not in self._locals:
-                    value = self._resolved(node)
+                case ast.Name(id=name) if name not in self._scope.names:
+                    value = self._scope.resolved(node)
                     is_code = isinstance(value, ModuleType | type) or callable(value)
                     if not is_code and value is not MISSING:
                         self._check_value(value, node)
@@ -575,7 +540,7 @@ class _Separation:
             self._note_user_code(expression)
 
     def _check_call(self, function: ast.expr) -> None:
-        called = self._resolved(function)
+        called = self._scope.resolved(function)
         if self._opens_image(function) or called is open:
             raise NotEvaluatedError
         is_method = called is MISSING and isinstance(function, ast.Attribute) and is_safe_method(function.attr)
@@ -590,10 +555,19 @@ class _Separation:
         if not (is_safe_value(value) or is_deterministic(value)):
             self._note_user_code(expression)
 
-    def _note_transforms(self, count: int) -> None:
-        if count and not self._calls:
+    def _transformed(self, image: OpenedImage, *transforms: Any) -> Any:
+        """Return an image after calls of transforms; a container if the only one returns views."""
+        if self._has_late_code and not all(map(is_deterministic, transforms)):
+            raise NotEvaluatedError  # the code before it may draw random numbers, too
+        if transforms and not self._calls:
             self._first_call = len(self._statements)
-        self._calls += count
+        views = views_of(transforms[0]) if len(transforms) == 1 and not image.transforms else None
+        if views is not None:
+            parts = [self._transformed(image, each) for each in views.transforms]
+            return Container(views.kind, {place: parts[number] for place, number in enumerate(views.order)})
+        calls = range(self._calls, self._calls + len(transforms))
+        self._calls += len(transforms)
+        return replace(image, transforms=(*image.transforms, *transforms), calls=(*image.calls, *calls))
 
     def _note_user_code(self, expression: ast.expr) -> None:
         self._user_code = self._user_code or ast.unparse(expression)

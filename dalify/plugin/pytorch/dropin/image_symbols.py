@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -12,11 +12,14 @@ import torch
 
 from dalify.plugin.pytorch.dropin.getitem import NotEvaluatedError
 from dalify.plugin.pytorch.dropin.opening import Decoder
-from dalify.plugin.pytorch.dropin.sample_form import IMAGE, SampleForm
+from dalify.plugin.pytorch.dropin.sample_form import IMAGE, MAX_VIEWS, NamedParts, SampleForm, ViewPlace, is_named_tuple
 from dalify.plugin.pytorch.dropin.working_folder import WorkingFolder
 
 PATH = "dalify_path"
 """The variable with the path of the image."""
+
+SAMPLE = "dalify_sample"
+"""The variable with a function that returns path and label of a sample of another dataset."""
 
 EXPRESSIONS = (
     ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.DictComp,
@@ -55,7 +58,8 @@ class SeparatedImage:
     Attributes:
         lookup: returns the path of a sample, or its array or file in memory, and a tuple of its other values.
         form: the places of these values in a sample.
-        image: the image, with all transforms.
+        views: the image with all transforms; several times if the sample has several views of it, in the order of
+            the transforms.
         opens_files: whether Pillow receives an open file instead of its path.
         user_code: the first function or value in `lookup` that may be the user's; empty for none.
         watched: the attributes on which this result depends.
@@ -67,7 +71,7 @@ class SeparatedImage:
 
     lookup: Callable[[Any], tuple[Any, Any]]
     form: SampleForm
-    image: OpenedImage
+    views: tuple[OpenedImage, ...]
     opens_files: bool
     user_code: str
     watched: tuple[str, ...]
@@ -112,11 +116,17 @@ class OpenedImage:
         is_rgb: whether it was converted to RGB.
         decode: decodes a file to a tensor or an array; None if Pillow opens it.
         transforms: the transforms that were applied, in order.
+        calls: the numbers of these calls among all calls of transforms.
     """
 
     is_rgb: bool
     decode: Decoder | None = None
     transforms: tuple[Any, ...] = ()
+    calls: tuple[int, ...] = ()
+
+    def is_view_of(self, other: OpenedImage) -> bool:
+        """Return whether an image was transformed, and was before the transforms what another image was."""
+        return bool(self.calls) and (self.is_rgb, self.decode) == (other.is_rgb, other.decode)
 
     @property
     def is_pillow(self) -> bool:
@@ -133,7 +143,7 @@ class OpenedFile:
 
 @dataclass
 class Container:
-    """A tuple, list or dictionary that may contain the image.
+    """A tuple, named tuple, list or dictionary that may contain the image.
 
     Attributes:
         kind: its type.
@@ -181,13 +191,31 @@ def assigned(name: str) -> ast.Name:
     return ast.Name(name, ast.Store())
 
 
-def template_of(value: Any, numbers: Iterator[int]) -> Any:
-    """Return a sample with `IMAGE` in place of the image, and numbers in place of the other values."""
+def views_in(leaves: Iterable[Any], count: int) -> list[OpenedImage]:
+    """Return the views of the image in a sample, in the order of their transforms; NotEvaluatedError for other images.
+
+    Args:
+        leaves: the parts of the sample.
+        count: the number of calls of transforms. Each must be for one view, and those for one view must be consecutive.
+    """
+    views = sorted((leaf for leaf in leaves if isinstance(leaf, OpenedImage)), key=lambda image: image.calls)
+    calls = [call for image in views for call in image.calls]
+    if not views or calls != list(range(count)):
+        raise NotEvaluatedError
+    if len(views) > 1 and not all(image.is_view_of(views[0]) for image in views):
+        raise NotEvaluatedError
+    return views
+
+
+def template_of(value: Any, numbers: Iterator[int], views: list[OpenedImage]) -> Any:
+    """Return a sample with the places of the views of the image, and numbers in place of the other values."""
     if isinstance(value, OpenedImage):
-        return IMAGE
+        return IMAGE if len(views) == 1 else ViewPlace(views.index(value))
     if not isinstance(value, Container):
         return next(numbers)
-    parts = {name: template_of(part, numbers) for name, part in value.parts.items()}
+    parts = {name: template_of(part, numbers, views) for name, part in value.parts.items()}
+    if is_named_tuple(value.kind):
+        return NamedParts(value.kind, tuple(parts.values()))
     return parts if value.kind is dict else value.kind(parts.values())
 
 
@@ -197,7 +225,7 @@ def expression_of(value: Any) -> ast.expr:
         return loaded(value)
     if isinstance(value, ast.expr):
         return value
-    if not isinstance(value, Container):
+    if not isinstance(value, Container) or is_named_tuple(value.kind):
         raise NotEvaluatedError
     parts = [expression_of(part) for part in value.parts.values()]
     if value.kind is dict:
@@ -213,6 +241,31 @@ def truth_of(value: Any) -> bool:
     if hasattr(kind, "__bool__") or (hasattr(kind, "__len__") and not isinstance(value, torch.nn.Sequential)):
         raise NotEvaluatedError
     return bool(value)
+
+
+def unrolled(expression: ast.ListComp, constant: Callable[[ast.expr], Any]) -> ast.List:
+    """Return the list for ``[value for name in range(count)]`` whose value does not depend on the name.
+
+    Args:
+        expression: the list comprehension; NotEvaluatedError for other forms.
+        constant: returns a value that is the same for all samples.
+    """
+    match expression.generators:
+        case [
+            ast.comprehension(
+                target=ast.Name(id=name),
+                iter=ast.Call(func=ast.Name(id="range"), args=[end], keywords=[]),
+                ifs=[],
+                is_async=0,
+            )
+        ]:
+            count = constant(end)
+            names = (node.id for node in ast.walk(expression.elt) if isinstance(node, ast.Name))
+            if type(count) is int and 0 < count <= MAX_VIEWS and name not in names:
+                return ast.copy_location(ast.List([expression.elt] * count, ast.Load()), expression)
+        case _:
+            pass
+    raise NotEvaluatedError
 
 
 def yielded(values: list[ast.expr]) -> ast.Yield:

@@ -226,6 +226,67 @@ class TransformPlan:
         return draws.used
 
 
+@dataclass(frozen=True)
+class ViewsPlan(TransformPlan):
+    """Plans for several views of one image, which is decoded once. All begin with a supported transform.
+
+    Attributes:
+        views: one plan for each view, in the order of their random numbers.
+        kind: list or tuple, the type of the result.
+        order: the place of each view in `views`, in the order of the result.
+    """
+
+    views: tuple[TransformPlan, ...]
+    kind: type
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, views: tuple[TransformPlan, ...], kind: type, order: tuple[int, ...]) -> ViewsPlan:
+        """Create a plan; its other attributes summarize those of the views."""
+        first = views[0]
+        return cls(
+            steps=tuple(step for view in views for step in view.steps),
+            table=None if any(view.table is None for view in views) else first.table,
+            tensor_transforms=(),
+            is_random=any(view.is_random for view in views),
+            channels=first.channels,
+            transforms=first.transforms,
+            names=tuple(name for view in views for name in view.names),
+            unsupported=tuple(transform for view in views for transform in view.unsupported),
+            following=first.following,
+            reason=next((view.reason for view in views if view.reason is not None), None),
+            views=views,
+            kind=kind,
+            order=order,
+        )
+
+    def plans(self) -> Iterator[TransformPlan]:
+        """Yield the plans of all views."""
+        for view in self.views:
+            yield from view.plans()
+
+    def describe(self) -> str:
+        """Return a description of each view."""
+        groups = [(text, len(list(group))) for text, group in itertools.groupby(view.describe() for view in self.views)]
+        return ", and ".join(text if count == 1 else f"{count} times {text}" for text, count in groups)
+
+    def __call__(self, image: AnyImage, draws: TorchDraws) -> Any:
+        """Compute the views, with their random numbers one after the other."""
+        if isinstance(image, LazyImage):
+            pixels, info = image.materialize(), image.info
+            results = [
+                view(LazyImage(pixels, info=None if info is None or view.table is not None else dict(info)), draws)
+                for view in self.views
+            ]
+        else:
+            results = [view(image, draws) for view in self.views]
+        return self.kind(results[number] for number in self.order)
+
+    def draws_per_sample(self, height: int, width: int) -> int | None:
+        """Return None: batches cannot be computed at once."""
+        return None
+
+
 def channels_of(value: Any) -> int:
     """Return the number of channels of an RGB or grayscale image of Pillow; 0 for other values."""
     return {"RGB": 3, "L": 1}.get(value.mode, 0) if isinstance(value, Image.Image) else 0

@@ -19,11 +19,11 @@ from dalify.plugin.pytorch.dropin.draws import TorchDraws
 from dalify.plugin.pytorch.dropin.encoded_image import EncodedImage, contents_of, decode_rows, plain_jpeg_header
 from dalify.plugin.pytorch.dropin.hints import note_failed_file
 from dalify.plugin.pytorch.dropin.lazy_image import LazyImage, image_of, pixels_of
-from dalify.plugin.pytorch.dropin.lowering import lower_transform
 from dalify.plugin.pytorch.dropin.opening import Decoder
-from dalify.plugin.pytorch.dropin.plan import AnyImage, NotRecognizedError, TransformPlan
+from dalify.plugin.pytorch.dropin.plan import AnyImage, NotRecognizedError
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
+from dalify.plugin.pytorch.dropin.views import plan_of
 from dalify.plugin.pytorch.dropin.working_folder import WorkingFolder, is_path
 
 _Array = np.ndarray[Any, Any]
@@ -71,7 +71,7 @@ class Source(ABC):
 
     def __init__(self, dataset: Any, transforms: tuple[Any, Any], channels: int, description: str) -> None:
         self.dataset = dataset
-        self.plan: TransformPlan = lower_transform(transforms[0], channels, self.decode)
+        self.plan = plan_of(transforms[0], channels, self.decode)
         self.transform, self.target_transform = transforms
         self.description = f"{type(dataset).__name__} of {description}"
 

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from dalify.plugin.pytorch.dropin.sample_form import is_named_tuple
+
 _SIMPLE_TYPES = (type(None), bool, int, float, str, bytes, pathlib.PurePath, np.generic)
 _PANDAS_TYPES = ("DataFrame", "Series", "Index", "RangeIndex")
 _SAFE_FUNCTIONS = frozenset(
@@ -28,11 +30,12 @@ _SAFE_FUNCTIONS = frozenset(
 _TENSOR_CLASSES = (torch.FloatTensor, torch.IntTensor, torch.LongTensor, torch.Tensor)
 _SAFE_METHODS = frozenset(
     {
-        "astype", "capitalize", "clone", "convert", "copy", "count", "double", "encode", "endswith", "float", "format",
-        "get", "index", "int", "item", "items", "joinpath", "join", "keys", "long", "lower", "lstrip", "mean",
-        "partition", "removeprefix", "removesuffix", "replace", "reshape", "resize", "rpartition", "rsplit", "rstrip",
-        "split", "startswith", "strip", "sum", "title", "to", "to_dict", "to_list", "to_numpy", "tolist", "unsqueeze",
-        "upper", "values", "view", "with_name", "with_suffix", "zfill",
+        "astype", "bool", "byte", "capitalize", "clone", "contiguous", "convert", "copy", "count", "double", "encode",
+        "endswith", "flatten", "float", "format", "get", "index", "int", "item", "items", "join", "joinpath", "keys",
+        "long", "lower", "lstrip", "mean", "numpy", "partition", "permute", "removeprefix", "removesuffix", "replace",
+        "reshape", "resize", "rpartition", "rsplit", "rstrip", "split", "squeeze", "startswith", "strip", "sum",
+        "title", "to", "to_dict", "to_list", "to_numpy", "tolist", "transpose", "unsqueeze", "upper", "values", "view",
+        "with_name", "with_suffix", "zfill",
     }
 )  # fmt: skip
 _CONTAINERS = (list, tuple, dict, set, frozenset, range, np.ndarray, np.memmap, torch.Tensor)
@@ -44,7 +47,7 @@ def is_safe_function(function: Any) -> bool:
     if is_class and issubclass(function, torch.Tensor) and function.__module__.startswith("torchvision.tv_tensors"):
         return True
     return any(function is each for each in (*_SAFE_FUNCTIONS, *_TENSOR_CLASSES)) or (
-        is_class and issubclass(function, np.generic)
+        is_class and (issubclass(function, np.generic) or is_named_tuple(function))
     )
 
 
