@@ -133,6 +133,14 @@ def _totals_of_samples(x_at, forms, like, starts, sums):
         size = count * inner
         x = array_at(x_at[n], (outer, size), like)
         width = max(1, _LANES // inner) * inner
+        if size <= width:  # without partial sums, which are slow to combine for short rows
+            for a in range(outer):
+                for b in range(inner):
+                    total = np.int64(0)
+                    for i in range(b, size, inner):
+                        total += np.int64(x[a, i])
+                    sums[starts[n] + a * inner + b] = total
+            continue
         lanes = np.empty(width, np.int64)
         for a in range(outer):
             lanes[:] = 0
@@ -147,6 +155,59 @@ def _totals_of_samples(x_at, forms, like, starts, sums):
                     results[b] += lanes[first + b]
 
 
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _short_row_extremes(x, found, start, is_largest):
+    """Compute the extrema of rows without partial extrema, which are slow to combine for short rows.
+
+    A number replaces NaN, so NaN remains only if all values are NaN.
+    """
+    inner, size = found.shape[1], x.shape[1]
+    for a in range(x.shape[0]):
+        for b in range(inner):
+            extreme = x[a, b] if size else start
+            if is_largest:
+                for i in range(b + inner, size, inner):
+                    value = x[a, i]
+                    is_next = (value > extreme) | ((extreme != extreme) & (value == value))
+                    extreme = value if is_next else extreme
+            else:
+                for i in range(b + inner, size, inner):
+                    value = x[a, i]
+                    is_next = (value < extreme) | ((extreme != extreme) & (value == value))
+                    extreme = value if is_next else extreme
+            found[a, b] = extreme
+
+
+@njit(nogil=True, cache=True, no_cpython_wrapper=True)
+def _long_row_extremes(x, found, lanes, start, is_largest):
+    """Compute the extrema of rows that are longer than `lanes`."""
+    inner, width, size = found.shape[1], len(lanes), x.shape[1]
+    for a in range(x.shape[0]):
+        lanes[:] = start
+        for first in range(0, size, width):
+            part = x[a, first : first + width]
+            if is_largest:
+                for lane in range(len(part)):
+                    lanes[lane] = part[lane] if part[lane] > lanes[lane] else lanes[lane]
+            else:
+                for lane in range(len(part)):
+                    lanes[lane] = part[lane] if part[lane] < lanes[lane] else lanes[lane]
+        results = found[a]
+        results[:] = lanes[:inner]
+        for first in range(inner, width, inner):
+            for b in range(inner):
+                value = lanes[first + b]
+                if (value > results[b]) if is_largest else (value < results[b]):
+                    results[b] = value
+        for b in range(inner):
+            if results[b] == start:
+                results[b] = x[a, b]
+                for i in range(b, size, inner):
+                    if x[a, i] == x[a, i]:
+                        results[b] = start
+                        break
+
+
 @njit(nogil=True, cache=True)
 def _extremes_of_samples(x_at, forms, like, starts, found, start, is_largest):
     """Compute extrema, ignoring NaN unless all values are NaN; `start` for results of no values."""
@@ -155,31 +216,11 @@ def _extremes_of_samples(x_at, forms, like, starts, found, start, is_largest):
         size = count * inner
         x = array_at(x_at[n], (outer, size), like)
         width = max(1, _LANE_BYTES // x.itemsize // inner) * inner
-        lanes = np.empty(width, found.dtype)
-        for a in range(outer):
-            lanes[:] = start
-            for first in range(0, size, width):
-                part = x[a, first : first + width]
-                if is_largest:
-                    for lane in range(len(part)):
-                        lanes[lane] = part[lane] if part[lane] > lanes[lane] else lanes[lane]
-                else:
-                    for lane in range(len(part)):
-                        lanes[lane] = part[lane] if part[lane] < lanes[lane] else lanes[lane]
-            results = found[starts[n] + a * inner : starts[n] + (a + 1) * inner]
-            results[:] = lanes[:inner]
-            for first in range(inner, min(width, size), inner):
-                for b in range(inner):
-                    value = lanes[first + b]
-                    if (value > results[b]) if is_largest else (value < results[b]):
-                        results[b] = value
-            for b in range(inner):
-                if count and results[b] == start:
-                    results[b] = x[a, b]
-                    for i in range(b, size, inner):
-                        if x[a, i] == x[a, i]:
-                            results[b] = start
-                            break
+        results = found[starts[n] : starts[n + 1]].reshape((outer, inner))
+        if size <= width:
+            _short_row_extremes(x, results, start, is_largest)
+        else:
+            _long_row_extremes(x, results, np.empty(width, found.dtype), start, is_largest)
 
 
 def reduced_dtype(reduction: str, dtype: DALIDataType, requested: DALIDataType | None = None) -> DALIDataType:
