@@ -237,6 +237,7 @@ def _normalize_planes(
     count = int(x.extents(lead - 1)[0])
     means, multipliers = channel_values(mean, std, options["scale"], (len(x), count))
     (planes, owner), (targets, _) = x.folded(lead), out.folded(lead)
+    assert owner is not None, "dalify bug: planes without their samples"
     channel = np.arange(len(owner)) % count if count else owner
     windows = start[owner, lead:]
     if planes.ndim == 2:
