@@ -105,6 +105,30 @@ def test_lengths_of_rows(shape: tuple[int, ...], dtype: str, axis: int) -> None:
         np.testing.assert_allclose(total, x.sum(axis=axis + 1, dtype=wide or np.float64), rtol=1e-6)
 
 
+@pytest.mark.parametrize("values", [3, 128, 129, 500])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["minimum", "maximum"])
+def test_extremes_of_short_and_long_rows(name: str, dtype: str, values: int) -> None:
+    rng = np.random.default_rng(values)
+    x = rng.choice([np.nan, -np.inf, np.inf, -1.0, 2.0], (2, 40, values, 2), p=[0.6, 0.1, 0.1, 0.1, 0.1]).astype(dtype)
+    x[0, 0], x[0, 1], x[1, 0, 0], x[1, 0, 1:] = np.nan, -np.inf, np.nan, np.inf
+    expected = {"minimum": np.fmin, "maximum": np.fmax}[name]
+    for axis in (1, 2, 3):
+        np.testing.assert_array_equal(apply(name, x, (axis - 1,), dtype), expected.reduce(x, axis=axis))
+
+
+@pytest.mark.parametrize("values", [1, 3, 64, 65, 500])
+@pytest.mark.parametrize("dtype", ["uint16", "int16", "int32", "int64"])
+def test_integers_of_short_and_long_rows(dtype: str, values: int) -> None:
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(values).integers(info.min, info.max, (2, 7, values, 3), dtype, endpoint=True)
+    for axis in (1, 2, 3):
+        wide = np.int64 if info.min else np.uint64
+        np.testing.assert_array_equal(apply("total", x, (axis - 1,), wide), x.sum(axis=axis, dtype=wide))
+        np.testing.assert_array_equal(apply("minimum", x, (axis - 1,), dtype), x.min(axis=axis))
+        np.testing.assert_array_equal(apply("maximum", x, (axis - 1,), dtype), x.max(axis=axis))
+
+
 def test_result_types() -> None:
     for name in INTEGERS:
         dtype = from_numpy(name)

@@ -67,6 +67,26 @@ def test_three_axes(device, layout):
     assert_equals_dali("crop_mirror_normalize", data, device=device, tolerance=1e-4, **arguments)
 
 
+@pytest.mark.parametrize("shape", [(3, 2), (3,), (2, 3), (2, 3, 4), (3, 2, 4)], ids=str)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"crop": [9, 20], **IMAGENET},
+        {"std": Each(np.float32([[1, 2, 3], [4, 5, 6]])), "mean": 3.0, "scale": 2.0, "shift": -1.5, "dtype": "UINT8"},
+        {"crop": [28, 20], "out_of_bounds_policy": "pad", "fill_values": 7, **IMAGENET},
+        {"crop": [28, 20], "out_of_bounds_policy": "pad", "fill_values": [7, 8, 9], **IMAGENET},
+        {"crop": [9, 20], "pad_output": True, "fill_values": 7, **IMAGENET},
+    ],
+    ids=str,
+)
+def test_planes_of_ragged_samples(device, shape, arguments):
+    data = [RANDOM.integers(0, 256, (*shape, *extents), dtype=np.uint8) for extents in ((15, 26), (22, 31))]
+    layout = {(3,): "CHW", (3, 2): "CFHW", (2, 3): "FCHW", (2, 3, 4): "FCDHW", (3, 2, 4): "CFDHW"}[shape]
+    arguments = {"mirror": Each(np.int32([0, 1])), "layouts": layout, "output_layout": layout, **arguments}
+    for samples in (data, [data[0], data[0][..., ::-1].copy()]):  # ragged, uniform
+        assert_equals_dali("crop_mirror_normalize", samples, device=device, tolerance=1e-4, **arguments)
+
+
 def test_mistakes():
     with pytest.raises(
         LayoutError, match=r"output_layout 'CHW' must be a permutation of the input layout 'FHWC'"

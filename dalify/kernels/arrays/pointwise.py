@@ -15,6 +15,8 @@ from dalify.kernels.arrays.grid_torch import Grid
 from dalify.kernels.arrays.upload_torch import uploaded
 from dalify.kernels.dispatch import prefer_triton
 
+_NATIVE = (np.uint8, np.int16, np.float32)  # other dtypes are converted before they are scaled
+
 
 @njit(nogil=True, cache=True)
 def _scale_shift(out_at, out_shapes, out_like, x_at, x_shapes, x_like, factor, summand, to_byte):
@@ -56,7 +58,7 @@ def scale_shift(out: Samples, x: Samples, factor: np.ndarray, summand: np.ndarra
     if x.dtype == np.uint8 and out.dtype == np.uint8:
         _scale_shift(*out.compiled, *x.compiled, factor, summand, True)
         return
-    source = x if x.dtype == np.float32 else x.converted(np.dtype(np.float32))
+    source = x if x.dtype in _NATIVE else x.converted(np.dtype(np.float32))
     result = out if out.dtype == np.float32 else Samples.empty(out.shapes, np.dtype(np.float32))
     _scale_shift(*result.compiled, *source.compiled, factor, summand, False)
     if result is not out:

@@ -159,9 +159,16 @@ def normalize_samples(
     """
     channels = x.extents(layout.index("C"))
     is_mixed = x.array is None and bool(any_of(channels != channels[0]))
+    if not is_mixed and _keep_planes(out, x, layout, output_layout, start, options["fill_values"]):
+        _normalize_planes(out, x, layout.index("C") + 1, start, mirror, mean, std, options)
+        return
     is_usual, is_frames = _layouts(layout, output_layout)
     if is_frames:
         is_frames = not start[:, 0].any() and bool((out.extents(0) == x.extents(0)).all())
+    if not (is_usual or is_frames) and x.dense is not None and out.dense is not None:
+        rows = {"mean": rows_of(mean), "std": rows_of(std)}
+        normalize_axes(out.dense, x.dense, layout, output_layout, start, mirror=mirror, **rows, **options)
+        return
     if is_mixed or not (is_usual or is_frames):
         # Samples with equal numbers of channels together; for uncommon layouts, each sample separately.
         places = [np.flatnonzero(channels == kind) for kind in np.unique(channels)] if is_mixed else None
@@ -194,6 +201,56 @@ def normalize_samples(
         shift=options["shift"],
         fill_values=_fill_values_of_channels(options["fill_values"], out_channels),
         is_planar=is_planar,
+    )
+
+
+def _keep_planes(
+    out: Samples,
+    x: Samples,
+    layout: str,
+    output_layout: str,
+    start: np.ndarray,
+    fill_values: Sequence[float] | np.ndarray,
+) -> bool:
+    """Return whether `_normalize_planes` supports the samples: planes of whole frames, and one fill value."""
+    lead = layout.index("C") + 1
+    is_supported = layout == output_layout and layout[:lead] in ("C", "FC") and len(layout) - lead in (2, 3)
+    if not is_supported or len(set(fill_values)) > 1:
+        return False
+    return all(not start[:, axis].any() and bool((out.extents(axis) == x.extents(axis)).all()) for axis in range(lead))
+
+
+def _normalize_planes(
+    out: Samples,
+    x: Samples,
+    lead: int,
+    start: np.ndarray,
+    mirror: np.ndarray,
+    mean: np.ndarray | list[np.ndarray],
+    std: np.ndarray | list[np.ndarray],
+    options: Mapping[str, Any],
+) -> None:
+    """Normalize the planes of all samples in one call, as images with one channel.
+
+    `lead` is the number of axes before those of a plane; the last of them is the channel.
+    """
+    count = int(x.extents(lead - 1)[0])
+    means, multipliers = channel_values(mean, std, options["scale"], (len(x), count))
+    (planes, owner), (targets, _) = x.folded(lead), out.folded(lead)
+    assert owner is not None, "dalify bug: planes without their samples"
+    channel = np.arange(len(owner)) % count if count else owner
+    windows = start[owner, lead:]
+    if planes.ndim == 2:
+        planes, targets, windows = planes.with_axis(0), targets.with_axis(0), with_column(windows, 0, 0)
+    crop_mirror_normalize(
+        targets.with_axis(0),
+        planes.with_axis(3),
+        windows,
+        mirror=mirror[owner],
+        mean=means[owner, channel][:, None],
+        multiplier=multipliers[owner, channel][:, None],
+        shift=options["shift"],
+        fill_values=_fill_values_of_channels(options["fill_values"], 1),
     )
 
 
