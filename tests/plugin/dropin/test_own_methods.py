@@ -1,7 +1,8 @@
-"""Methods of users' datasets that ``__getitem__`` calls to open the image: the batches are torch's."""
+"""Methods and functions that the ``__getitem__`` of users' datasets calls: the batches are torch's."""
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +118,23 @@ class Both(Photos):
         return self.transform(image), label, mask, other
 
 
+class Functions(Photos):
+    """Functions that compute masks, and errors that are only raised for bad samples."""
+
+    def __getitem__(self, index: int) -> Any:
+        if self.labels[index] < 0:
+            raise ValueError(f"label {self.labels[index]}")
+        image = Image.open(self.paths[index]).convert("RGB")
+        mask = np.array(Image.open(self.paths[index]).convert("L").resize((SIZE, SIZE)))
+        mask = np.where(mask > 100, 1, 0) + np.ones_like(mask)
+        one = torch.from_numpy(np.expand_dims(mask, 0)).long()
+        both = torch.where(one > 1, torch.zeros_like(one), torch.ones_like(one))
+        found = np.isin(mask, np.unique(self.labels)).astype(np.float32)
+        return self.transform(image), both, np.zeros_like(found), found
+
+
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("kind", [Tutorial, SameNames, Both])
+@pytest.mark.parametrize("kind", [Tutorial, SameNames, Both, Functions])
 def test_batches_of_threads(root: Path, kind: Any, workers: int) -> None:
     check_threads(kind(root), workers)
 
@@ -267,3 +283,44 @@ def test_errors_are_torchs_for_the_same_batches(root: Path, workers: int) -> Non
             found.append(batches)
         assert any(batch[0] == "FileNotFoundError" for batch in found[0] if isinstance(batch, tuple))
         same(*found)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_errors_that_the_method_raises(root: Path, workers: int) -> None:
+    found = []
+    for loader in (DataLoader, TorchLoader):
+        dataset = Functions(root)
+        dataset.labels[3] = -5
+        seed()
+        found.append(until_the_end(loader(dataset, batch_size=2, num_workers=workers)))
+    assert any(batch[0] == "ValueError" for batch in found[0] if isinstance(batch, tuple))
+    same(*found)
+
+
+ASSERTIONS = """
+from PIL import Image
+from tests.plugin.dropin.test_own_methods import Photos
+
+class Checked(Photos):
+    def __getitem__(self, index):
+        assert self.labels[index] >= 0, "negative label"
+        image = Image.open(self.paths[index]).convert("RGB")
+        return self.transform(image), self.labels[index]
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_assertions_with_a_message(root: Path, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"assertions_{workers}"  # pytest changes assertions of test modules, so this is another one
+    (tmp_path / f"{name}.py").write_text(ASSERTIONS)
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = importlib.import_module(name).Checked
+    check_threads(kind(root), workers)
+    found = []
+    for loader in (DataLoader, TorchLoader):
+        dataset = kind(root)
+        dataset.labels[3] = -5
+        seed()
+        found.append(until_the_end(loader(dataset, batch_size=2, num_workers=workers)))
+    assert any(batch[0] == "AssertionError" for batch in found[0] if isinstance(batch, tuple))
+    same(*found)

@@ -238,7 +238,7 @@ class _Separation:
                 self._forget(target)
                 for each in (*body, *others):
                     self._check_statement(each)
-            case ast.Assert(test=test, msg=None) | ast.Raise(exc=ast.expr() as test, cause=None):
+            case ast.Assert(test=test, msg=None | ast.Constant()) | ast.Raise(exc=ast.expr() as test, cause=None):
                 self._check(test)
             case _:
                 raise NotEvaluatedError
