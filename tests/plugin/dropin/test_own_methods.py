@@ -87,11 +87,11 @@ class Tutorial(Photos):
 class SameNames(Photos):
     """Both methods have the variables ``path`` and ``index``."""
 
-    def path_of(this, index: int) -> str:  # noqa: N805 -- another name than in `__getitem__`
+    def path_of(this, index: int) -> str:  # noqa: N805  # pyright: ignore[reportSelfClsParameterName]
         path = this.paths[index]
         return str(path)
 
-    def opened(this, index: int, path: Any) -> Any:  # noqa: N805
+    def opened(this, index: int, path: Any) -> Any:  # noqa: N805  # pyright: ignore[reportSelfClsParameterName]
         path = this.path_of(index)
         with open(path, "rb") as file:  # noqa: PTH123 -- the supported form
             img = Image.open(file)
