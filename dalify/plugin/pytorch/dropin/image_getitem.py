@@ -22,9 +22,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -56,6 +58,7 @@ from dalify.plugin.pytorch.dropin.image_symbols import (
 from dalify.plugin.pytorch.dropin.lowering import is_deterministic, is_joint
 from dalify.plugin.pytorch.dropin.method_scope import MethodScope
 from dalify.plugin.pytorch.dropin.opening import IsDecoder, decodes_file, decodes_tensor, opens_image
+from dalify.plugin.pytorch.dropin.own_methods import versions_of
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm, is_named_tuple
 from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
 from dalify.plugin.pytorch.dropin.views import views_of
@@ -68,20 +71,20 @@ def separate_image(dataset: Any, find_images: FindImages) -> SeparatedImage:
     """Return the image files of a dataset and the other values of its samples.
 
     Raises:
-        NotEvaluatedError: that is not possible; the text quotes the unsupported statement of a method that opens an
-            image.
+        NotEvaluatedError: that is not possible; the text quotes the statement of a method that opens an image.
     """
     found = getitem_of(dataset)
     if found is None or not hasattr(dataset, "__dict__") or not hasattr(type(dataset), "__len__"):
         raise NotEvaluatedError
     position = ""
     # Arrays of OpenCV may be changed before images of Pillow are created from them.
-    for decodes in (decodes_file, decodes_tensor):
-        separation = _Separation(dataset, *found, find_images, decodes)
-        try:
-            return separation.result()
-        except NotEvaluatedError:
-            position = position or separation.position()
+    for (definition, methods), decodes in product(versions_of(dataset, *found), (decodes_file, decodes_tensor)):
+        separation = _Separation(dataset, found[0], definition, find_images, decodes)
+        with suppress(NotEvaluatedError):
+            separated = separation.result()
+            if not (methods and separated.user_code):  # reports quote the user's own code
+                return replace(separated, watched=(*separated.watched, *methods))
+        position = position or ("" if methods else separation.position())
     raise NotEvaluatedError(position)
 
 
@@ -220,7 +223,7 @@ class _Separation:
                 self._forget(target)
                 for each in (*body, *others):
                     self._check_statement(each)
-            case ast.Assert(test=test, msg=None) | ast.Raise(exc=ast.expr() as test, cause=None):
+            case ast.Assert(test=test, msg=None | ast.Constant()) | ast.Raise(exc=ast.expr() as test, cause=None):
                 self._check(test)
             case _:
                 raise NotEvaluatedError
@@ -325,9 +328,8 @@ class _Separation:
             case ast.BinOp(left=left, op=ast.Add(), right=ast.Tuple(elts=parts) as right) if self._uses_image(left):
                 first = self._value(left)
                 if isinstance(first, Container) and first.kind is tuple:
-                    others = self._container(
-                        tuple, range(len(first.parts), len(first.parts) + len(parts)), parts, right
-                    )
+                    count = len(first.parts)
+                    others = self._container(tuple, range(count, count + len(parts)), parts, right)
                     return Container(tuple, {**first.parts, **others.parts})
             case ast.Call() if self._uses_image(expression) and is_named_tuple(self._scope.resolved(expression.func)):
                 return self._named_tuple(expression)
@@ -413,13 +415,11 @@ class _Separation:
         if images.columns is None:
             return Container(tuple, {0: image, 1: label})
         values = {name: ast.Subscript(loaded(label), ast.Constant(name), ast.Load()) for name in images.columns}
-        return Container(
-            dict,
-            {
-                name: image if is_image else self._stored(values[name], expression)
-                for name, is_image in images.columns.items()
-            },
-        )
+        parts = {
+            name: image if is_image else self._stored(values[name], expression)
+            for name, is_image in images.columns.items()
+        }
+        return Container(dict, parts)
 
     def _image(self, call: ast.Call) -> OpenedImage | None:
         """Return the image that a call opens, converts or transforms; None for other calls."""

@@ -22,9 +22,12 @@ _SAFE_FUNCTIONS = frozenset(
         abs, all, any, bool, bytes, dict, divmod, enumerate, float, int, isinstance, len, list, max, min, range, repr,
         round, set, sorted, str, sum, tuple, type, zip, os.fspath, os.path.basename, os.path.dirname, os.path.exists,
         os.path.join, os.path.normpath, os.path.split, os.path.splitext, pathlib.Path, pathlib.PurePath, np.arange,
-        np.array, np.asarray, np.ascontiguousarray, np.concatenate, np.full, np.ones, np.stack, np.zeros, cv2.cvtColor,
-        cv2.imread, cv2.resize, io.BytesIO, Image.open, torch.arange, torch.as_tensor, torch.cat, torch.from_numpy,
-        torch.full, torch.is_tensor, torch.ones, torch.stack, torch.tensor, torch.zeros, torch.nn.functional.one_hot,
+        np.array, np.asarray, np.ascontiguousarray, np.concatenate, np.expand_dims, np.full, np.isin, np.ones,
+        np.ones_like, np.stack, np.transpose, np.unique, np.where, np.zeros, np.zeros_like, cv2.cvtColor, cv2.imread,
+        cv2.resize, io.BytesIO, Image.open, torch.arange, torch.as_tensor, torch.cat, torch.from_numpy, torch.full,
+        torch.is_tensor, torch.ones, torch.ones_like, torch.stack, torch.tensor, torch.where, torch.zeros,
+        torch.zeros_like, torch.nn.functional.one_hot, AssertionError, FileNotFoundError, IndexError, KeyError, OSError,
+        RuntimeError, TypeError, ValueError,
     }
 )  # fmt: skip
 _TENSOR_CLASSES = (torch.FloatTensor, torch.IntTensor, torch.LongTensor, torch.Tensor)
