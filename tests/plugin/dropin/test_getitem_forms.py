@@ -278,3 +278,22 @@ def test_the_report_names_other_functions(root: Path) -> None:
             return self.transform(image), label
 
     check_processes(Calls(root), 0, "np.random.permutation")
+
+
+class IntoBuffer(Photos):
+    """Writes a result into an array of the dataset, which threads would share."""
+
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.paths[index]).convert("RGB")
+        rows = [self.joints[index], self.joints[0]]
+        joints = np.concatenate(rows, out=self.buffer)
+        return self.transform(image), joints.copy()
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.buffer = np.empty((10, 3), np.float32)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_functions_that_write_into_arguments_run_in_processes(root: Path, workers: int) -> None:
+    check_processes(IntoBuffer(root), workers, "np.concatenate(rows, out=self.buffer)")

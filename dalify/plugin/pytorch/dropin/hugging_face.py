@@ -41,7 +41,7 @@ from dalify.plugin.pytorch.dropin.image_symbols import InnerImages, OpenedImage
 from dalify.plugin.pytorch.dropin.lowering import Lowered, lower_transform
 from dalify.plugin.pytorch.dropin.plan import NotRecognizedError
 from dalify.plugin.pytorch.dropin.sources import Source
-from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
+from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value, writes_argument
 from dalify.plugin.pytorch.dropin.torchvision_steps import PythonContainer
 
 _ORIENTATION = 0x0112  # tag of EXIF
@@ -230,6 +230,8 @@ class _BatchFunction:
             if isinstance(node, ast.expr | ast.stmt) and not isinstance(node, _NODES):
                 yield ast.unparse(node).splitlines()[0]
             if isinstance(node, ast.Subscript) and _is_changed(node) and _root(node) not in self._locals:
+                yield ast.unparse(node)
+            if isinstance(node, ast.Call) and writes_argument(node):
                 yield ast.unparse(node)
         attributes = [each for each, value in self._values if isinstance(each, ast.Attribute) and value is not MISSING]
         owners = {id(attribute.value) for attribute in attributes}

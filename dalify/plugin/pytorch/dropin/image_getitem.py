@@ -60,7 +60,7 @@ from dalify.plugin.pytorch.dropin.method_scope import MethodScope
 from dalify.plugin.pytorch.dropin.opening import IsDecoder, decodes_file, decodes_tensor, opens_image
 from dalify.plugin.pytorch.dropin.own_methods import versions_of
 from dalify.plugin.pytorch.dropin.sample_form import SampleForm, is_named_tuple
-from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value
+from dalify.plugin.pytorch.dropin.thread_safety import is_safe_function, is_safe_method, is_safe_value, writes_argument
 from dalify.plugin.pytorch.dropin.views import views_of
 from dalify.plugin.pytorch.dropin.working_folder import FOLDER, ResolvedPaths, WorkingFolder
 
@@ -534,6 +534,8 @@ class _Separation:
                         self._check_value(value, node)
                 case ast.Call(func=function):
                     self._check_call(function)
+                    if writes_argument(node):
+                        self._note_user_code(node)
                 case _:
                     pass
         if uses:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 import os.path
@@ -57,6 +58,11 @@ def is_safe_function(function: Any) -> bool:
 def is_safe_method(name: str) -> bool:
     """Return whether threads can call a method of this name: of strings, paths, containers, arrays and tables."""
     return name in _SAFE_METHODS
+
+
+def writes_argument(call: ast.Call) -> bool:
+    """Return whether a call may write its result into an argument, which may be data of the dataset."""
+    return any(keyword.arg in (None, "inplace", "out") for keyword in call.keywords)
 
 
 def is_safe_value(value: Any) -> bool:
