@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -115,8 +116,6 @@ def _(out: AnySamples, x: AnySamples, *, sigma: Vectors, window_size: Vectors, s
     except ArgumentValueError as error:
         error.sample = error.sample if error.sample is None or owners is None else int(owners[error.sample])
         raise
-    target = out.folded(leading)[0]
-    if isinstance(target, Samples) and isinstance(source, Samples):
-        convolve_samples(target, source, kernels, first - leading)
-    else:
-        convolve_samples_torch(target, source, kernels.arrays, first - leading)
+    is_on_cpu = isinstance(x, Samples)
+    convolve: Any = convolve_samples if is_on_cpu else convolve_samples_torch
+    convolve(out.folded(leading)[0], source, kernels if is_on_cpu else kernels.arrays, first - leading)

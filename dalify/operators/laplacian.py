@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -172,8 +173,6 @@ def _(
     except ArgumentValueError as error:
         error.sample = error.sample if owners is None else int(owners[error.sample])
         raise
-    target = out.folded(leading)[0]
-    if isinstance(target, Samples) and isinstance(source, Samples):
-        sum_convolutions(target, source, terms, first - leading)
-    else:
-        sum_convolutions_torch(target, source, [each.arrays for each in terms], first - leading)
+    is_on_cpu = isinstance(x, Samples)
+    fill: Any = sum_convolutions if is_on_cpu else sum_convolutions_torch
+    fill(out.folded(leading)[0], source, terms if is_on_cpu else [each.arrays for each in terms], first - leading)

@@ -72,7 +72,7 @@ def complete_gaussians(
         sigma, size = np.float64(given_sigmas[n]), np.int64(given_sizes[n])
         if not 0 <= sigma <= max_sigma or not 0 <= size <= max_size or (size % 2 == 0 and (size or sigma == 0)):
             return n
-        sigmas[n] = sigma if sigma else gaussian_sigma(size)
+        sigmas[n] = sigma if sigma else gaussian_sigma(given_sizes[n])
         sizes[n] = size if size else gaussian_window(sigma)
     return -1
 
@@ -225,6 +225,7 @@ def _convolve_volumes(out: Samples, x: Samples, kernels: SymmetricKernels) -> No
     between = Samples.empty(x.shapes, np.dtype(np.float32))
     filter_images(between, x, _image_shapes(x, 1), kernels.of_axes(0))
     (slices, owners), (targets, _) = between.folded(1), out.folded(1)
+    assert owners is not None, "dalify bug: slices without their volumes"
     filter_images(targets, slices, _image_shapes(slices, 2), kernels.of_axes(1, 2).take(owners))
 
 
