@@ -105,6 +105,17 @@ class Dim:
         return Image.fromarray(table[np.asarray(image)])
 
 
+class TwoViews:
+    """A transform of a user that returns two views of an image, for contrastive learning."""
+
+    def __init__(self, transform: Any) -> None:
+        self.transform = transform
+
+    def __call__(self, image: Image.Image) -> list[Any]:
+        """Return the views."""
+        return [self.transform(image), self.transform(image)]
+
+
 def training_with_python() -> Any:
     """Return the training transforms with a custom transform in the middle, which dalify does not support."""
     transforms = import_torchvision()
@@ -159,6 +170,7 @@ def main(options: Options) -> None:
         "evaluation": validation_transform(),
         "training": training_transform(),
         "training with a transform in Python": training_with_python(),
+        "training with two views of each image": TwoViews(training_transform()),
     }
     for title, transform in titles.items():
         dataset = datasets.ImageFolder(str(folder), transform)

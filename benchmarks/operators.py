@@ -40,16 +40,18 @@ class Task:
         inputs: positional inputs, arrays or lists of samples, each with its layout.
         arguments: constants; an array contains one value per sample.
         in_dali: True if DALI supports the operator on the CPU.
+        form: what distinguishes the row from others of the operator.
     """
 
     name: str
     inputs: tuple[tuple[Any, str], ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     in_dali: bool = True
+    form: str = ""
 
 
-def _task(name: str, *inputs: tuple[Any, str], in_dali: bool = True, **arguments: Any) -> Task:
-    return Task(name, inputs, arguments, in_dali)
+def _task(name: str, *inputs: tuple[Any, str], in_dali: bool = True, form: str = "", **arguments: Any) -> Task:
+    return Task(name, inputs, arguments, in_dali, form)
 
 
 def _boxes(count: int) -> np.ndarray:
@@ -194,13 +196,16 @@ def tasks(folder: Path) -> list[Task]:
         _task("water", photo),
         _task("optical_flow", video, in_dali=False),
         _task("normalize", photo, axis_names="HW"),
+        _task("normalize", photo, axis_names="C", form="of each pixel"),
         _task("reductions.max", photo, axis_names="HW"),
+        _task("reductions.max", photo, axis_names="C", form="of each pixel"),
         _task("reductions.mean", photo, axis_names="HW"),
         _task("reductions.mean_square", photo, axis_names="HW"),
         _task("reductions.min", photo, axis_names="HW"),
         _task("reductions.rms", photo, axis_names="HW"),
         _task("reductions.std_dev", photo, number),
         _task("reductions.sum", photo, axis_names="HW"),
+        _task("reductions.sum", (photo[0].astype(np.int16), "HWC"), axis_names="C", form="of each pixel, int16"),
         _task("reductions.variance", photo, number),
         _task("cast", photo, dtype=types.FLOAT),
         _task("cast_like", photo, values),
@@ -295,7 +300,7 @@ def main(options: Options) -> None:
     for task in timed:
         times = _timed(task, options, libraries)
         ours = times[OURS]
-        row = [task.name, f"{statistics.median(ours):,.1f}", "", ""]
+        row = [f"{task.name}, {task.form}" if task.form else task.name, f"{statistics.median(ours):,.1f}", "", ""]
         if theirs := times.get(RIVAL):
             ratio = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
             ratios.append(ratio)
