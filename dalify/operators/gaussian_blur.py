@@ -71,7 +71,7 @@ def _check(sigma: float, window_size: int) -> None:
     if sigma < 0:
         raise ArgumentValueError(f"sigma must not be negative; got {sigma:g}.")
     if not sigma <= _MAX_SIGMA:
-        raise ArgumentValueError(f"sigma must be at most {_MAX_SIGMA} pixels; got {sigma:g}.")
+        raise ArgumentValueError(f"sigma must be from 0 to {_MAX_SIGMA} pixels; got {sigma:g}.")
     if sigma == 0 and window_size == 0:
         raise ArgumentValueError(
             "sigma and window_size must not both be 0.", hint="For example gaussian_blur(x, sigma=1.0)."

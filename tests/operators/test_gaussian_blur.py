@@ -57,6 +57,9 @@ def test_mistakes():
         run_dalify("gaussian_blur", IMAGES, layouts="HWC")
     with pytest.raises(ArgumentValueError, match="must not be negative"):
         run_dalify("gaussian_blur", IMAGES, layouts="HWC", sigma=-1.0)
+    for sigma in (float("nan"), 1001.0):
+        with pytest.raises(ArgumentValueError, match=f"sigma must be from 0 to 1000 pixels; got {sigma:g}"):
+            run_dalify("gaussian_blur", IMAGES, layouts="HWC", sigma=sigma)
     with pytest.raises(ArgumentValueError, match="odd positive"):
         run_dalify("gaussian_blur", IMAGES, layouts="HWC", window_size=4)
     with pytest.raises(ShapeError, match="one for each of the 2 data axes; got 3"):
