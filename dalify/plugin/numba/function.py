@@ -77,6 +77,7 @@ class NumbaFunction(OperatorInstance):
     """
 
     operator = catalog.find(_NAME)
+    public_name = "NumbaFunction"
     schema_name = "NumbaFunction"
 
     def __init__(

@@ -71,6 +71,7 @@ class TorchPythonFunction(OperatorInstance):
     """
 
     operator = catalog.find("python_function")
+    public_name = "TorchPythonFunction"
     schema_name = "TorchPythonFunction"
 
     def __init__(
