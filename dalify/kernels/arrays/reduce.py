@@ -134,7 +134,7 @@ def _totals_of_samples(x_at, forms, like, starts, sums):
         outer, count, inner = forms[n]
         size = count * inner
         x = array_at(x_at[n], (outer, size), like)
-        if inner == 1:
+        if inner == 1:  # the compiler computes several sums of a row at once, which are slow to combine otherwise
             for a in range(outer):
                 total = np.int64(0)
                 for i in range(size):
@@ -158,6 +158,7 @@ def _totals_of_samples(x_at, forms, like, starts, sums):
 
 @njit(nogil=True, cache=True, no_cpython_wrapper=True)
 def _has_number(row):
+    """Return whether an element is not NaN."""
     found = False
     for value in row:
         found |= value == value
@@ -304,7 +305,8 @@ def _moments_along(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums and sums of squares of x - shift, float64 ``[results]``; see `_moments_of_samples`.
 
-    They are valid until the next call on the same thread.
+    They are valid until the next call on the same thread: new arrays for each chunk would cause page faults, which take
+    longer than the sums of short rows.
     """
     shape = (int(flat.starts[-1]),)
     sums, squares = scratch.borrow("sums", shape, np.float64), scratch.borrow("sums of squares", shape, np.float64)
@@ -373,6 +375,8 @@ def rms(out: Samples, x: Samples, axes: Sequence[int]) -> None:
 
 def deviations(flat: Collapsed, mean: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return means and sums of squared deviations, float64 ``[results]``.
+
+    The sums are valid until the next reduction on the same thread.
 
     Args:
         flat: the samples, not empty.
